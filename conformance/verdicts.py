@@ -1,0 +1,116 @@
+"""Verdicts: what was established about each requirement, and the report that holds them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+
+class Verdict(str, enum.Enum):
+    """What a run established about one requirement, in one dtype of one binding."""
+
+    #: Exercised, and within the requirement on every case.
+    PASS = "pass"
+    #: At least one case violates the requirement.
+    FAIL = "fail"
+    #: Differs from the normative choice exactly as the binding declares.
+    DEVIATES = "deviates"
+    #: The target lacks what the requirement is about; the reason says what.
+    UNSUPPORTED = "unsupported"
+    #: Nothing ran that could have failed. Never counted as a pass.
+    NOT_EXERCISED = "not-exercised"
+    #: The target raised or crashed where nothing could be judged.
+    ERROR = "error"
+
+
+@attrs.frozen
+class Counterexample:
+    """The smallest case found that violates a requirement."""
+
+    #: The arrays handed to the target, by argument name; None where the argument was None.
+    inputs: Mapping[str, np.ndarray | None]
+    #: The keyword arguments: eps, axes, momentum, ...
+    settings: Mapping[str, Any]
+    #: Which output or gradient is wrong ("y", "dx", ...), or what else was observed.
+    output: str
+    #: Index of the worst element in that output; () where the finding is not about one element.
+    index: tuple[int, ...] = ()
+    #: The exact value there, the value received, and the largest error a sound algorithm can make.
+    expected: float | None = None
+    got: float | None = None
+    envelope: float | None = None
+    #: What was done to provoke the violation, in words ("x strided", "the group alone", an exception).
+    note: str = ""
+
+
+@attrs.frozen
+class Result:
+    """The verdict on one requirement for one binding, operator, dtype and device."""
+
+    target: str
+    binding: str
+    op: str
+    requirement: str
+    level: str
+    dtype: str
+    device: str
+    mode: str
+    verdict: Verdict
+    #: Worst error / envelope over all cases; None where the requirement is not about a magnitude.
+    ratio: float | None = None
+    #: Number of cases judged.
+    cases: int = 0
+    #: Why it is unsupported, deviates, failed or could not be judged.
+    reason: str = ""
+    counterexample: Counterexample | None = None
+    #: Weaker conventions ("storage=H2") under which this failure would pass.
+    passes_under: tuple[str, ...] = ()
+    #: The named fault that explains the failure.
+    diagnosis: str | None = None
+
+
+@attrs.frozen
+class Report:
+    """All results of one run."""
+
+    results: tuple[Result, ...]
+    profile: str
+    seed: int
+    #: What was run: one line a binding, with the framework's version and its declared conventions.
+    subjects: tuple[Mapping[str, Any], ...] = ()
+    #: True when the run was interrupted or a target died: what is here was established, the rest was not.
+    partial: bool = False
+    seconds: float = 0.0
+
+    def failures(self) -> tuple[Result, ...]:
+        """The violations of MUST requirements."""
+        return tuple(r for r in self.results if r.verdict is Verdict.FAIL and r.level == "MUST")
+
+    def advice(self) -> tuple[Result, ...]:
+        """The violations of SHOULD requirements."""
+        return tuple(r for r in self.results if r.verdict is Verdict.FAIL and r.level == "SHOULD")
+
+    def errors(self) -> tuple[Result, ...]:
+        """The requirements on which the target raised where nothing could be judged."""
+        return tuple(r for r in self.results if r.verdict is Verdict.ERROR)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether something was judged, everything asked for was, and no MUST is violated."""
+        judged = any(r.verdict in (Verdict.PASS, Verdict.DEVIATES) for r in self.results)
+        return judged and not self.partial and not self.failures() and not self.errors()
+
+    @property
+    def exit_status(self) -> int:
+        """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part."""
+        if self.partial:
+            return 3
+        if self.failures():
+            return 1
+        if self.errors():
+            return 3
+        return 0 if self.conforms else 2
