@@ -1,0 +1,46 @@
+"""normspec says exactly what normalisation layers compute, and checks any implementation against it.
+
+    import normspec
+    report = normspec.check("my_layers.py:layer_norm", op="layer_norm", framework="torch")
+    assert report.conforms
+
+Every name is imported when it is first used (PEP 562), so that a process which needs one room loads no other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .conformance.api import check as check
+    from .conformance.verdicts import Report as Report
+    from .conformance.verdicts import Result as Result
+    from .conformance.verdicts import Verdict as Verdict
+
+    __version__: str
+
+__all__ = ["Report", "Result", "Verdict", "__version__", "check"]
+
+#: Where each public name lives.
+_ROOMS = {
+    "check": "conformance.api",
+    "Report": "conformance.verdicts",
+    "Result": "conformance.verdicts",
+    "Verdict": "conformance.verdicts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("normspec")
+    if name in _ROOMS:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_ROOMS[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -114,3 +114,9 @@ class Report:
         if self.errors():
             return 3
         return 0 if self.conforms else 2
+
+    def to_json(self) -> str:
+        """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""
+        from .reporting.json_report import report_to_json
+
+        return report_to_json(self)

@@ -1,0 +1,98 @@
+"""Bridges: how a framework holds arrays, differentiates, and names its devices."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+#: The dtypes that the suite checks, by name.
+DTYPES: Mapping[str, np.dtype] = {
+    "float16": np.dtype(np.float16),
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "float32": np.dtype(np.float32),
+    "float64": np.dtype(np.float64),
+}
+
+#: The name of each of these dtypes, in either byte order: looking one up is ten times as quick as ``dtype.name``.
+NAMES: Mapping[np.dtype, str] = {form: name for name, dtype in DTYPES.items() for form in (dtype, dtype.newbyteorder())}
+
+
+class Bridge(abc.ABC):
+    """
+    The mechanics of one framework; it knows no operator.
+
+    A bridge runs the target's code in its methods and lets pass what that raises: the session sorts it.
+    """
+
+    #: The framework: "numpy", "torch".
+    name: str
+    #: The framework's version.
+    version: str
+    #: Those of DTYPES that it holds.
+    dtypes: tuple[str, ...]
+    #: Those of the layouts that it can make.
+    layouts: tuple[str, ...]
+    #: Whether it differentiates by itself; otherwise derivatives come from the binding.
+    differentiates: bool
+
+    @abc.abstractmethod
+    def check_device(self, device: str) -> None:
+        """Raise DeviceUnavailable, saying what to do, unless tensors can live there."""
+
+    @abc.abstractmethod
+    def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> Any:
+        """
+        A tensor of its own memory with the array's values, laid out so; tracked if a gradient will be taken.
+
+        Raises LayoutNotApplicable.
+        """
+
+    @abc.abstractmethod
+    def check_tensor(self, value: Any, what: str) -> None:
+        """Raise BadOutput unless the value is a tensor of this framework in one of its dtypes."""
+
+    @abc.abstractmethod
+    def describe(self, value: Any) -> tuple[tuple[int, ...], str]:
+        """Shape and dtype name of a tensor that passed :meth:`check_tensor`."""
+
+    @abc.abstractmethod
+    def array(self, value: Any, what: str) -> np.ndarray:
+        """The tensor's present values in a new array. Raises BadOutput, naming ``what``, if it is no such tensor."""
+
+    @abc.abstractmethod
+    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+        """
+        The surroundings in which the target's code runs: gradients tracked or not, and the framework's own warnings,
+        threads and modes set. ``size`` is the number of elements of x.
+        """
+
+    def finish(self, device: str) -> None:  # noqa: B027 - nothing to wait for, unless a device works on its own time
+        """Wait until the device has done what was asked, so that its errors are raised here."""
+
+    def tracks(self, output: Any) -> bool:
+        """Whether the framework can differentiate this output."""
+        return False
+
+    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any) -> list[Any | None]:
+        """The gradient of <output, cotangent> with respect to each input; None where none reaches it."""
+        raise NotImplementedError
+
+    def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
+        """The tangent of call(*inputs); None where none reaches it. An input and its tangent may be None."""
+        raise NotImplementedError
+
+    def vjp_vjp(
+        self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any, second: Sequence[Any]
+    ) -> list[Any | None]:
+        """
+        The vjp, at the cotangents ``second``, of the map (inputs, cotangent) -> gradients of call(*inputs).
+
+        Inputs that are None have none; a second cotangent that is None counts as zero. Results: one for each
+        input and one for the cotangent, None where nothing reaches it.
+        """
+        raise NotImplementedError

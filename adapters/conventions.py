@@ -1,0 +1,68 @@
+"""
+Conventions: choices in which implementations differ by design.
+
+The first value of each is the normative one and the default. A binding, or the user with
+``--convention KEY=VALUE``, declares another; the target is then checked against exactly that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from .errors import UnknownConvention, choices
+
+#: Name of each convention, and its values; the first is normative.
+CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # How the variance is formed: from deviations, as E[x^2] - E[x]^2, or the latter about a chosen shift.
+        "variance_algorithm": ("centred", "one-pass", "shifted"),
+        # y as x*a + b with a and b folded beforehand, or as gamma * ((x - mean) * r) + beta, which errs less.
+        "affine": ("folded", "centred"),
+        # What a 16-bit call rounds to 16 bits: its outputs (H0), the second stage as well (H1), the saved
+        # statistics and the parameter sums as well (H2), every operation (native).
+        "storage": ("H0", "H1", "H2", "native"),
+        # The variance that enters the running one: divided by m, or by m - 1.
+        "running_variance": ("biased", "bessel"),
+        # Whether momentum weighs the new batch statistic or the old running one.
+        "momentum": ("new", "old"),
+        # Training on one value per channel: y = beta, or an error.
+        "single_value": ("beta", "error"),
+        # Whether eps is used as given or held in float32.
+        "eps_dtype": ("exact", "float32"),
+        # Whether subnormal numbers are kept or become zero.
+        "subnormals": ("kept", "flushed"),
+    }
+)
+
+
+def validate(declared: Mapping[str, str]) -> dict[str, str]:
+    """
+    The declared conventions, each of them known, in a new dict.
+
+    Raises UnknownConvention on a name or a value that does not exist.
+    """
+    for key, value in declared.items():
+        if key not in CONVENTIONS:
+            raise UnknownConvention(f"unknown convention {key!r}{choices(key, CONVENTIONS)}")
+        if value not in CONVENTIONS[key]:
+            raise UnknownConvention(f"convention {key} has no value {value!r}{choices(value, CONVENTIONS[key])}")
+    return dict(declared)
+
+
+def parse_conventions(texts: Iterable[str]) -> dict[str, str]:
+    """
+    Conventions written as ``KEY=VALUE``.
+
+    Raises UnknownConvention where the text has another form, names what does not exist, or contradicts an
+    earlier one.
+    """
+    parsed: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key or not value:
+            raise UnknownConvention(f"convention {text!r} is not of the form KEY=VALUE, such as momentum=old")
+        if parsed.get(key, value) != value:
+            raise UnknownConvention(f"convention {key} is given twice, as {parsed[key]!r} and as {value!r}: keep one")
+        parsed[key] = value
+    return validate(parsed)

@@ -1,0 +1,53 @@
+"""Which frameworks a function is written for, told from what its module imports."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from .frameworks import IMPLIED
+
+
+def implied_frameworks(function: Any, module: ModuleType | None) -> set[str]:
+    """
+    The frameworks that the function's module imports: at its top, inside a function, or by holding their objects.
+
+    Nothing is imported to find out.
+    """
+    roots = set(_held(vars(module))) if module is not None else set()
+    bare = inspect.unwrap(function) if inspect.isfunction(function) else function
+    bare = getattr(bare, "func", bare)
+    roots.update(_held(getattr(bare, "__globals__", {})))
+    if not inspect.isroutine(bare):
+        roots.update(base.__module__.partition(".")[0] for base in type(bare).__mro__)
+    if module is not None:
+        roots.update(_imported(module))
+    return {IMPLIED[root] for root in roots if root in IMPLIED}
+
+
+def _held(names: dict[str, Any]) -> Iterator[str]:
+    """The packages of the modules, classes and functions that a namespace holds."""
+    for value in list(names.values()):
+        if isinstance(value, ModuleType):
+            yield value.__name__.partition(".")[0]
+        elif inspect.isclass(value) or inspect.isroutine(value):
+            # Some callables, and hostile objects, have a __module__ that is no string.
+            holder = getattr(value, "__module__", None)
+            if isinstance(holder, str):
+                yield holder.partition(".")[0]
+
+
+def _imported(module: ModuleType) -> Iterator[str]:
+    """The packages named in the import statements of a module's source, wherever they stand."""
+    try:
+        tree = ast.parse(inspect.getsource(module))
+    except (OSError, TypeError, SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]

@@ -1,0 +1,131 @@
+"""
+Layouts: ways in which the same values can lie in memory.
+
+A layout is planned in NumPy, as a flat buffer together with a shape, strides and an offset counted in
+elements, so that a bridge whose framework has strided views can make the very same view of the same buffer.
+What lies in the buffer beside the view is NaN: an implementation that reads it shows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import numpy as np
+
+from .errors import LayoutNotApplicable, choices
+
+#: Every layout; "negative" needs negative strides, which not every framework has.
+LAYOUTS: tuple[str, ...] = (
+    "contiguous",
+    "transposed",
+    "strided",
+    "offset",
+    "channels_last",
+    "zero_stride",
+    "negative",
+)
+
+#: Distance between neighbours of the strided layout, in elements; 2 is the smallest that leaves gaps.
+_STEP = 2
+
+#: Elements before the view of the offset layout: odd, so that no vector load of two or more elements is aligned.
+_OFFSET = 1
+
+#: Elements after the view of the offset layout, to show a read past the end.
+_TAIL = 7
+
+
+@attrs.frozen
+class Placement:
+    """One array laid out in memory: a view of a flat buffer."""
+
+    #: One axis, owned by nobody else; NaN where the view does not reach.
+    buffer: np.ndarray
+    shape: tuple[int, ...]
+    #: In elements, not in bytes.
+    strides: tuple[int, ...]
+    #: In elements.
+    offset: int
+
+    def view(self) -> np.ndarray:
+        """The array, as a view of the buffer."""
+        size = self.buffer.itemsize
+        return np.lib.stride_tricks.as_strided(
+            self.buffer[self.offset :], self.shape, tuple(stride * size for stride in self.strides)
+        )
+
+
+def why_not(array: np.ndarray, layout: str) -> str | None:
+    """None if the array can be laid out so, else the reason why not. An unknown layout raises LayoutNotApplicable."""
+    if layout not in LAYOUTS:
+        raise LayoutNotApplicable(f"unknown layout {layout!r}{choices(layout, LAYOUTS)}")
+    if layout == "transposed" and array.ndim < 2:
+        return "reversing the axes in memory needs at least two axes"
+    if layout == "channels_last" and array.ndim < 3:
+        return "channels_last needs a batch axis, a channel axis and at least one more"
+    if layout == "zero_stride" and not _constant_axes(array):
+        return "zero_stride needs an axis of at least two elements along which the values do not change"
+    return None
+
+
+def place(array: np.ndarray, layout: str) -> Placement:
+    """
+    Lay the array's values out in a buffer of their own.
+
+    Raises LayoutNotApplicable where :func:`why_not` gives a reason.
+    """
+    reason = why_not(array, layout)
+    if reason is not None:
+        raise LayoutNotApplicable(reason)
+    shape, size = array.shape, array.size
+    dense = _dense_strides(shape, range(array.ndim))
+    if layout == "zero_stride":
+        return _place_zero_stride(array)
+    if layout == "transposed":
+        length, strides, offset = size, _dense_strides(shape, range(array.ndim - 1, -1, -1)), 0
+    elif layout == "channels_last":
+        length, strides, offset = size, _dense_strides(shape, (0, *range(2, array.ndim), 1)), 0
+    elif layout == "strided":
+        length, strides, offset = size * _STEP, tuple(stride * _STEP for stride in dense), 0
+    elif layout == "offset":
+        length, strides, offset = _OFFSET + size + _TAIL, dense, _OFFSET
+    elif layout == "negative":
+        length, strides, offset = size, tuple(-stride for stride in dense), max(size - 1, 0)
+    else:
+        length, strides, offset = size, dense, 0
+    # A size of zero leaves no element for the offset to point at.
+    buffer = np.full(max(length, 1), np.nan, array.dtype)
+    placement = Placement(buffer, shape, strides, offset)
+    placement.view()[...] = array
+    return placement
+
+
+def _place_zero_stride(array: np.ndarray) -> Placement:
+    constant = _constant_axes(array)
+    small = array[tuple(slice(0, 1) if axis in constant else slice(None) for axis in range(array.ndim))]
+    inner = place(small, "contiguous")
+    strides = tuple(0 if axis in constant else stride for axis, stride in enumerate(inner.strides))
+    return Placement(inner.buffer, array.shape, strides, 0)
+
+
+def _dense_strides(shape: tuple[int, ...], order) -> tuple[int, ...]:
+    """Strides in elements of a dense array whose axes vary in memory in that order, the last one fastest."""
+    strides = [0] * len(shape)
+    step = 1
+    for axis in reversed(tuple(order)):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def _constant_axes(array: np.ndarray) -> tuple[int, ...]:
+    """The axes of two or more elements along which no value changes, bit for bit."""
+    if math.prod(array.shape) == 0:
+        return ()
+    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    constant = []
+    for axis, length in enumerate(array.shape):
+        if length > 1 and bool((bits == bits[(slice(None),) * axis + (slice(0, 1),)]).all()):
+            constant.append(axis)
+    return tuple(constant)

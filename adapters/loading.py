@@ -1,0 +1,141 @@
+"""Importing a user's file or module, whatever it does while it is imported."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from .errors import FrameworkMissing, NotImportable, one_line
+from .frameworks import FRAMEWORKS, how_to_install
+
+#: Makes every loaded file a module of its own, so that two files of one name do not meet.
+_COUNT = itertools.count(1)
+
+#: The directories of loaded files that were put on the import path.
+_ADDED: set[str] = set()
+
+
+def load_file(path: str) -> ModuleType:
+    """
+    Execute a Python file as a new module, with its directory on the import path.
+
+    Raises NotImportable, or FrameworkMissing if the file imports a framework that is not installed.
+    """
+    file = Path(path).expanduser()
+    if not file.exists():
+        raise NotImportable(f"{path} does not exist: give the path of a Python file")
+    if not file.is_file():
+        raise NotImportable(f"{path} is not a file: give the path of a Python file")
+    file = file.resolve()
+    name = f"normspec_target_{next(_COUNT)}_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise NotImportable(f"{path} is no Python file: its name should end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _explained(path), _siblings_of(file):
+            # Compiled from its source each time: a cached compilation may be older than an edit made within a second.
+            source = spec.loader.get_data(str(file))  # type: ignore[attr-defined]
+            exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def load_module(name: str) -> ModuleType:
+    """
+    Import a module by its dotted name, the working directory on the import path as ``python -m`` has it.
+
+    Raises NotImportable, or FrameworkMissing if it imports a framework that is not installed.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise NotImportable(f"{name!r} is neither a file nor a module's dotted name: write FILE.py:NAME")
+    with _explained(name, module=name), _import_path(os.getcwd()):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _explained(where: str, module: str | None = None) -> Iterator[None]:
+    """Whatever an import raises, as one line that says where."""
+    try:
+        yield
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise NotImportable(f"{where}{line}: SyntaxError: {error.msg}") from error
+    except ModuleNotFoundError as error:
+        root = (error.name or "").partition(".")[0]
+        if module is not None and error.name and (module == error.name or module.startswith(error.name + ".")):
+            raise NotImportable(f"no module named {error.name!r}: install it, or run where its directory is") from error
+        if FRAMEWORKS.get(root) is not None:
+            raise FrameworkMissing(f"{where} imports {root}, which is not installed: {how_to_install(root)}") from error
+        raise NotImportable(f"{where} does not import: {one_line(error)}") from error
+    except ImportError as error:
+        hint = ""
+        if "no known parent package" in str(error):
+            hint = "; name it package.module:NAME, from the directory that holds the package"
+        raise NotImportable(f"{where} does not import: {one_line(error)}{hint}") from error
+    except SystemExit as error:
+        raise NotImportable(
+            f"{where} exits when it is imported ({one_line(error)}): guard that with if __name__ == '__main__'"
+        ) from error
+    except KeyboardInterrupt as error:
+        raise NotImportable(f"{where} was interrupted while it was imported") from error
+    except OSError as error:
+        raise NotImportable(f"{where} does not import: {one_line(error)}") from error
+    except BaseException as error:
+        raise NotImportable(f"{where} raises when it is imported: {one_line(error)}") from error
+
+
+@contextmanager
+def _siblings_of(file: Path) -> Iterator[None]:
+    """
+    The file's directory first on the import path while it is imported, and last from then on.
+
+    First, as for a script. Last afterwards, for imports inside functions, where it shadows nothing. The modules
+    that came from there are forgotten, because another file's sibling may have the same name; unless the directory
+    was on the import path anyway, and they are anybody's.
+    """
+    directory = str(file.parent)
+    shared = directory not in _ADDED and directory in {os.path.abspath(entry) for entry in sys.path}
+    before = set(sys.modules)
+    try:
+        with _import_path(directory):
+            yield
+    finally:
+        if not shared:
+            _forget(set(sys.modules) - before, file.parent)
+    if not shared and directory not in _ADDED:
+        _ADDED.add(directory)
+        sys.path.append(directory)
+
+
+def _forget(names: set[str], directory: Path) -> None:
+    """Drop those of the modules that are files or packages of the directory, submodules included."""
+    for root in {name.partition(".")[0] for name in names}:
+        origin = Path(getattr(sys.modules.get(root), "__file__", None) or "")
+        home = origin.parent.parent if origin.name == "__init__.py" else origin.parent
+        if home == directory:
+            for name in names:
+                if name == root or name.startswith(root + "."):
+                    sys.modules.pop(name, None)
+
+
+@contextmanager
+def _import_path(directory: str) -> Iterator[None]:
+    """The directory first on the import path, and away again unless the import itself took it away."""
+    sys.path.insert(0, directory)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        if directory in sys.path:
+            sys.path.remove(directory)

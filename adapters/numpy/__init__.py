@@ -1,0 +1,14 @@
+"""The built-in NumPy target, and the bridge for one's own functions on NumPy arrays."""
+
+from __future__ import annotations
+
+from ..binding import Target
+from .bridge import NumpyBridge
+from .layers import BINDINGS
+
+BRIDGE = NumpyBridge()
+
+
+def target() -> Target:
+    """The built-in target; it is written for the two dtypes that NumPy computes in by itself."""
+    return Target("numpy", "numpy", BRIDGE.version, BRIDGE, BINDINGS, dtypes=("float32", "float64"))

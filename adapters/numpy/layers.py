@@ -1,0 +1,163 @@
+"""
+The built-in NumPy target: plain two-pass LayerNorm and BatchNorm with their derivatives.
+
+Written as a careful programmer would without normspec, and independently of normspec's own reference: computed
+in float32 for 16-bit data and in the data's own dtype otherwise, and rounded once at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..binding import Binding
+from .groups import Affine, Array, Group, Rows, rsqrt, scaled, statistics
+
+# LayerNorm ------------------------------------------------------------------------------------------------
+
+
+def layer_norm(x, gamma, beta, *, eps, axes) -> Array:
+    """y in x's shape and dtype. Raises ValueError where the arguments do not fit together."""
+    group = _layer_norm_group(x, gamma, beta, eps, axes)
+    return group.rows.array(group.gamma * group.xhat + group.affine.matrix(beta, 0.0), x)
+
+
+def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
+    """(dx, dgamma, dbeta) of sum(y * g)."""
+    return _layer_norm_group(x, gamma, beta, eps, axes).vjp(x, gamma, beta, _like(g, x, "g"))
+
+
+def layer_norm_jvp(x, gamma, beta, tx, tgamma, tbeta, *, eps, axes) -> Array:
+    """The tangent of y."""
+    return _layer_norm_group(x, gamma, beta, eps, axes).jvp(x, _like(tx, x, "tx"), tgamma, tbeta)
+
+
+def layer_norm_vjp_vjp(x, gamma, beta, g, a, b, c, *, eps, axes):
+    """(x_bar, gamma_bar, g_bar): the vjp of the vjp at cotangents (a, b, c)."""
+    group = _layer_norm_group(x, gamma, beta, eps, axes)
+    return group.vjp_vjp(x, gamma, _like(g, x, "g"), _like(a, x, "a"), b, c)
+
+
+def _layer_norm_group(x, gamma, beta, eps, axes) -> Group:
+    _check_float(x, "x")
+    _check_eps(eps)
+    axes = tuple(axes)
+    if not axes or axes != tuple(range(-len(axes), 0)) or len(axes) > x.ndim:
+        raise ValueError(f"axes {axes} are not the trailing axes of an array of rank {x.ndim}, such as (-1,)")
+    for name, parameter in (("gamma", gamma), ("beta", beta)):
+        if parameter is not None:
+            _check_float(parameter, name)
+            if parameter.shape != x.shape[x.ndim - len(axes) :]:
+                raise ValueError(f"{name} has shape {parameter.shape}, not that of axes {axes} of x: {x.shape}")
+    rows = Rows.of(x, tuple(range(x.ndim - len(axes), x.ndim)))
+    affine = Affine(0, rows.work)
+    _, d, variance = statistics(rows.matrix(x))
+    r = rsqrt(variance, eps)
+    return Group(rows, affine, scaled(d, r), r, affine.matrix(gamma, 1.0), constants=False)
+
+
+# BatchNorm ------------------------------------------------------------------------------------------------
+
+
+def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    """(y, new_running_mean, new_running_var). Raises ValueError where the arguments do not fit together."""
+    group, found = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
+    y = group.rows.array(group.gamma * group.xhat + group.affine.matrix(beta, 0.0), x)
+    if found is None:
+        return y, running_mean.copy(), running_var.copy()
+    mean, variance = found
+    return y, _average(running_mean, mean, momentum), _average(running_var, variance, momentum)
+
+
+def batch_norm_vjp(x, gamma, beta, running_mean, running_var, g, *, eps, momentum, training, channel_axis):
+    """(dx, dgamma, dbeta) of sum(y * g)."""
+    group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
+    return group.vjp(x, gamma, beta, _like(g, x, "g"))
+
+
+def batch_norm_jvp(
+    x, gamma, beta, running_mean, running_var, tx, tgamma, tbeta, *, eps, momentum, training, channel_axis
+) -> Array:
+    """The tangent of y."""
+    group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
+    return group.jvp(x, _like(tx, x, "tx"), tgamma, tbeta)
+
+
+def batch_norm_vjp_vjp(x, gamma, beta, running_mean, running_var, g, a, b, c, *, eps, momentum, training, channel_axis):
+    """(x_bar, gamma_bar, g_bar): the vjp of the vjp at cotangents (a, b, c)."""
+    group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
+    return group.vjp_vjp(x, gamma, _like(g, x, "g"), _like(a, x, "a"), b, c)
+
+
+def _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis):
+    _check_float(x, "x")
+    _check_eps(eps)
+    if not 0.0 <= momentum <= 1.0:
+        raise ValueError(f"momentum is {momentum}, outside 0 to 1")
+    if not -x.ndim <= channel_axis < x.ndim:
+        raise ValueError(f"channel_axis {channel_axis} is no axis of an array of rank {x.ndim}")
+    channel = channel_axis % x.ndim
+    given: dict[str, Any] = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
+    for name, vector in given.items():
+        if vector is None and name in ("gamma", "beta"):
+            continue
+        _check_float(vector, name)
+        if vector.shape != (x.shape[channel],):
+            raise ValueError(f"{name} has shape {vector.shape}, not one entry for each of {x.shape[channel]} channels")
+    rows = Rows.of(x, tuple(axis for axis in range(x.ndim) if axis != channel))
+    affine = Affine(1, rows.work)
+    matrix = rows.matrix(x)
+    # An empty batch has no statistics of its own: the running ones stay, and y is empty.
+    constants = not training or matrix.shape[1] == 0
+    if constants:
+        mean, variance = affine.matrix(running_mean, 0.0), affine.matrix(running_var, 1.0)
+        d, found = matrix - mean, None
+    else:
+        mean, d, variance = statistics(matrix)
+        found = mean[:, 0], variance[:, 0]
+    r = rsqrt(variance, eps)
+    return Group(rows, affine, scaled(d, r), r, affine.matrix(gamma, 1.0), constants), found
+
+
+def _average(running: Array, new: Array, momentum: float) -> Array:
+    """The exponential average; at momentum 0 or 1 a term that is not finite leaves no trace of itself."""
+    if momentum == 0.0:
+        return running.copy()
+    if momentum == 1.0:
+        return new.astype(running.dtype)
+    return ((1.0 - momentum) * running.astype(new.dtype) + momentum * new).astype(running.dtype)
+
+
+# Arguments ------------------------------------------------------------------------------------------------
+
+
+def _check_float(array: Any, name: str) -> None:
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{name} is {type(array).__name__}, not an array")
+    # ml_dtypes.bfloat16 is of kind "V", and its name tells it from NumPy's own.
+    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
+        raise ValueError(f"{name} has dtype {array.dtype.name}, which is no float")
+
+
+def _check_eps(eps: float) -> None:
+    if not 0.0 <= eps < np.inf:
+        raise ValueError(f"eps is {eps}, neither zero nor positive")
+
+
+def _like(array: Any, x: Array, name: str) -> Array:
+    _check_float(array, name)
+    if array.shape != x.shape:
+        raise ValueError(f"{name} has shape {array.shape}, not that of x: {x.shape}")
+    return array
+
+
+def _binding(call: Callable[..., Any], **derivatives: Callable[..., Any]) -> Binding:
+    return Binding(call.__name__, f"normspec.{call.__name__}", call, derivatives)
+
+
+BINDINGS: tuple[Binding, ...] = (
+    _binding(layer_norm, vjp=layer_norm_vjp, jvp=layer_norm_jvp, vjp_vjp=layer_norm_vjp_vjp),
+    _binding(batch_norm, vjp=batch_norm_vjp, jvp=batch_norm_jvp, vjp_vjp=batch_norm_vjp_vjp),
+)

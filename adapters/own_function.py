@@ -1,0 +1,196 @@
+"""A user's own function as a target: FILE.py:NAME, package.module:NAME, or a callable."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from .binding import ARGUMENTS, DERIVATIVES, OPERATORS, PLANNED_OPERATORS, SETTINGS, SIGNATURES, Binding, Target
+from .errors import NoSuchName, UnknownFramework, UnknownOperator, WrongSignature, choices, one_line
+from .frameworks import FRAMEWORKS, adapter
+from .imports import implied_frameworks
+from .loading import load_file, load_module
+
+
+def names_a_function(target: str) -> bool:
+    """Whether the text has the form FILE.py:NAME or package.module:NAME; a drive letter's colon does not count."""
+    place, colon, name = target.rpartition(":")
+    return bool(colon and place and name) and not ("/" in name or "\\" in name)
+
+
+def from_name(target: str, operators: tuple[str, ...] | None, framework: str | None) -> Target:
+    """The target at FILE.py:NAME or package.module:NAME; NAME may be dotted."""
+    place, _, name = target.rpartition(":")
+    is_file = place.endswith(".py") or "/" in place or "\\" in place
+    if not is_file:
+        # Told before anything runs, as far as the name alone tells it.
+        _operator(name.rpartition(".")[2], operators, target)
+    module = load_file(place) if is_file else load_module(place)
+    function: Any = module
+    for part in name.split("."):
+        try:
+            function = getattr(function, part)
+        except Exception as error:
+            offered = _functions_of(module)
+            hint = choices(name, offered) if offered else "; it defines no function"
+            raise NoSuchName(f"{place} has no {name!r}{hint}") from error
+    operator = _operator(name.rpartition(".")[2], operators, target)
+    owner = module if "." not in name else None
+    return _target(target, function, operator, framework, module, owner, name.rpartition(".")[2])
+
+
+def _functions_of(module: ModuleType) -> list[str]:
+    """The public functions that a module defines itself."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if inspect.isroutine(value) and not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
+
+
+def from_callable(function: Any, operators: tuple[str, ...] | None, framework: str | None) -> Target:
+    """The target that is this callable."""
+    bare = function.func if isinstance(function, partial) else function
+    name = getattr(bare, "__name__", None)
+    label = name if isinstance(name, str) and name.isidentifier() else type(bare).__name__
+    _check_callable(function, label)
+    operator = _operator(label, operators, label)
+    holder = getattr(bare, "__module__", None)
+    if not inspect.isroutine(bare):
+        holder = type(bare).__module__
+    module = sys.modules.get(holder) if isinstance(holder, str) else None
+    owner = module if module is not None and getattr(module, label, None) is function else None
+    return _target(label, function, operator, framework, module, owner, label)
+
+
+def _target(
+    label: str,
+    function: Any,
+    operator: str,
+    framework: str | None,
+    module: ModuleType | None,
+    owner: ModuleType | None,
+    name: str,
+) -> Target:
+    _check_callable(function, label)
+    _check_signature(function, operator, label)
+    if framework is None:
+        framework = _framework_of(function, module, label)
+    room = adapter(framework)
+    call, has_modes = _with_modes(function)
+    binding = Binding(operator, label, call, _derivatives(function, owner, name), has_modes=has_modes)
+    return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,))
+
+
+def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:
+    """The operator that a function implements: the one given, or the one that it is named after."""
+    if operators is not None and len(operators) == 1:
+        return operators[0]
+    known = OPERATORS if operators is None else operators
+    if name in known:
+        return name
+    if operators is not None:
+        raise UnknownOperator(
+            f"{label} is one function and implements one operator: give one of {', '.join(operators)}"
+        )
+    if name in PLANNED_OPERATORS:
+        raise UnknownOperator(f"operator {name!r} cannot be checked yet; choose from {', '.join(OPERATORS)}")
+    raise UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
+
+
+def _check_callable(function: Any, label: str) -> None:
+    if inspect.isclass(function):
+        raise WrongSignature(f"{label} is a class: give a function, or an instance that can be called")
+    if not callable(function):
+        raise WrongSignature(f"{label} is {type(function).__name__}, which cannot be called: give a function")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise WrongSignature(f"{label} is async: give a function that returns its result")
+
+
+def _check_signature(function: Callable[..., Any], operator: str, label: str) -> None:
+    """WrongSignature unless the canonical call binds; what cannot be inspected, as C code, is taken as it is."""
+    try:
+        # A torch module's own signature takes anything, and hands it to forward.
+        signature = inspect.signature(_attribute(function, "forward") if _has_modes(function) else function)
+    except Exception:
+        return
+    try:
+        signature.bind(*ARGUMENTS[operator], **dict.fromkeys(SETTINGS[operator]))
+    except TypeError as error:
+        own = _written(signature)
+        raise WrongSignature(f"{label}{own} cannot be called as {SIGNATURES[operator]}: {error}") from None
+
+
+def _written(signature: inspect.Signature) -> str:
+    """The parameters by name alone: annotations and defaults are objects of the target, and long."""
+    empty = inspect.Parameter.empty
+    short = [
+        p.replace(annotation=empty, default=empty if p.default is empty else ...) for p in signature.parameters.values()
+    ]
+    bare = signature.replace(parameters=short, return_annotation=inspect.Signature.empty)
+    return str(bare).replace("Ellipsis", "...")
+
+
+def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
+    """The framework that the function's module imports; NumPy beside another one is that one's helper."""
+    found = implied_frameworks(function, module)
+    others = found - {"numpy"}
+    if len(others) > 1:
+        raise UnknownFramework(
+            f"{label} imports {' and '.join(sorted(others))}: say which one it is for with --framework,"
+            f" one of {', '.join(FRAMEWORKS)}"
+        )
+    chosen = next(iter(others or found), None)
+    if chosen is None:
+        raise UnknownFramework(
+            f"{label} imports no framework: say which one it is for with --framework, one of {', '.join(FRAMEWORKS)}"
+        )
+    if chosen not in FRAMEWORKS:
+        raise UnknownFramework(
+            f"{label} is written for {chosen}, which has no bridge yet; choose from {', '.join(FRAMEWORKS)}"
+        )
+    return chosen
+
+
+def _has_modes(function: Any) -> bool:
+    """Whether the callable is a module that has modes, as torch.nn.Module has."""
+    parts = ("train", "eval", "forward")
+    return not inspect.isroutine(function) and all(callable(_attribute(function, part)) for part in parts)
+
+
+def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
+    """The call with a ``mode``, if the callable has modes."""
+    if not _has_modes(function):
+        return function, False
+
+    def call(*tensors: Any, mode: str, **settings: Any) -> Any:
+        if settings.get("training", mode == "training"):
+            function.train()
+        else:
+            function.eval()
+        return function(*tensors, **settings)
+
+    return call, True
+
+
+def _derivatives(function: Any, owner: ModuleType | None, name: str) -> Mapping[str, Callable[..., Any]]:
+    """NAME_vjp and its like beside the function in its module, or the attributes vjp and so on of a callable."""
+    found = {}
+    for derivative in DERIVATIVES:
+        beside = getattr(owner, f"{name}_{derivative}", None) if owner is not None else None
+        if beside is None:
+            beside = _attribute(function, derivative) or _attribute(function, f"{name}_{derivative}")
+        if callable(beside):
+            found[derivative] = beside
+    return MappingProxyType(found)
+
+
+def _attribute(function: Any, name: str) -> Any:
+    try:
+        return getattr(function, name, None)
+    except Exception as error:
+        raise WrongSignature(f"the attribute {name} of {type(function).__name__} raises {one_line(error)}") from error

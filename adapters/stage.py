@@ -1,0 +1,27 @@
+"""Stages: where the target's code runs, and what it raises becomes TargetRaised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import BadOutput, LayoutNotApplicable, TargetRaised, Unsupported
+
+#: What passes a stage unchanged.
+_OURS = (KeyboardInterrupt, TargetRaised, BadOutput, Unsupported, LayoutNotApplicable)
+
+
+class Stage:
+    """Turns what a target raises into TargetRaised; a class, since a generator's context costs twice as much."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, _OURS):
+            return
+        raise TargetRaised(error, self.name) from error

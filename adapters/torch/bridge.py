@@ -1,0 +1,181 @@
+"""PyTorch tensors: conversion, autograd in reverse and forward mode, and devices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+
+from ..bridge import DTYPES, Bridge
+from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
+from ..layouts import place
+
+_TORCH_DTYPES = {
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+    torch.float32: "float32",
+    torch.float64: "float64",
+}
+
+_BFLOAT16 = DTYPES["bfloat16"]
+
+#: Elements of x from which on torch may use the threads that the process gave it. Below, a parallel kernel spends
+#: its time on waking threads, 20 times the work on a busy machine; above, the parallel paths deserve to be tested.
+_PARALLEL = 1 << 16
+
+
+class _Guard:
+    """
+    Gradient mode, threads and warnings around the target's code, put back as they were afterwards.
+
+    The thread count is restored because it is the process's, and a check may run inside a user's program.
+    """
+
+    __slots__ = ("_grad", "_gradients", "_size", "_threads", "_warnings")
+
+    def __init__(self, size: int, gradients: bool) -> None:
+        self._size = size
+        self._gradients = gradients
+
+    def __enter__(self) -> None:
+        self._grad = torch.is_grad_enabled()
+        self._threads = torch.get_num_threads()
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+        torch.set_grad_enabled(self._gradients)
+        if self._size < _PARALLEL:
+            torch.set_num_threads(1)
+
+    def __exit__(self, *error: Any) -> None:
+        torch.set_num_threads(self._threads)
+        torch.set_grad_enabled(self._grad)
+        self._warnings.__exit__(*error)
+
+
+class TorchBridge(Bridge):
+    """PyTorch on its CPU and CUDA devices."""
+
+    name = "torch"
+    version = torch.__version__
+    dtypes = tuple(DTYPES)
+    # torch has no negative strides.
+    layouts = ("contiguous", "transposed", "strided", "offset", "channels_last", "zero_stride")
+    differentiates = True
+
+    def check_device(self, device: str) -> None:
+        try:
+            kind, index = (parsed := torch.device(device)).type, parsed.index
+        except (RuntimeError, TypeError) as error:
+            raise DeviceUnavailable(f"torch knows no device {device!r}: use cpu, cuda or cuda:N") from error
+        if kind == "cpu":
+            return
+        if kind != "cuda":
+            raise DeviceUnavailable(f"normspec does not drive torch's device {device!r}: use cpu, cuda or cuda:N")
+        if not torch.cuda.is_available():
+            why = "finds no usable GPU" if torch.version.cuda else "is built without CUDA"
+            raise DeviceUnavailable(
+                f"device {device!r}: torch {self.version} {why}; install a CUDA build"
+                " (https://pytorch.org/get-started/locally) on a machine with a GPU, or use --device cpu"
+            )
+        count = torch.cuda.device_count()
+        if index is not None and index >= count:
+            raise DeviceUnavailable(f"device {device!r}: torch finds {count}, the last being cuda:{count - 1}")
+
+    def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> torch.Tensor:
+        if layout == "contiguous":
+            made = _from_numpy(np.array(array, order="C"))
+            # torch's own allocation is aligned as its kernels are used to; NumPy's is not.
+            made = made.clone() if device == "cpu" else made.to(device)
+        elif layout not in self.layouts:
+            raise LayoutNotApplicable(f"torch has no layout {layout!r}")
+        else:
+            placed = place(array, layout)
+            buffer = _from_numpy(placed.buffer)
+            buffer = buffer.clone() if device == "cpu" else buffer.to(device)
+            made = buffer.as_strided(placed.shape, placed.strides, placed.offset)
+        return made.requires_grad_() if tracked else made
+
+    def check_tensor(self, value: Any, what: str) -> None:
+        if not isinstance(value, torch.Tensor):
+            got = "None" if value is None else type(value).__name__
+            raise BadOutput(f"{what} is {got}, not a torch.Tensor")
+        if value.dtype not in _TORCH_DTYPES:
+            raise BadOutput(f"{what} has dtype {str(value.dtype).removeprefix('torch.')}", "dtype")
+        if value.layout is not torch.strided or value.is_nested:
+            raise BadOutput(f"{what} is not a dense tensor, but of layout {value.layout}")
+        if value.device.type not in ("cpu", "cuda"):
+            raise BadOutput(f"{what} is on device {value.device}")
+
+    def describe(self, value: torch.Tensor) -> tuple[tuple[int, ...], str]:
+        return tuple(value.shape), _TORCH_DTYPES[value.dtype]
+
+    def array(self, value: Any, what: str) -> np.ndarray:
+        self.check_tensor(value, what)
+        # Autograd and inference mode have nothing to do with reading; force copes with every kind of view and device.
+        if value.dtype is torch.bfloat16:
+            # NumPy has no bfloat16 that torch knows of: the bits go over as integers.
+            bits = value.detach().view(torch.int16).numpy(force=True)
+            return np.array(bits.view(_BFLOAT16), order="C")
+        return np.array(value.numpy(force=True), order="C")
+
+    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+        return _Guard(size, gradients)
+
+    def finish(self, device: str) -> None:
+        if device != "cpu":
+            torch.cuda.synchronize(device)
+
+    def tracks(self, output: torch.Tensor) -> bool:
+        return output.requires_grad
+
+    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any) -> list[Any | None]:
+        if not output.requires_grad:
+            return [None] * len(inputs)
+        # The graph is kept because another cotangent may be pulled back through the same evaluation.
+        return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=True, allow_unused=True))
+
+    def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
+        with forward_ad.dual_level():
+            duals = [
+                None if value is None else forward_ad.make_dual(value, tangent)
+                for value, tangent in zip(inputs, tangents, strict=True)
+            ]
+            return forward_ad.unpack_dual(call(*duals)).tangent
+
+    def vjp_vjp(
+        self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any, second: Sequence[Any]
+    ) -> list[Any | None]:
+        given = [value for value in inputs if value is not None]
+        output = call(*inputs)
+        if not output.requires_grad:
+            raise Unsupported("y carries no gradient that could be differentiated again")
+        found = iter(torch.autograd.grad(output, given, cotangent, create_graph=True, allow_unused=True))
+        first = [None if value is None else next(found) for value in inputs]
+        if not any(gradient is not None and gradient.requires_grad for gradient in first):
+            # The gradients depend on the cotangent, which is tracked: here they come from outside autograd.
+            raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
+        # A gradient that depends on nothing tracked is constant, as far as autograd knows: it adds nothing.
+        pairs = [
+            (gradient, again)
+            for gradient, again in zip(first, second, strict=True)
+            if gradient is not None and again is not None and gradient.requires_grad
+        ]
+        if not pairs:
+            return [None] * (len(inputs) + 1)
+        bars = iter(
+            torch.autograd.grad([g for g, _ in pairs], [*given, cotangent], [a for _, a in pairs], allow_unused=True)
+        )
+        return [None if value is None else next(bars) for value in inputs] + [next(bars)]
+
+
+def _from_numpy(array: np.ndarray) -> torch.Tensor:
+    """A tensor on the array's memory; the array must be writable, or torch warns."""
+    if array.dtype == _BFLOAT16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

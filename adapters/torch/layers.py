@@ -1,0 +1,182 @@
+"""
+PyTorch's LayerNorm and BatchNorm in the canonical signatures, and the conventions that they follow.
+
+PyTorch updates running statistics in place and knows the channels by axis 1: each call gets clones of the
+statistics, which are returned as the new ones, and x with its channel axis moved to 1 and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.nn import functional
+
+from ..binding import Binding
+
+_DOCS = "https://docs.pytorch.org/docs/stable/generated/"
+
+_SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
+
+#: Why 16-bit data is of class H2, in both operators.
+_SAVED = (
+    "with 16-bit parameters the saved mean and 1/sqrt(var + eps), and the gradients of the parameters, are rounded"
+    f" to 16 bits; {_SOURCE}aten/src/ATen/native/cpu/mixed_data_type.h (param_scalar_type)"
+)
+
+#: What LayerNorm adds to that, whatever the parameters' dtype.
+_SUMMED = (
+    "; on the CPU the sums over rows that are the gradients of gamma and beta are accumulated in x's 16-bit dtype,"
+    " with float32 parameters too (1000 rows of ones sum to 256 a thread in bfloat16);"
+    f" {_SOURCE}aten/src/ATen/native/cpu/layer_norm_kernel.cpp (LayerNormBackwardKernelImplInternal)"
+)
+
+_BATCH_NORM_CONVENTIONS = {"storage": "H2", "running_variance": "bessel", "single_value": "error"}
+
+_BATCH_NORM_REASONS = {
+    "storage": _SAVED,
+    "running_variance": (
+        "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one; "
+        + _DOCS
+        + "torch.nn.BatchNorm1d.html"
+    ),
+    "single_value": (
+        "training on one value per channel raises ValueError 'Expected more than 1 value per channel when training'; "
+        + f"{_SOURCE}torch/nn/functional.py (_verify_batch_size)"
+    ),
+}
+
+
+# LayerNorm ------------------------------------------------------------------------------------------------
+
+
+def _functional_layer_norm(x, gamma, beta, *, eps, axes):
+    return functional.layer_norm(x, x.shape[x.ndim - len(axes) :], gamma, beta, eps)
+
+
+def _module_layer_norm(x, gamma, beta, *, eps, axes, mode):
+    module = _layer_norm_module(tuple(x.shape[x.ndim - len(axes) :]), eps, gamma is not None, beta is not None)
+    module.train(mode == "training")
+    return functional_call(module, _parameters(gamma, beta), (x,))
+
+
+@lru_cache(maxsize=256)
+def _layer_norm_module(shape: tuple[int, ...], eps: float, weight: bool, bias: bool) -> nn.Module:
+    return _with(nn.LayerNorm(list(shape), eps=eps, device="meta"), weight, bias)
+
+
+# BatchNorm ------------------------------------------------------------------------------------------------
+
+
+def _functional_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    mean, variance = running_mean.clone(), running_var.clone()
+    y = functional.batch_norm(x.movedim(channel_axis, 1), mean, variance, gamma, beta, training, momentum, eps)
+    return y.movedim(1, channel_axis), mean, variance
+
+
+def _module_batch_norm(kind: type[nn.Module]):
+    # One cache for each class; the number of channels, eps and momentum are all that a module is made of.
+    @lru_cache(maxsize=256)
+    def module_of(channels: int, eps: float, momentum: float, weight: bool, bias: bool) -> nn.Module:
+        return _with(kind(channels, eps=eps, momentum=momentum, device="meta"), weight, bias)
+
+    def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis, mode):
+        del mode  # `training` says it.
+        module = module_of(x.shape[channel_axis], eps, momentum, gamma is not None, beta is not None)
+        module.train(training)
+        mean, variance = running_mean.clone(), running_var.clone()
+        tensors = {**_parameters(gamma, beta), "running_mean": mean, "running_var": variance}
+        y = functional_call(module, tensors, (x.movedim(channel_axis, 1),))
+        return y.movedim(1, channel_axis), mean, variance
+
+    return batch_norm
+
+
+# Modules --------------------------------------------------------------------------------------------------
+
+
+def _with(module: nn.Module, weight: bool, bias: bool) -> nn.Module:
+    """
+    The module with as many parameters as are given; registering None is torch's spelling of "has none".
+
+    It is made on the meta device and holds no values: every tensor is lent to it for the duration of a call
+    by functional_call, so that gradients reach the tensors that were handed in. What is not lent is the count
+    of batches, which nothing reads as long as momentum is a number.
+    """
+    if not weight:
+        module.register_parameter("weight", None)
+    if not bias:
+        module.register_parameter("bias", None)
+    return module
+
+
+def _parameters(gamma, beta) -> dict[str, torch.Tensor]:
+    given = {}
+    if gamma is not None:
+        given["weight"] = gamma
+    if beta is not None:
+        given["bias"] = beta
+    return given
+
+
+def _accepts_ranks(name: str, ranks: tuple[int, ...] | None):
+    """What a BatchNorm takes: these ranks, or any from 2 on; and no eps of zero while training."""
+
+    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        if ranks is not None and len(shape) not in ranks:
+            return f"{name} takes rank {' or '.join(map(str, ranks))}, not {len(shape)}"
+        if len(shape) < 2:
+            return f"{name} takes rank 2 or more, not {len(shape)}"
+        if settings.get("training") and settings.get("eps", 1.0) <= 0.0:
+            return f"{name} raises ValueError in training unless eps is positive"
+        return None
+
+    return accepts
+
+
+#: What BatchNorm is known to violate; the project's tests pin each with its numbers.
+_BATCH_NORM_EXPECTED = {
+    "CM-V3": (
+        "on the CPU the backward pass reads a strided weight, and in inference a strided running variance, as if it"
+        " were contiguous, and dx is wrong; the forward pass is right;"
+        f" {_SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
+    )
+}
+
+
+def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_modes: bool) -> Binding:
+    return Binding(
+        operator="batch_norm",
+        name=name,
+        call=call,
+        conventions=_BATCH_NORM_CONVENTIONS,
+        reasons=_BATCH_NORM_REASONS,
+        expected=_BATCH_NORM_EXPECTED,
+        accepts=_accepts_ranks(name, ranks),
+        has_modes=has_modes,
+    )
+
+
+def _layer_norm_binding(name: str, call, has_modes: bool) -> Binding:
+    return Binding(
+        operator="layer_norm",
+        name=name,
+        call=call,
+        conventions={"storage": "H2"},
+        reasons={"storage": _SAVED + _SUMMED},
+        has_modes=has_modes,
+    )
+
+
+BINDINGS: tuple[Binding, ...] = (
+    _layer_norm_binding("torch.nn.LayerNorm", _module_layer_norm, has_modes=True),
+    _layer_norm_binding("torch.nn.functional.layer_norm", _functional_layer_norm, has_modes=False),
+    _batch_norm_binding("torch.nn.BatchNorm1d", _module_batch_norm(nn.BatchNorm1d), (2, 3), has_modes=True),
+    _batch_norm_binding("torch.nn.BatchNorm2d", _module_batch_norm(nn.BatchNorm2d), (4,), has_modes=True),
+    _batch_norm_binding("torch.nn.BatchNorm3d", _module_batch_norm(nn.BatchNorm3d), (5,), has_modes=True),
+    _batch_norm_binding("torch.nn.functional.batch_norm", _functional_batch_norm, None, has_modes=False),
+)

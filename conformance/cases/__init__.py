@@ -1,0 +1,1 @@
+"""Cases: named regimes, witness groups, and how they become inputs of an operator."""

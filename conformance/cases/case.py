@@ -1,0 +1,215 @@
+"""A case: one generated input, as plain arrays, and the description it is built from."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from ...reference.formats import FORMATS, Format
+from .parameters import affine_values, cotangent_values
+from .regimes import draw_group
+
+
+@attrs.frozen
+class Description:
+    """Everything that determines a case, apart from the dtype: small integers and names.
+
+    The same description gives the corresponding case in every dtype.
+    """
+
+    operator: str
+    #: Length of each group.
+    n: int
+    #: (regime, index) of each group: a LayerNorm row or a BatchNorm channel.
+    groups: tuple[tuple[str, int], ...]
+    eps: float = 1e-5
+    #: How gamma and beta are drawn ("none", "ones", "mixed", ...; see parameters.py).
+    gamma: str = "mixed"
+    beta: str = "mixed"
+    #: How the cotangent is drawn.
+    cotangent: str = "mixed"
+    #: What the case is for ("few", "eps", "law", ...); checks choose their cases by these.
+    tags: frozenset[str] = frozenset()
+    seed: int = 0
+    #: Number of groups, where the groups above are repeated in turn to make so many.
+    repeat: int | None = None
+    #: LayerNorm: the normalised dimensions and the leading ones, where they are not (n,) and (rows,).
+    features: tuple[int, ...] | None = None
+    leading: tuple[int, ...] | None = None
+    #: BatchNorm: mode, weight of the new statistic, number of dimensions and place of the channels.
+    training: bool = True
+    momentum: float = 0.25
+    rank: int = 2
+    channel_axis: int = 1
+
+    def group_values(self, format: Format) -> NDArray[np.float64]:
+        """Return the groups as rows, shape (groups, n), exact in ``format``."""
+        rows = [
+            draw_group(name, index, n=self.n, eps=self.eps, format=format, seed=self.seed, row=row)
+            for row, (name, index) in enumerate(self.groups)
+        ]
+        values = np.array(rows, dtype=np.float64).reshape(len(rows), self.n)
+        if self.repeat is not None:
+            values = values[np.arange(self.repeat) % len(rows)]
+        return values
+
+
+@attrs.frozen(eq=False, slots=False)
+class Case:
+    """One input of an operator: arrays, settings and the cotangent of y."""
+
+    operator: str
+    #: x, gamma, beta and, for batch_norm, running_mean and running_var, in the dtypes under test.
+    inputs: Mapping[str, NDArray[Any] | None]
+    #: The keyword arguments: eps and axes, or eps, momentum, training and channel_axis.
+    settings: Mapping[str, Any]
+    #: The cotangent of y.
+    g: NDArray[Any]
+    tags: frozenset[str] = frozenset()
+    description: Description | None = None
+
+    @property
+    def x(self) -> NDArray[Any]:
+        x = self.inputs["x"]
+        assert x is not None
+        return x
+
+    def random(self, purpose: str) -> np.random.Generator:
+        """A generator for what a check needs beside the case, the same for the same purpose."""
+        seed = self.description.seed if self.description else 0
+        key = [seed, self.x.size, zlib.crc32(purpose.encode())]
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
+
+    @cached_property
+    def _truths(self) -> dict[tuple[str, str], Any]:
+        return {}
+
+    def truth(self, eps_dtype: str, running_variance: str, make: Any) -> Any:
+        """The truth about this case under two conventions, made once by ``make``."""
+        key = (eps_dtype, running_variance)
+        if key not in self._truths:
+            self._truths[key] = make(self, eps_dtype, running_variance)
+        return self._truths[key]
+
+    def replace(self, **changes: Any) -> Case:
+        """Return the case with some inputs, settings or the cotangent (``g``) replaced."""
+        inputs, settings = dict(self.inputs), dict(self.settings)
+        g = changes.pop("g", self.g)
+        for name, value in changes.items():
+            if name in inputs:
+                inputs[name] = value
+            elif name in settings:
+                settings[name] = value
+            else:
+                raise KeyError(name)
+        return Case(self.operator, inputs, settings, g, self.tags, self.description)
+
+
+def factor(n: int, parts: int) -> tuple[int, ...]:
+    """Return ``parts`` distinct-looking factors of n, for the dimensions a group is spread over."""
+    sizes: list[int] = []
+    rest = n
+    for left in range(parts, 1, -1):
+        best = 1
+        for divisor in range(1, rest + 1):
+            if divisor ** left > rest:
+                break
+            if rest % divisor == 0:
+                best = divisor
+        sizes.append(best)
+        rest //= best
+    return (rest, *sizes)
+
+
+def build(description: Description, dtype: str, parameter_dtype: str | None = None) -> Case:
+    """Return the case that a description stands for, in one data and one parameter dtype."""
+    data, held = FORMATS[dtype], FORMATS[parameter_dtype or dtype]
+    if description.operator == "layer_norm":
+        return _layer_norm_case(description, data, held)
+    return _batch_norm_case(description, data, held)
+
+
+def _layer_norm_case(description: Description, data: Format, held: Format) -> Case:
+    rows = description.group_values(data)
+    features = description.features or (description.n,)
+    leading = description.leading if description.leading is not None else (len(rows),)
+    shape = (*leading, *features)
+    x = rows.reshape(shape)
+    gamma = affine_values(description.gamma, features, held, description.seed, 1)
+    beta = affine_values(description.beta, features, held, description.seed, 2)
+    g = cotangent_values(description.cotangent, shape, data, description.seed)
+    axes = tuple(range(-len(features), 0))
+    return Case(
+        "layer_norm",
+        {"x": x.astype(data.dtype), "gamma": gamma, "beta": beta},
+        {"eps": description.eps, "axes": axes},
+        g,
+        description.tags,
+        description,
+    )
+
+
+def channel_shape(n: int, channels: int, rank: int, channel_axis: int) -> tuple[int, ...]:
+    """Return a shape of ``rank`` dimensions with ``channels`` at ``channel_axis`` and n values in each."""
+    around = factor(n, rank - 1)
+    place = channel_axis % rank
+    return (*around[:place], channels, *around[place:])
+
+
+def _batch_norm_case(description: Description, data: Format, held: Format) -> Case:
+    rows = description.group_values(data)
+    channels, n = rows.shape
+    axis, rank = description.channel_axis, description.rank
+    shape = channel_shape(n, channels, rank, axis)
+    around = (*shape[: axis % rank], *shape[axis % rank + 1 :])
+    x = np.moveaxis(rows.reshape(channels, *around), 0, axis % rank)
+    seed = description.seed
+    gamma = affine_values(description.gamma, (channels,), held, seed, 1)
+    beta = affine_values(description.beta, (channels,), held, seed, 2)
+    running_mean, running_var = running_values(rows, held, seed, description)
+    g = cotangent_values(description.cotangent, shape, data, seed)
+    return Case(
+        "batch_norm",
+        {
+            "x": np.ascontiguousarray(x).astype(data.dtype),
+            "gamma": gamma,
+            "beta": beta,
+            "running_mean": running_mean,
+            "running_var": running_var,
+        },
+        {
+            "eps": description.eps,
+            "momentum": description.momentum,
+            "training": description.training,
+            "channel_axis": axis,
+        },
+        g,
+        description.tags,
+        description,
+    )
+
+
+def running_values(
+    rows: NDArray[np.float64], held: Format, seed: int, description: Description
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return running statistics away from every default, of the magnitude of the data.
+
+    The mean is distinct in every channel and never 0, the variance neither 1 nor that of the batch;
+    one channel in four has a running variance near eps, where eps shows in inference.
+    """
+    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 77, len(rows)])))
+    channels = len(rows)
+    top = min(2.0**10, math.sqrt(held.largest) / 4)
+    size = np.clip(np.abs(rows).max(axis=1, initial=0.0), 2.0**-10, top)
+    mean = size * (0.5 + random.random(channels)) * random.choice([-1.0, 1.0], channels)
+    variance = (size * (0.25 + random.random(channels))) ** 2
+    near = np.arange(channels) % 4 == 3
+    variance[near] = max(description.eps, held.smallest_normal) * (0.5 + random.random(near.sum()))
+    return mean.astype(held.dtype), variance.astype(held.dtype)

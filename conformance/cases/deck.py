@@ -1,0 +1,195 @@
+"""The fixed deck: witnesses that every profile runs, and the large shapes of the longer profiles.
+
+A deck is a list of descriptions. Each carries tags that say what it is for; a check picks its cases by
+them (see checks/registry.py). Every knob stands away from its default somewhere, every dimension is distinct
+from the others, and coincides with them on purpose elsewhere.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from .case import Description
+
+Groups = tuple[tuple[str, int], ...]
+
+#: Well-conditioned groups of many kinds, for sums over groups too.
+_EASY: Groups = (
+    ("normal", 0),
+    ("witness", 0),
+    ("near_eps", 0),
+    ("near_eps", 3),
+    ("integers", 0),
+    ("scaled", 0),
+    ("scaled", 1),
+    ("witness", 6),
+    ("normal", 1),
+    ("below_eps", 0),
+    ("near_eps", 2),
+)
+#: Ill-conditioned and extreme groups, each with its own envelope.
+_HARD: Groups = (
+    ("offset", 0),
+    ("one_hot", 1),
+    ("constant", 2),
+    ("heavy_tailed", 0),
+    ("offset", 3),
+    ("witness", 7),
+    ("constant", 0),
+    ("witness", 8),
+    ("one_hot", 6),
+    ("scaled", 6),
+    ("witness", 9),
+)
+_EXTREME: Groups = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), ("subnormal", 0))
+#: eps far below the variance: only its size matters then, and the divisor of the variance shows.
+_FEW: Groups = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
+_NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
+_BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
+_OFFSETS: Groups = tuple(("offset", i) for i in range(8)) + (("witness", 7), ("witness", 10))
+_LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
+
+
+def _tags(*tags: str) -> frozenset[str]:
+    return frozenset(tags)
+
+
+def _describe(operator: str, n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+    description = Description(operator, n, groups, tags=_tags(*tags))
+    return attrs.evolve(description, **rest)  # type: ignore[arg-type]
+
+
+def _both(operator: str) -> list[Description]:
+    """What layer_norm and batch_norm (in training) share: n values in each of the groups."""
+
+    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *tags, **rest)
+
+    return [
+        # Laws first: the smallest cases, on which most faults show at once.
+        d(8, _LAWFUL, "law", "repeat", "layout", gamma="mixed", beta="mixed", eps=2.0**-10),
+        d(6, (("integers", 0), ("integers", 1), ("integers", 2)), "law", "shift", gamma="powers"),
+        d(7, (("constant", 0), ("normal", 0), ("constant", 2), ("constant", 3)), "law", "constant"),
+        d(4, (("normal", 0), ("normal", 1), ("integers", 2)), "derivative", eps=0.5),
+        d(5, (("normal", 0), ("near_eps", 1)), "derivative", gamma="powers", eps=2.0**-7),
+        # One thing at a time.
+        d(2, _FEW, "few", eps=2.0**-40, beta="none", gamma="powers"),
+        d(3, _FEW, "few", eps=2.0**-40),
+        d(4, _FEW, "few", eps=1e-12),
+        d(2, _NEAR, "near-eps", eps=1e-5, beta="none", gamma="ones"),
+        d(5, _NEAR, "near-eps", eps=1e-3),
+        d(4, _NEAR, "near-eps", eps=0.5, gamma="powers"),
+        d(2, _BELOW, "exact-eps", eps=1e-5, gamma="ones", beta="none"),
+        d(3, _BELOW, "exact-eps", eps=1e-6, gamma="large", beta="none"),
+        d(4, _BELOW, "exact-eps", eps=1e-3, gamma="powers", beta="none"),
+        d(4, (("constant", 0), ("below_eps", 1)), "exact-eps", eps=1e-12, gamma="ones", beta="none"),
+        d(6, _EASY, "affine", gamma="mixed", beta="large"),
+        d(9, _EASY, "affine", gamma="zeros", beta="mixed"),
+        d(5, _EASY, "affine", gamma="large", beta="mixed", cotangent="integers"),
+        d(6, _EASY, "none", gamma="none", beta="none"),
+        d(7, _EASY, "none", gamma="mixed", beta="none"),
+        d(5, _EASY, "none", gamma="none", beta="mixed"),
+        d(4, _OFFSETS, "offset", gamma="ones", beta="none"),
+        d(16, _OFFSETS, "offset", gamma="powers"),
+        # Everything together, over the lengths at which blocks and vectors end.
+        d(2, _EASY, "value", eps=1e-3),
+        d(4, _HARD, "value", gamma="mixed"),
+        d(17, _EASY, "value", cotangent="one_hot"),
+        d(33, _HARD, "value", eps=1e-6, gamma="powers"),
+        d(64, _EASY, "value", cotangent="small"),
+        d(3, _EXTREME, "value", eps=1e-5, cotangent="integers"),
+        d(65, _EASY, "value", eps=1e-12, gamma="small"),
+        d(129, _HARD[:5], "value"),
+        d(257, _LAWFUL[:3], "value", cotangent="one_hot"),
+        # Data on which the plain formulas overflow or underflow, while the result does not.
+        d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "range", beta="none"),
+        d(6, (("wide", 0), ("wide", 1)), "range", beta="none"),
+        # 16-bit data with float32 parameters.
+        d(8, _LAWFUL, "mixed", gamma="mixed"),
+        d(33, _EASY, "mixed", gamma="mixed", cotangent="one_hot"),
+        # Sizes that cost little: just past a block of rows, of features, of both.
+        d(3, _EASY, "size", repeat=1025, cotangent="one_hot"),
+        d(1025, _LAWFUL[:3], "size", cotangent="one_hot"),
+        d(130, _LAWFUL, "size", repeat=131),
+    ]
+
+
+def _layer_norm() -> list[Description]:
+    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+        return _describe("layer_norm", n, groups, *tags, **rest)
+
+    nine = tuple(("normal", i) for i in range(9))
+    return [
+        d(1, (("normal", 0), ("scaled", 2), ("constant", 3)), "value", "constant"),
+        d(20, nine[:3], "axes", features=(4, 5), leading=(3,)),
+        d(3, nine[:6], "axes", features=(3,), leading=(2, 3)),
+        d(9, nine[:3], "axes", features=(3, 3), leading=(3,)),
+        d(8, nine[:5], "axes", features=(2, 2, 2), leading=(5,)),
+        d(7, nine[:4], "axes", features=(7,), leading=(2, 1, 2)),
+        d(6, nine[:1], "axes", features=(6,), leading=()),
+        d(12, nine[:1], "axes", features=(3, 4), leading=()),
+        d(10, nine[:6], "layout", "axes", features=(10,), leading=(2, 3)),
+        d(6, nine[:8], "layout", "axes", features=(2, 3), leading=(2, 4)),
+    ]
+
+
+def _batch_norm() -> list[Description]:
+    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+        return _describe("batch_norm", n, groups, *tags, **rest)
+
+    nine = tuple(("normal", i) for i in range(9))
+    return [
+        d(12, nine[:5], "axes", rank=4),
+        d(12, nine[:3], "axes", rank=3),
+        d(24, nine[:2], "axes", rank=5),
+        d(12, nine[:5], "axes", rank=4, channel_axis=-1),
+        d(6, nine[:4], "axes", rank=3, channel_axis=2),
+        d(6, nine[:4], "axes", rank=2, channel_axis=0),
+        d(9, nine[:3], "axes", rank=3),
+        d(12, nine[:5], "layout", rank=4),
+        d(6, nine[:4], "layout", rank=3),
+        d(1, nine[:3], "single", rank=2),
+        d(8, _LAWFUL, "inference", "law", "layout", training=False, eps=2.0**-10),
+        d(12, _EASY, "inference", "layout", training=False, rank=4, gamma="powers"),
+        d(3, _HARD, "inference", training=False, beta="none", eps=1e-3),
+        d(5, _EASY, "inference", training=False, gamma="none", beta="none"),
+        d(1, _LAWFUL, "inference", training=False),
+        d(9, _EXTREME, "inference", training=False, cotangent="integers"),
+        d(6, _LAWFUL, "mixed", training=False),
+        d(2, _LAWFUL, "value", momentum=0.1),
+        d(3, _LAWFUL, "value", momentum=0.9),
+    ]
+
+
+#: Shapes past the limits that kernels are written to, in the order of what they cost.
+_LARGE: dict[str, tuple[tuple[int, int], ...]] = {
+    "layer_norm": ((4097, 5), (3, 65537), (65536, 2), (2, 70001), (513, 513), (16385, 3), (32769, 2)),
+    "batch_norm": ((3, 1031), (65537, 2), (4097, 5), (2, 65537), (131073, 1), (513, 513), (9, 4099)),
+}
+#: How many of them `standard` runs; `thorough` runs all, and more.
+_STANDARD_LARGE = 4
+
+
+def large(operator: str, profile: str) -> list[Description]:
+    """Return the large shapes of a profile; `quick` has none."""
+    if profile == "quick":
+        return []
+    shapes = _LARGE[operator]
+    if profile == "standard":
+        shapes = shapes[:_STANDARD_LARGE]
+    else:
+        past = [2**k + 1 for k in range(1, 13)]
+        shapes += tuple((n, 3) for n in past) + tuple((3, count) for count in past)
+    return [
+        _describe(operator, n, _LAWFUL, "size", repeat=count, gamma="mixed", cotangent="mixed")
+        for n, count in shapes
+    ]
+
+
+def deck(operator: str, profile: str, seed: int) -> list[Description]:
+    """Return the fixed cases of an operator, in the order they run."""
+    own = _layer_norm() if operator == "layer_norm" else _batch_norm()
+    both = _both(operator)
+    laws = 5  # the law and derivative cases stay in front; the operator's own come next
+    ordered = both[:laws] + own + both[laws:] + large(operator, profile)
+    return [attrs.evolve(description, seed=seed) for description in ordered]

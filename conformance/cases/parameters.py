@@ -1,0 +1,61 @@
+"""How gamma, beta and the cotangent are drawn: every knob away from its default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...reference.formats import Format
+
+#: gamma and beta: none, neutral, or values of both signs with zeros and powers of two among them.
+AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
+#: Cotangents: never uniform, for which dx is zero by law; the sparse ones single out one element.
+COTANGENT = ("mixed", "one_hot", "integers", "small")
+
+#: Values that single out faults: zero, a negative one, powers of two, one below bfloat16's spacing.
+_SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
+
+
+def _random(seed: int, *key: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *key])))
+
+
+def affine_values(
+    kind: str, shape: tuple[int, ...], format: Format, seed: int, role: int
+) -> NDArray[Any] | None:
+    """Return gamma (role 1) or beta (role 2) of this kind and shape, or None."""
+    random = _random(seed, 1000 + role, int(np.prod(shape)), AFFINE.index(kind))
+    if kind == "none":
+        return None
+    if kind == "ones":
+        values = np.full(shape, 1.0 if role == 1 else 0.0)
+    elif kind == "zeros":
+        values = np.zeros(shape)
+    elif kind == "powers":
+        values = random.choice([-1.0, 1.0], shape) * 2.0 ** random.integers(-3, 4, shape)
+    else:
+        values = random.standard_normal(shape) + 0.5
+        flat = values.reshape(-1)
+        for place, special in enumerate(_SPECIAL[: max(0, flat.size - 2)]):
+            flat[(3 * place + role) % flat.size] = special
+        values = values * {"mixed": 1.0, "large": 64.0, "small": 2.0**-6}[kind]
+    return values.astype(format.dtype)
+
+
+def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: int) -> NDArray[Any]:
+    """Return a cotangent of this kind: of both signs, with a mean away from zero."""
+    random = _random(seed, 2000, int(np.prod(shape)), COTANGENT.index(kind))
+    if kind == "one_hot":
+        values = np.zeros(shape)
+        flat = values.reshape(-1)
+        if flat.size:  # the last element too: block boundaries drop tails
+            flat[0], flat[-1], flat[flat.size // 2] = 1.0, -2.0, 3.0
+    elif kind == "integers":
+        values = random.integers(-4, 6, shape).astype(np.float64)
+    else:
+        values = random.standard_normal(shape) + 0.5
+        if kind == "small":
+            values = values * 1e-4
+    return values.astype(format.dtype)

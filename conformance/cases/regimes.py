@@ -1,0 +1,265 @@
+"""Named regimes: what one normalised group can look like, and the proof that it does.
+
+Plain random data hides most faults. Each regime is a family of groups in which some fault shows, or
+some sound algorithm is hardest pressed. A regime draws a group of any length from a generator, in
+float64; the case rounds it to the dtype under test. ``reached`` says whether a group, as rounded, is
+what its regime promises; the project's tests hold every regime to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from ...reference.formats import FORMATS, Format
+from .witnesses import WITNESSES
+
+Array = NDArray[np.float64]
+
+
+@attrs.frozen
+class Drawing:
+    """What a regime may look at while it draws one group."""
+
+    random: np.random.Generator
+    #: Which member of the regime's family to draw; shrinks towards 0.
+    index: int
+    n: int
+    eps: float
+    #: The format the group will be rounded to.
+    format: Format
+
+    @property
+    def computed(self) -> Format:
+        """The format that sums and squares of the group are formed in (float32 for 16 bits)."""
+        return FORMATS["float32"] if self.format.narrow else self.format
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude whose squares can be summed: n max(x^2) <= largest/4."""
+        return min(self.format.largest / 4, math.sqrt(self.computed.largest / (4 * max(self.n, 1))))
+
+    def normal(self) -> Array:
+        return self.random.standard_normal(self.n)
+
+
+@attrs.frozen
+class Regime:
+    """A named family of groups."""
+
+    name: str
+    summary: str
+    draw: Callable[[Drawing], Array]
+    #: Whether a drawn group, rounded to its format, shows the regime: (group, eps, format) -> bool.
+    reached: Callable[[Array, float, Format], bool]
+    #: Whether groups are kept where the sum of squares cannot overflow (rule R1 of spec/accuracy.md).
+    in_range: bool = True
+
+
+def _witness(drawing: Drawing) -> Array:
+    values = WITNESSES[drawing.index % len(WITNESSES)].values(drawing.eps)
+    return np.resize(np.array(values, dtype=np.float64), drawing.n)
+
+
+def _normal(drawing: Drawing) -> Array:
+    return drawing.normal()
+
+
+def _near_eps(drawing: Drawing) -> Array:
+    octaves = (0, -2, 2, -5, 5, -8, 8)[drawing.index % 7]
+    sigma = math.sqrt(drawing.eps * 2.0**octaves) or 2.0**-10
+    z = drawing.normal()
+    return sigma * (z - z.mean()) / (z.std() or 1.0)
+
+
+def _below_eps(drawing: Drawing) -> Array:
+    sigma = math.sqrt(drawing.eps) * 2.0 ** -(8 + drawing.index % 4)
+    return (sigma or 2.0**-20) * drawing.normal()
+
+
+def _scaled(drawing: Drawing) -> Array:
+    exponents = (3, -3, 6, -6, 10, -10, 13, -13)
+    return drawing.normal() * 2.0 ** exponents[drawing.index % len(exponents)]
+
+
+def _constant(drawing: Drawing) -> Array:
+    values = (0.0, 1.0, 0.1, -7.3, 1234.0, 2.0**-7)
+    return np.full(drawing.n, values[drawing.index % len(values)])
+
+
+def _one_hot(drawing: Drawing) -> Array:
+    group = np.zeros(drawing.n)
+    place = (0, drawing.n - 1, drawing.n // 2)[drawing.index % 3]
+    group[place] = (1.0, 1e3, 3.0e4)[drawing.index // 3 % 3]
+    return group
+
+
+def _offset(drawing: Drawing) -> Array:
+    """A mean far above the deviation, still resolved by the format: deviations of a few ulps and up."""
+    digits = -math.log2(drawing.format.unit_roundoff)
+    ratio = 2.0 ** (digits - (4, 5, 7, 9)[drawing.index % 4])
+    ratio = min(ratio, 2.0**30)
+    sign = -1.0 if drawing.index % 2 else 1.0
+    scale = (1.0, 0.25, 1.0, 2.0**-6)[drawing.index // 4 % 4]
+    return sign * scale * (ratio + drawing.random.integers(-4, 5, drawing.n))
+
+
+def _heavy_tailed(drawing: Drawing) -> Array:
+    z = drawing.normal()
+    return np.sign(z) * np.exp(np.clip(3 * np.abs(z), 0, 9))
+
+
+def _integers(drawing: Drawing) -> Array:
+    return drawing.random.integers(-8, 9, drawing.n).astype(np.float64)
+
+
+def _subnormal(drawing: Drawing) -> Array:
+    return drawing.random.integers(-9, 10, drawing.n) * drawing.format.smallest_subnormal
+
+
+def _near_overflow(drawing: Drawing) -> Array:
+    top = drawing.largest * (0.9, 0.5)[drawing.index % 2]
+    return top * drawing.random.uniform(-1, 1, drawing.n)
+
+
+def _wide(drawing: Drawing) -> Array:
+    """Deviation 2^50: r^3 underflows in float32 although r and the gradient do not."""
+    return 2.0**50 * drawing.normal()
+
+
+def _huge(drawing: Drawing) -> Array:
+    """Values whose squares overflow float32 although the result is of order one."""
+    return 2.0 ** (100 + 5 * (drawing.index % 3)) * drawing.normal()
+
+
+def _deviation(group: Array) -> float:
+    return float(group.std())
+
+
+#: The most that deviations may lie off the nominal regime once rounded to a narrow format.
+_SLACK = 8.0
+
+REGIMES: dict[str, Regime] = {
+    regime.name: regime
+    for regime in (
+        Regime(
+            "witness",
+            "a few explicit numbers, each the smallest sign of some fault",
+            _witness,
+            lambda group, eps, format: len(np.unique(group)) <= 4,
+        ),
+        Regime("normal", "independent standard normal values", _normal, lambda g, e, f: True),
+        Regime(
+            "near_eps",
+            "variance within 2^9 of eps, where its placement shows",
+            _near_eps,
+            lambda g, e, f: e > 0 and e * 2.0**-9 * 0.5 < g.var() < e * 2.0**9 * 2,
+        ),
+        Regime(
+            "below_eps",
+            "variance at most 2^-12 eps, where eps itself is measured",
+            _below_eps,
+            lambda g, e, f: bool(np.any(g)) and g.var() < e * 2.0**-12,
+        ),
+        Regime(
+            "scaled",
+            "deviations from 2^-13 to 2^13",
+            _scaled,
+            lambda g, e, f: not 0.5 < _deviation(g) < 2,
+        ),
+        Regime("constant", "one value repeated", _constant, lambda g, e, f: bool(np.all(g == g[0]))),
+        Regime(
+            "one_hot",
+            "one outlier among zeros",
+            _one_hot,
+            lambda g, e, f: int(np.count_nonzero(g)) == 1,
+        ),
+        Regime(
+            "offset",
+            "a mean far above the deviation, where one-pass variance cancels",
+            _offset,
+            lambda g, e, f: abs(g.mean()) > _SLACK * max(_deviation(g), 1e-300),
+        ),
+        Regime(
+            "heavy_tailed",
+            "magnitudes from 1 to 2^13 in one group",
+            _heavy_tailed,
+            lambda g, e, f: len(g) < 8 or np.abs(g).max() > 8 * np.median(np.abs(g)),
+        ),
+        Regime(
+            "integers",
+            "small integers, whose sums are exact",
+            _integers,
+            lambda g, e, f: bool(np.all(g == np.rint(g)) and np.abs(g).max() <= 8),
+        ),
+        Regime(
+            "subnormal",
+            "subnormal values of the format",
+            _subnormal,
+            lambda g, e, f: bool(np.any(g) and np.abs(g).max() < f.smallest_normal),
+        ),
+        Regime(
+            "near_overflow",
+            "values whose sum of squares is just below overflow",
+            _near_overflow,
+            lambda g, e, f: float(np.abs(g).max()) > 2.0**13,
+        ),
+        Regime(
+            "wide",
+            "a deviation whose inverse cube underflows float32",
+            _wide,
+            lambda g, e, f: _deviation(g) > 2.0**42,
+            in_range=False,
+        ),
+        Regime(
+            "huge",
+            "values whose squares overflow float32",
+            _huge,
+            lambda g, e, f: float(np.abs(g).max()) > 2.0**64,
+            in_range=False,
+        ),
+    )
+}
+
+#: Regimes on which parameter gradients, sums over many groups, stay well conditioned.
+EASY = ("witness", "normal", "near_eps", "integers", "scaled", "below_eps")
+#: Regimes in which one group is ill conditioned or extreme.
+HARD = ("offset", "one_hot", "constant", "heavy_tailed", "near_overflow", "subnormal", "witness")
+
+#: The order in which cases are drawn and shrink: from the plainest to the oddest.
+ORDER: tuple[str, ...] = tuple(REGIMES)
+#: The regimes that generated cases are drawn from.
+GENERATED: tuple[str, ...] = tuple(name for name in ORDER if REGIMES[name].in_range)
+
+
+def draw_group(
+    regime: str, index: int, *, n: int, eps: float, format: Format, seed: int, row: int = 0
+) -> Array:
+    """Return one group of ``n`` float64 values that are exact in ``format``.
+
+    The values come from a counter-based generator keyed by all arguments, so the same arguments
+    give the same group everywhere.
+    """
+    place = ORDER.index(regime)
+    # The format stays out of the key: one description gives corresponding groups in every dtype.
+    key = np.random.SeedSequence([seed, place, index, n, row])
+    drawing = Drawing(np.random.Generator(np.random.Philox(key)), index, n, eps, format)
+    group = REGIMES[regime].draw(drawing)
+    if not REGIMES[regime].in_range:
+        return round_to(group, format)
+    top = drawing.largest
+    highest = float(np.abs(group).max(initial=0.0))
+    if highest > top:  # an exact power of two keeps the shape of the group
+        group = group * 2.0 ** -math.ceil(math.log2(highest / top))
+    return round_to(group, format)
+
+
+def round_to(values: Any, format: Format) -> Array:
+    """Return the values rounded to the nearest of ``format``, as float64."""
+    with np.errstate(all="ignore"):
+        return np.asarray(values, dtype=np.float64).astype(format.dtype).astype(np.float64)

@@ -1,0 +1,127 @@
+"""Generated cases: Hypothesis draws descriptions, and shrinks the one that fails.
+
+Everything is drawn as an integer between -100 and 100. Hypothesis mixes constants that it harvests from
+the user's modules into what it draws, but never integers of that size, so the cases depend on the seed alone.
+Values come from counter-based generators keyed by the description (see regimes.py); there is no example
+database. Each list is ordered from the plainest to the oddest, which is the way that shrinking goes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import attrs
+import hypothesis
+from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis import strategies as st
+
+from .case import Description
+from .parameters import AFFINE, COTANGENT
+from .regimes import GENERATED, REGIMES
+
+#: Each of them representable exactly or rounded to float32 alike in every framework's default.
+EPS = (2.0**-10, 1e-5, 1e-3, 0.5, 1e-6, 1e-12, 2.0**-20, 1.0)
+LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
+SHORT_LENGTHS = (2, 3, 4, 1)
+MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0)
+#: Members of each regime's family that are drawn.
+INDICES = 12
+
+
+def _one_of(choices: tuple[object, ...]) -> st.SearchStrategy[object]:
+    return st.integers(0, len(choices) - 1).map(choices.__getitem__)
+
+
+@st.composite
+def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> Description:
+    """Draw a description: short ones keep the tags, mode and seed of the one they are to replace."""
+    regimes = GENERATED
+    if short:  # whatever the case had beyond the generated regimes stays within reach
+        used = tuple(name for name, _ in like.groups if name not in regimes)
+        regimes += tuple(dict.fromkeys(used))
+    count = draw(st.integers(1, 3 if short else 12))
+    groups = tuple(
+        (str(draw(_one_of(regimes))), draw(st.integers(0, INDICES - 1))) for _ in range(count)
+    )
+    description = attrs.evolve(
+        like,
+        n=draw(_one_of(SHORT_LENGTHS if short else LENGTHS)),
+        groups=groups,
+        eps=draw(_one_of(EPS)),
+        gamma=draw(_one_of(AFFINE)),
+        beta=draw(_one_of(AFFINE)),
+        cotangent=draw(_one_of(COTANGENT)),
+        repeat=None,
+        features=None,
+        leading=None,
+    )
+    if short:
+        return attrs.evolve(description, eps=draw(_one_of((like.eps, *EPS))))
+    return attrs.evolve(
+        description, momentum=draw(_one_of(MOMENTA)), rank=draw(st.integers(2, 5))
+    )
+
+
+def _settings(examples: int, *phases: Phase) -> hypothesis.settings:
+    return hypothesis.settings(
+        max_examples=examples,
+        phases=phases,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+    )
+
+
+def generate(operator: str, seed: int, count: int) -> list[Description]:
+    """Return ``count`` generated descriptions of an operator; the same for the same seed."""
+    found: list[Description] = []
+    if not count:
+        return found
+    like = Description(operator, 2, (), tags=frozenset({"value"}), seed=seed)
+
+    @hypothesis.seed(seed)
+    @_settings(count, Phase.generate)
+    @hypothesis.given(descriptions(like))
+    def collect(description: Description) -> None:
+        index = len(found)
+        tags = {"value"}
+        if operator == "batch_norm" and index % 5 == 4:
+            tags = {"inference"}
+        if description.n > 1 or operator == "layer_norm":
+            found.append(_tagged(description, tags, index))
+
+    collect()
+    return found
+
+
+def _tagged(description: Description, tags: set[str], index: int) -> Description:
+    """Give a generated case its part: one in four takes the laws, one in four the derivatives."""
+    names = {name for name, _ in description.groups}
+    # The laws and derivatives run on moderate groups: extreme ones are outside their range rules.
+    moderate = not names & {"near_overflow", "subnormal", "heavy_tailed", "offset"}
+    if moderate and index % 4 == 1 and description.n > 1:
+        tags = tags | {"law"}
+    if moderate and index % 4 == 3 and "inference" not in tags:
+        tags = tags | {"derivative"}
+    training = "inference" not in tags
+    return attrs.evolve(description, tags=frozenset(tags), training=training)
+
+
+def smallest(
+    like: Description, fails: Callable[[Description], bool], *, examples: int = 80
+) -> Description | None:
+    """Return the smallest short description that still fails, or None where no short one does."""
+    try:
+        return hypothesis.find(
+            descriptions(like, short=True),
+            fails,
+            settings=_settings(examples, Phase.generate, Phase.shrink),
+            random=random.Random(like.seed),
+        )
+    except hypothesis.errors.NoSuchExample:
+        return None
+
+
+assert max(map(len, (GENERATED, REGIMES, AFFINE, LENGTHS))) < 100

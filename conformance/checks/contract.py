@@ -1,0 +1,149 @@
+"""The contract of a call: what it returns, with which shapes and dtypes, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from ..truth import GRADIENTS
+from .registry import check, ordinary, tagged
+
+
+def _violation(case: Case, output: str, note: str) -> Finding:
+    return Finding(case, violated=True, output=output, note=note)
+
+
+def any_plain(case: Case) -> bool:
+    """Every case whose call is valid in the plainest way."""
+    return not (case.tags & {"single", "mixed", "range"})
+
+
+@check("CM-T1", when=any_plain)
+def returns(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A valid call returns tensors, as many as promised."""
+    try:
+        _ = subject.observe(case).outputs
+    except TargetRaised as raised:
+        yield _violation(case, "y", f"raised {raised}")
+    except BadOutput as bad:
+        if bad.kind == "type":
+            yield _violation(case, "y", str(bad))
+        else:
+            yield Finding(case, violated=False)
+    else:
+        yield Finding(case, violated=False)
+
+
+@check("CM-T2", when=any_plain)
+def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Outputs have the shape and dtype of the input they belong to."""
+    try:
+        outputs = subject.observe(case).outputs
+    except BadOutput as bad:
+        if bad.kind in ("shape", "dtype"):
+            yield _violation(case, "y", str(bad))
+            return
+        raise
+    for name, value in outputs.items():
+        owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        if owner is not None and value.dtype != owner.dtype:
+            yield _violation(
+                case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}"
+            )
+            return
+    yield Finding(case, violated=False)
+
+
+@check("CM-T3", when=lambda case: any_plain(case) and "size" not in case.tags, gradient=True)
+def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Every gradient is there, with the shape and dtype of its input."""
+    _ = subject.observe(case).outputs  # a call that fails is CM-T1's
+    try:
+        gradients = subject.observe(case).gradients
+    except MissingGradient as missing:
+        hint = ""
+        if set(missing.missing) >= {n for n in GRADIENTS if case.inputs[n] is not None}:
+            hint = "; if the function is forward-only by design, say so with --forward-only"
+        yield _violation(case, "gradient", f"{missing}{hint}")
+        return
+    except (BadOutput, TargetRaised) as failed:
+        if isinstance(failed, BadOutput) and "y has dtype" in str(failed):
+            raise  # CM-T2 speaks of it
+        words = f"raised {failed}" if isinstance(failed, TargetRaised) else str(failed)
+        yield _violation(case, "gradient", f"taking gradients: {words}")
+        return
+    for name, value in gradients.items():
+        owner = case.inputs[{v: k for k, v in GRADIENTS.items()}[name]]
+        if owner is not None and value.dtype != owner.dtype:
+            yield _violation(
+                case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}"
+            )
+            return
+    yield Finding(case, violated=False)
+
+
+def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
+    """Calls that cannot mean anything, with what is wrong with each."""
+    gamma = case.inputs["gamma"]
+    assert gamma is not None
+    longer = np.concatenate([gamma.reshape(-1), gamma.reshape(-1)[:1]])
+    yield "gamma is one element too long", case.replace(gamma=longer)
+    yield "gamma has one element and would broadcast", case.replace(gamma=gamma.reshape(-1)[:1])
+    beta = case.inputs["beta"]
+    if beta is not None:
+        yield "beta has one element and would broadcast", case.replace(beta=beta.reshape(-1)[:1])
+    if case.operator == "batch_norm":
+        stored = case.inputs["running_mean"]
+        assert stored is not None
+        yield "running_mean is one element short", case.replace(running_mean=stored[:-1])
+
+
+@check("CM-A1", when=lambda case: ordinary(case) and "law" in case.tags)
+def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Arguments that cannot mean anything raise."""
+    gamma = case.inputs["gamma"]
+    if gamma is None or gamma.ndim != 1 or gamma.size < 2:
+        return
+    _ = subject.observe(case).outputs
+    for wrong, bad in _bad_calls(case):
+        try:
+            subject.start(bad).outputs()
+        except TargetRaised:
+            yield Finding(bad, violated=False)
+        except Unsupported:
+            continue
+        except BadOutput as accepted:
+            yield _violation(bad, "y", f"{wrong}, and was accepted: {accepted}")
+            return
+        else:
+            yield _violation(bad, "y", f"{wrong}, and the call returned without raising")
+            return
+
+
+@check("CM-D1", when=tagged("mixed"), dtypes=("float16", "bfloat16"), raising="unsupported")
+def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
+    """16-bit data with float32 parameters: the same formulas, each result in its owner's dtype."""
+    outputs = subject.observe(case).outputs
+    for name, value in outputs.items():
+        owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        if owner is not None and value.dtype != owner.dtype:
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
+            return
+        yield subject.judge_output(case, name, value, note="16-bit data, float32 parameters")
+    if subject.forward_only:
+        return
+    try:
+        gradients = subject.observe(case).gradients
+    except Unsupported:
+        return
+    for name, value in gradients.items():
+        owner = case.inputs[{v: k for k, v in GRADIENTS.items()}[name]]
+        if owner is not None and value.dtype != owner.dtype:
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
+            return
+        yield subject.judge_gradient(case, name, value, note="16-bit data, float32 parameters")

@@ -1,0 +1,133 @@
+"""Laws of gradients: sums, scaling, linearity in the cotangent, and independence of what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+from ..truth import GRADIENTS
+from .groups import as_rows, group_size, spread
+from .laws_exact import rescaled
+from .registry import check, ordinary
+from .relations import close, equal, gradient_bound, scaled_exactly
+
+#: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
+_OURS = 2.0**-53
+
+
+def _law(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+@check("LN-G4", "BN-G5", when=_law, gradient=True)
+def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
+    """dx sums to zero over a group."""
+    _ = subject.observe(case).outputs
+    dx = as_rows(case, subject.observe(case).gradients["dx"].astype(np.float64))
+    bound = gradient_bound(subject, case, "dx")
+    ours = _OURS * (group_size(case) + 8) * np.abs(dx).sum(axis=1)
+    yield subject.judge(
+        case, "sum of dx", dx.sum(axis=1), as_exact(np.zeros(len(dx))),
+        lambda n: as_rows(case, bound(n)).sum(axis=1) + ours, "over a group",
+    )  # fmt: skip
+
+
+@check("LN-G5", "BN-G6", when=_law, gradient=True)
+def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
+    """sum(dx (x - mu)) = eps/(var + eps) sum(gamma g xhat)."""
+    _ = subject.observe(case).outputs
+    dx = as_rows(case, subject.observe(case).gradients["dx"].astype(np.float64))
+    rows = subject.truth(case).envelope(subject.arithmetic(case)).statistics
+    gamma = case.inputs["gamma"]
+    g = case.g.astype(np.float64)
+    if gamma is not None:
+        g = g * spread(case, gamma.astype(np.float64))
+    h = as_rows(case, g)
+    with np.errstate(all="ignore"):
+        terms = h * rows.xh
+        want = (rows.eps / rows.w)[:, 0] * terms.sum(axis=1)
+        got = (dx * rows.d).sum(axis=1)
+        own = np.abs(terms).sum(axis=1) + np.abs(dx * rows.d).sum(axis=1)
+    # The deviation is ours too: right to a few ulps of x, which dx then multiplies.
+    reach = _OURS * 8 * (np.abs(dx) * (np.abs(rows.x) + np.abs(rows.mu))).sum(axis=1)
+    ours = _OURS * (group_size(case) + 16) * own + reach
+    bound = gradient_bound(subject, case, "dx")
+    yield subject.judge(
+        case, "sum of dx (x - mu)", got, as_exact(want),
+        lambda n: (as_rows(case, bound(n)) * np.abs(rows.d)).sum(axis=1) + ours, "over a group",
+    )  # fmt: skip
+
+
+@check("LN-G6", "BN-G7", when=_law, gradient=True, raising="violates")
+def scale(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x to 2^k x with eps to 4^k eps: dx becomes 2^-k dx, dgamma and dbeta stay."""
+    moved = rescaled(case)
+    if moved is None:
+        return
+    _ = subject.observe(case).outputs
+    factor = (moved.settings["eps"] / case.settings["eps"]) ** 0.5
+    before, after = subject.observe(case).gradients, subject.pull(moved)
+    for name, value in after.items():
+        by = 1 / factor if name == "dx" else 1.0
+        a, b = gradient_bound(subject, case, name), gradient_bound(subject, moved, name)
+        yield close(
+            subject, moved, name, value, before[name].astype(np.float64) * by,
+            lambda n, a=a, b=b, by=by: a(n) * by + b(n), "x scaled, eps with it",
+        )  # fmt: skip
+
+
+@check("LN-G7", "BN-G8", when=_law, gradient=True)
+def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The scale law of gradients, to the last bit."""
+    moved = rescaled(case)
+    if moved is None:
+        return
+    _ = subject.observe(case).outputs
+    factor = (moved.settings["eps"] / case.settings["eps"]) ** 0.5
+    before, after = subject.observe(case).gradients, subject.pull(moved)
+    for name, value in after.items():
+        want = scaled_exactly(before[name], 1 / factor) if name == "dx" else before[name]
+        if want is not None:
+            yield equal(subject, moved, name, value, want, "x scaled, eps with it")
+
+
+@check("LN-G8", "BN-G9", when=_law, gradient=True, raising="violates")
+def linear(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The gradients of a sum of cotangents are the sums of the gradients."""
+    _ = subject.observe(case).gradients
+    random = case.random("cotangents")
+    shape, dtype = case.g.shape, case.g.dtype
+    a = random.integers(-4, 6, shape).astype(dtype)  # small integers: their sums are exact
+    b = random.integers(-4, 6, shape).astype(dtype)
+    both = (a + b).astype(dtype)
+    found = [subject.pull(case, g) for g in (a, b, both)]
+    for name in found[2]:
+        bounds = [gradient_bound(subject, case, name, g) for g in (a, b, both)]
+        with np.errstate(invalid="ignore"):
+            want = found[0][name].astype(np.float64) + found[1][name].astype(np.float64)
+        yield close(
+            subject, case.replace(g=both), name, found[2][name], want,
+            lambda n, bounds=bounds, want=want: sum(b(n) for b in bounds) + _OURS * np.abs(want),
+            "the cotangent a + b",
+        )  # fmt: skip
+
+
+@check("LN-G11", "BN-G12", when=_law, gradient=True, raising="violates")
+def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A gradient does not depend on which others are asked for."""
+    _ = subject.observe(case).gradients
+    present = [name for name in GRADIENTS if case.inputs[name] is not None]
+    subsets = [(name,) for name in present]
+    if len(present) == 3:
+        subsets.append(("gamma", "beta"))
+    for subset in subsets:
+        found = subject.pull(case, wrt=subset)
+        for name in subset:
+            value = found.get(GRADIENTS[name])
+            if value is not None:
+                note = f"asked for {', '.join(subset)} alone"
+                yield subject.judge_gradient(case, GRADIENTS[name], value, note=note)

@@ -1,0 +1,34 @@
+"""Gradients: dx, dgamma and dbeta equal the exact VJP for a cotangent that is not uniform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .registry import Body, check, ordinary, tagged
+
+
+def gradient_of(name: str) -> Body:
+    """Return the check of one gradient."""
+
+    def judged(subject: Subject, case: Case) -> Iterator[Finding]:
+        _ = subject.observe(case).outputs
+        gradients = subject.observe(case).gradients
+        if name in gradients:
+            yield subject.judge_gradient(case, name, gradients[name])
+
+    return judged
+
+
+for _place, _name in enumerate(("dx", "dgamma", "dbeta"), start=1):
+    check(f"LN-G{_place}", f"BN-G{_place}", when=ordinary, gradient=True)(gradient_of(_name))
+
+
+@check("BN-G4", when=tagged("inference"), gradient=True)
+def inference_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In inference the statistics are constants: dx = gamma r g."""
+    _ = subject.observe(case).outputs
+    for name, value in subject.observe(case).gradients.items():
+        yield subject.judge_gradient(case, name, value)

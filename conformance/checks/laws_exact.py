@@ -1,0 +1,128 @@
+"""Laws that hold to the last bit: scaling by powers of two, the sign, and permutations of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .groups import as_rows, from_rows
+from .registry import check, ordinary
+from .relations import close, equal, output_bound, scaled_exactly
+
+#: x is scaled by 2^3, eps by 2^6: far enough to move any misplaced eps, near enough to stay exact.
+SCALE = 8.0
+
+
+def _law(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+def rescaled(case: Case) -> Case | None:
+    """The case with x scaled by SCALE and eps by its square, or None where that is not exact."""
+    for factor in (SCALE, 1 / SCALE):
+        x = scaled_exactly(case.x, factor)
+        if x is not None:
+            return case.replace(x=x, eps=case.settings["eps"] * factor * factor)
+    return None
+
+
+@check("LN-L1", "BN-L1", when=_law, raising="violates")
+def scale(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x to 2^k x with eps to 4^k eps leaves y within the envelope."""
+    moved = rescaled(case)
+    if moved is None:
+        return
+    y, got = subject.observe(case).outputs["y"], subject.start(moved).outputs()["y"]
+    a, b = output_bound(subject, case), output_bound(subject, moved)
+    yield close(
+        subject, moved, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), "x scaled, eps with it"
+    )
+
+
+@check("LN-L2", "BN-L2", when=_law, raising="error")
+def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x to 2^k x with eps to 4^k eps leaves the bits of y."""
+    moved = rescaled(case)
+    if moved is not None:
+        y, got = subject.observe(case).outputs["y"], subject.start(moved).outputs()["y"]
+        yield equal(subject, moved, "y", got, y, "x scaled, eps with it")
+
+
+@check("LN-L3", "BN-L3", when=_law, raising="violates")
+def sign(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Without beta, -x gives -y."""
+    plain = without_beta(case)
+    negative = plain.replace(x=-plain.x)
+    y, got = subject.start(plain).outputs()["y"], subject.start(negative).outputs()["y"]
+    if subject.repeatable(plain):
+        yield equal(subject, negative, "y", got, -y, "-x")
+    else:
+        bound = output_bound(subject, plain)
+        yield close(subject, negative, "y", got, -y.astype(np.float64), lambda n: 2 * bound(n), "-x")
+
+
+def without_beta(case: Case) -> Case:
+    """The case with beta zero: a zero beta and none are the same by LN-F6 and BN-F6."""
+    beta = case.inputs["beta"]
+    return case if beta is None else case.replace(beta=np.zeros_like(beta))
+
+
+@check("LN-L4", "BN-L4", when=_law, raising="violates")
+def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
+    """gamma and beta times a power of two give y times it."""
+    gamma, beta = case.inputs["gamma"], case.inputs["beta"]
+    if gamma is None:
+        return
+    bigger = scaled_exactly(gamma, 4.0)
+    shifted = None if beta is None else scaled_exactly(beta, 4.0)
+    if bigger is None or (beta is not None and shifted is None):
+        return
+    y = subject.observe(case).outputs["y"]
+    want = scaled_exactly(y, 4.0)
+    moved = case.replace(gamma=bigger, beta=shifted)
+    got = subject.start(moved).outputs()["y"]
+    if want is not None and subject.repeatable(case):
+        yield equal(subject, moved, "y", got, want, "gamma and beta times 4")
+    else:
+        a, b = output_bound(subject, case), output_bound(subject, moved)
+        yield close(
+            subject,
+            moved,
+            "y",
+            got,
+            4 * y.astype(np.float64),
+            lambda n: 4 * a(n) + b(n),
+            "gamma and beta times 4",
+        )
+
+
+def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
+    order = case.random("groups").permutation(len(as_rows(case, case.x)))
+    moved = case.replace(
+        x=from_rows(case, as_rows(case, case.x)[order]), g=from_rows(case, as_rows(case, case.g)[order])
+    )
+    return moved, order
+
+
+@check("LN-L5", when=_law, raising="violates")
+def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Permuting groups permutes y, within the envelope."""
+    moved, order = _permuted_groups(case)
+    y = as_rows(case, subject.observe(case).outputs["y"])[order]
+    got = subject.start(moved).outputs()["y"]
+    bound = output_bound(subject, moved)
+    want = from_rows(case, y).astype(np.float64)
+    yield close(subject, moved, "y", got, want, lambda n: 2 * bound(n), "groups permuted")
+
+
+@check("LN-L6", when=_law, raising="error")
+def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Permuting groups permutes the bits of y."""
+    moved, order = _permuted_groups(case)
+    y = as_rows(case, subject.observe(case).outputs["y"])[order]
+    got = subject.start(moved).outputs()["y"]
+    yield equal(subject, moved, "y", got, from_rows(case, y), "groups permuted")

@@ -1,0 +1,126 @@
+"""Laws about groups: each alone, among others, permuted within, shifted, in either mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...reference.formats import format_of
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .groups import as_rows, from_rows, group_size, only_group, some_groups
+from .registry import check, ordinary
+from .relations import close, equal, output_bound
+
+
+def _law(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+@check("LN-L7", "BN-L6", when=_law, raising="violates")
+def alone(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A group computed alone equals the group in a batch, within the envelope."""
+    rows = as_rows(case, subject.observe(case).outputs["y"])
+    for group in some_groups(case):
+        single = only_group(case, group)
+        got = subject.start(single).outputs()["y"]
+        want = rows[group].reshape(got.shape).astype(np.float64)
+        bound = output_bound(subject, single)
+        yield close(
+            subject, single, "y", got, want, lambda n, b=bound: 2 * b(n), f"group {group} alone"
+        )
+
+
+@check("LN-L8", when=_law, raising="error")
+def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A group computed alone has the bits of the group in a batch."""
+    rows = as_rows(case, subject.observe(case).outputs["y"])
+    for group in some_groups(case):
+        single = only_group(case, group)
+        got = subject.start(single).outputs()["y"]
+        yield equal(subject, single, "y", got, rows[group].reshape(got.shape), f"group {group} alone")
+
+
+@check("LN-L9", when=_law, raising="violates")
+def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Permuting features, gamma and beta together permutes y."""
+    if len(case.settings["axes"]) > 1:
+        return
+    order = case.random("features").permutation(case.x.shape[-1])
+    affine = {
+        name: None if value is None else value[order]
+        for name, value in case.inputs.items()
+        if name in ("gamma", "beta")
+    }
+    moved = case.replace(x=case.x[..., order], g=case.g[..., order], **affine)
+    yield from _permuted(subject, case, moved, lambda y: y[..., order], "features permuted")
+
+
+@check("BN-L5", when=_law, raising="violates")
+def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Permuting the values of every channel alike permutes y."""
+    order = case.random("samples").permutation(group_size(case))
+
+    def permute(values: np.ndarray) -> np.ndarray:
+        return from_rows(case, as_rows(case, values)[:, order])
+
+    moved = case.replace(x=permute(case.x), g=permute(case.g))
+    yield from _permuted(subject, case, moved, permute, "samples permuted")
+
+
+def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:  # noqa: ANN001
+    want = permute(subject.observe(case).outputs["y"].astype(np.float64))
+    got = subject.start(moved).outputs()["y"]
+    a, b = output_bound(subject, case), output_bound(subject, moved)
+    yield close(subject, moved, "y", got, want, lambda n: permute(a(n)) + b(n), note)
+
+
+@check("LN-L10", "BN-L7", when=lambda case: _law(case) and "shift" in case.tags, raising="violates")
+def shift(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A constant added to a group leaves y."""
+    for constant in (64.0, 16.0, 4.0):
+        moved = (case.x.astype(np.float64) + constant).astype(case.x.dtype)
+        if np.array_equal(moved.astype(np.float64) - constant, case.x.astype(np.float64)):
+            break
+    else:
+        return
+    there = case.replace(x=moved)
+    y, got = subject.observe(case).outputs["y"], subject.start(there).outputs()["y"]
+    a, b = output_bound(subject, case), output_bound(subject, there)
+    yield close(
+        subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}"
+    )
+
+
+@check("LN-L15", when=_law, raising="violates")
+def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Inference mode gives what training mode gives."""
+    _ = subject.observe(case).outputs
+    got = subject.start(case, mode="inference").outputs()["y"]
+    yield subject.judge_output(case, "y", got, note="in inference mode")
+
+
+@check("LN-L16", when=_law, raising="violates")
+def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
+    """What stands beside a group makes no difference to it."""
+    _ = subject.observe(case).outputs
+    rows, stored = as_rows(case, case.x), format_of(case.x.dtype)
+    top = min(stored.largest / 8, 2.0**20)
+    padding = np.zeros_like(rows[:1])
+    extreme = np.full_like(rows[:1], top)
+    extreme[:, ::2] = -top
+    features = case.x.shape[case.x.ndim - len(case.settings["axes"]) :]
+    for group in some_groups(case):
+        mine = rows[group : group + 1]
+        x = np.concatenate([padding, extreme, mine, padding, mine * 0 + 1, extreme])
+        beside = case.replace(
+            x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype)
+        )
+        where = np.zeros(beside.x.shape, bool)
+        where[2] = True
+        got = subject.start(beside).outputs()["y"]
+        yield subject.judge_output(
+            beside, "y", got, where=where, note=f"group {group} between padding and extreme groups"
+        )

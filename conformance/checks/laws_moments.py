@@ -1,0 +1,118 @@
+"""Laws about the normalised values: moments, the bound, constant groups, gamma and beta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import Unsupported
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+from .groups import as_rows, group_size
+from .registry import check, ordinary
+from .relations import Bound, close, output_bound
+
+#: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
+_OURS = 2.0**-53
+
+
+def _law(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
+    """The case without gamma and beta, and its y, which is xhat."""
+    bare = case.replace(gamma=None, beta=None)
+    try:
+        return bare, subject.start(bare).outputs()["y"]
+    except Unsupported:
+        gamma, beta = case.inputs["gamma"], case.inputs["beta"]
+        if gamma is None or beta is None:
+            raise
+        bare = case.replace(gamma=np.ones_like(gamma), beta=np.zeros_like(beta))
+        return bare, subject.start(bare).outputs()["y"]
+
+
+@check("LN-L11", "BN-L8", when=_law, raising="violates")
+def moments(subject: Subject, case: Case) -> Iterator[Finding]:
+    """mean(xhat) = 0 and mean(xhat^2) = var/(var + eps)."""
+    bare, y = plain(subject, case)
+    xh = as_rows(bare, y).astype(np.float64)
+    if not np.isfinite(xh).all():
+        xh = np.where(np.isfinite(xh), xh, np.nan)
+    bound = output_bound(subject, bare)
+    n = group_size(bare)
+
+    def first(normative: bool) -> np.ndarray:
+        return as_rows(bare, bound(normative)).mean(axis=1) + _OURS * (n + 8) * np.abs(xh).mean(axis=1)
+
+    def second(normative: bool) -> np.ndarray:
+        e = as_rows(bare, bound(normative))
+        own = _OURS * (n + 8) * (xh * xh).mean(axis=1)
+        return (2 * np.abs(xh) * e + e * e).mean(axis=1) + 2 * own
+
+    truth = subject.truth(bare)
+    rows = truth.envelope(subject.arithmetic(bare)).statistics
+    with np.errstate(all="ignore"):
+        share = (rows.v / rows.w)[:, 0]
+        squares = (xh * xh).mean(axis=1)
+    yield subject.judge(
+        bare, "mean of xhat", xh.mean(axis=1), as_exact(np.zeros(len(xh))), first, "the sum over a group"
+    )
+    yield subject.judge(bare, "mean of xhat^2", squares, as_exact(share), second, "over a group")
+
+
+@check("LN-L12", "BN-L9", when=_law, raising="violates")
+def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
+    """|xhat| <= sqrt(n - 1)."""
+    bare, y = plain(subject, case)
+    size = np.abs(y.astype(np.float64))
+    limit = np.sqrt(group_size(bare) - 1)
+    # Only an excess is judged: what lies within the limit is taken to be at it.
+    yield subject.judge(
+        bare, "|xhat|", np.maximum(size, limit), as_exact(np.full(y.shape, limit)),
+        output_bound(subject, bare), "sqrt(n - 1) is the limit",
+    )  # fmt: skip
+
+
+@check("LN-L13", "BN-L10", when=lambda case: _law(case) and "constant" in case.tags, raising="violates")
+def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A group of one value repeated gives beta."""
+    rows = as_rows(case, case.x).astype(np.float64)
+    same = (rows == rows[:, :1]).all(axis=1)
+    if not same.any():
+        return
+    from .groups import from_rows
+
+    where = from_rows(case, np.broadcast_to(same[:, None], rows.shape).copy())
+    y = subject.observe(case).outputs["y"]
+    yield subject.judge_output(case, "y", y, where=where, note="a constant group")
+
+
+@check("LN-L14", "BN-L11", when=_law, raising="violates")
+def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
+    """y is linear in gamma and moves with beta: y(a + b, beta) = y(a, beta) + y(b, 0)."""
+    gamma = case.inputs["gamma"]
+    if gamma is None:
+        return
+    random = case.random("linear")
+    dtype = gamma.dtype
+    a = random.integers(-4, 5, gamma.shape).astype(dtype)  # small integers: their sums are exact
+    b = random.integers(-4, 5, gamma.shape).astype(dtype)
+    beta = random.integers(-4, 5, gamma.shape).astype(dtype)
+    zero = np.zeros_like(beta)
+    cases = [
+        case.replace(gamma=(a + b).astype(dtype), beta=beta),
+        case.replace(gamma=a, beta=beta),
+        case.replace(gamma=b, beta=zero),
+    ]
+    ys = [subject.start(c).outputs()["y"] for c in cases]
+    bounds: list[Bound] = [output_bound(subject, c) for c in cases]
+    with np.errstate(invalid="ignore"):
+        want = ys[1].astype(np.float64) + ys[2].astype(np.float64)
+    yield close(
+        subject, cases[0], "y", ys[0], want, lambda n: sum(b(n) for b in bounds) + _OURS * np.abs(want),
+        "y(a, beta) + y(b, 0)",
+    )  # fmt: skip

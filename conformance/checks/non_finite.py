@@ -1,0 +1,113 @@
+"""NaN and infinity: they stay in their group, and they are not swallowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .groups import as_rows, from_rows, group_count, group_size
+from .registry import check, ordinary
+
+_POISONS = (np.nan, np.inf, -np.inf)
+
+
+def _poisonable(case: Case) -> bool:
+    return "law" in case.tags and (ordinary(case) or "inference" in case.tags)
+
+
+def _inference(case: Case) -> bool:
+    return case.operator == "batch_norm" and not case.settings["training"]
+
+
+def _poisoned(case: Case, poison: float) -> tuple[Case, np.ndarray]:
+    """The case with one non-finite value in a middle group, and where its group is."""
+    rows = as_rows(case, case.x).copy()
+    group, place = group_count(case) // 2, group_size(case) // 2
+    rows[group, place] = poison
+    hit = np.zeros(rows.shape, bool)
+    if _inference(case):
+        hit[group, place] = True
+    else:
+        hit[group] = True
+    return case.replace(x=from_rows(case, rows)), from_rows(case, hit)
+
+
+@check("CM-N1", when=_poisonable, raising="violates")
+def contained(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A non-finite value in one group leaves every other group as it is."""
+    if group_count(case) < 2 and not _inference(case):
+        return
+    _ = subject.observe(case).outputs
+    for poison in _POISONS:
+        bad, hit = _poisoned(case, poison)
+        note = f"{poison} in another group"
+        evaluation = subject.start(bad)
+        # The others are what they are without the poison: judged as the exact values of the clean case.
+        clean = subject.judge_output(case, "y", evaluation.outputs()["y"], where=~hit, note=note)
+        yield _on(clean, bad)
+        if subject.forward_only or _inference(case):
+            continue
+        try:
+            gradients = subject.named_gradients(evaluation.pull(bad.g).gradients(), bad)
+        except (Unsupported, TargetRaised, BadOutput):
+            continue
+        dx = gradients.get("dx")
+        if dx is not None:
+            keep = np.where(hit, subject_exact(subject, case), dx.astype(np.float64))
+            finding = subject.judge_gradient(case, "dx", keep.astype(dx.dtype), note=note)
+            yield _on(finding, bad)
+
+
+def subject_exact(subject: Subject, case: Case) -> np.ndarray:
+    """The exact dx, to stand where nothing is asked of the target."""
+    exact = subject.truth(case).gradients()["dx"]
+    assert exact is not None
+    return exact.hi
+
+
+def _on(finding: Finding, case: Case) -> Finding:
+    """The finding with the case that was really handed over."""
+    return Finding(
+        case,
+        finding.violated,
+        finding.judged,
+        finding.ratio,
+        finding.output,
+        finding.index,
+        finding.expected,
+        finding.got,
+        finding.envelope,
+        finding.note,
+        finding.deviates,
+    )
+
+
+@check("CM-N2", when=_poisonable, raising="violates")
+def not_swallowed(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A NaN makes every y of its group NaN; an infinity leaves none of them finite."""
+    if group_size(case) < 2 and not _inference(case):
+        return
+    _ = subject.observe(case).outputs
+    for poison in _POISONS:
+        bad, hit = _poisoned(case, poison)
+        y = subject.start(bad).outputs()["y"].astype(np.float64)
+        wrong = hit & (~np.isnan(y) if np.isnan(poison) else np.isfinite(y))
+        if not wrong.any():
+            yield Finding(bad, violated=False)
+            continue
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        yield Finding(
+            bad,
+            violated=True,
+            output="y",
+            index=index,
+            expected=float("nan"),
+            got=float(y[index]),
+            note=f"{poison} in the group was swallowed",
+        )
+        return

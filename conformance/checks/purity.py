@@ -1,0 +1,165 @@
+"""Purity: a call changes nothing, remembers nothing, and gives the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .registry import check, ordinary
+
+
+def _for_laws(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+def _with_inference(case: Case) -> bool:
+    return "law" in case.tags and (ordinary(case) or "inference" in case.tags)
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same to the last bit, NaNs and signs of zero included."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    integers = f"u{a.dtype.itemsize}"
+    return bool(
+        np.array_equal(
+            np.ascontiguousarray(a).view(integers), np.ascontiguousarray(b).view(integers)
+        )
+    )
+
+
+def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: str) -> Finding:
+    """Return a finding that says whether, and where, an array changed."""
+    if same_bits(before, after):
+        return Finding(case, violated=False)
+    if before.shape != after.shape:
+        return Finding(case, violated=True, output=name, note=f"{note}: shape {after.shape}")
+    a, b = before.astype(np.float64), after.astype(np.float64)
+    differs = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    places = np.argwhere(differs)
+    index = tuple(int(i) for i in places[0]) if len(places) else (0,) * a.ndim
+    return Finding(
+        case, violated=True, output=name, index=index, expected=float(a[index]), got=float(b[index]), note=note
+    )
+
+
+@check("CM-P1", when=_with_inference, raising="error")
+def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Neither the inputs nor the cotangent are changed."""
+    evaluation = subject.start(case)
+    evaluation.outputs()
+
+    def inputs_kept(when: str) -> Iterator[Finding]:
+        for name, now in evaluation.inputs().items():
+            given = case.inputs[name]
+            if given is not None and now is not None:
+                yield changed(given, now, case, name, f"{name} was changed by {when}")
+
+    yield from inputs_kept("the call")
+    if subject.forward_only:
+        return
+    try:
+        pulled = evaluation.pull(case.g)
+    except (Unsupported, TargetRaised, BadOutput):
+        return
+    pulled.gradients()
+    yield from inputs_kept("taking gradients")
+    yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
+
+
+def _repeated(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Call again and again; yield what differs in its bits from the first time."""
+    first = subject.observe(case).outputs
+    for _ in range(subject.repeats):
+        for name, value in subject.start(case).outputs().items():
+            if not same_bits(first[name], value):
+                yield name, first[name], value
+    if subject.forward_only:
+        return
+    try:
+        gradients = subject.observe(case).gradients
+        for _ in range(subject.repeats):
+            for name, value in subject.pull(case).items():
+                if not same_bits(gradients[name], value):
+                    yield name, gradients[name], value
+    except (Unsupported, BadOutput):
+        return
+
+
+def _small(case: Case) -> bool:
+    return "repeat" in case.tags
+
+
+@check("CM-P2", when=_small, raising="violates")
+def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Repeated calls agree, each within the envelope."""
+    for name, _, value in _repeated(subject, case):
+        judge = subject.judge_gradient if name in ("dx", "dgamma", "dbeta") else subject.judge_output
+        finding = judge(case, name, value, note="a repeated call")
+        yield finding
+        if finding.violated:
+            return
+    yield Finding(case, violated=False)
+
+
+@check("CM-P3", when=_small, raising="error")
+def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Repeated calls agree to the last bit."""
+    for name, first, value in _repeated(subject, case):
+        yield changed(first, value, case, name, "a repeated call gave other bits")
+        return
+    yield Finding(case, violated=False)
+
+
+def other(case: Case) -> Case:
+    """A case of the same shapes with other values: what a later call might be."""
+    inputs = {name: value for name, value in case.inputs.items() if value is not None}
+    moved = {
+        name: np.roll(value, 1) if name == "running_var" else (np.roll(value, 1) * -2).astype(value.dtype)
+        for name, value in inputs.items()
+    }
+    return case.replace(g=np.roll(case.g, 1), **moved)
+
+
+@check("CM-P4", when=_for_laws, raising="error")
+def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A result is the same after later calls, a gradient after later gradients."""
+    evaluation = subject.start(case)
+    before = evaluation.outputs()
+    later = subject.start(other(case))
+    later.outputs()
+    for name, value in evaluation.outputs().items():
+        yield changed(before[name], value, case, name, f"{name} changed when another call was made")
+    if subject.forward_only:
+        return
+    try:
+        pulled = evaluation.pull(case.g)
+        gradients = pulled.gradients()
+        later.pull(other(case).g).gradients()
+    except (Unsupported, BadOutput, TargetRaised):
+        return
+    for name, value in pulled.gradients().items():
+        known = gradients[name]
+        if value is not None and known is not None:
+            note = f"the gradient of {name} changed when another was taken"
+            yield changed(known, value, case, name, note)
+    for name, value in evaluation.outputs().items():
+        yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
+
+
+@check("CM-P5", when=_for_laws, raising="violates", gradient=True)
+def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A gradient taken after other calls is the gradient of its own call."""
+    subject.require_gradients()
+    _ = subject.observe(case).gradients
+    evaluation = subject.start(case)
+    evaluation.outputs()
+    subject.start(other(case)).outputs()
+    found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
+    for name, value in found.items():
+        yield subject.judge_gradient(case, name, value, note="the gradient taken after another call")

@@ -1,0 +1,96 @@
+"""The checks by requirement: how one is written, and which cases it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import attrs
+
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+
+Body = Callable[[Subject, Case], Iterable[Finding]]
+When = Callable[[Case], bool]
+
+#: What an exception of the target means to a check: a violation of its requirement, nothing judged
+#: (CM-T1 or CM-T3 speaks of it), or that the target lacks what is asked.
+Raising = Literal["violates", "error", "unsupported"]
+
+
+@attrs.frozen
+class Check:
+    """One requirement's check for one operator."""
+
+    requirement: str
+    operator: str
+    body: Body
+    #: The cases it runs on.
+    when: When
+    raising: Raising = "error"
+    #: The dtypes it is about; where it is about none of those checked, it has no result.
+    dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
+    #: Whether it takes gradients of y: a target without them is unsupported here.
+    gradient: bool = False
+
+
+#: (operator, requirement) -> check, in the order of registration.
+CHECKS: dict[tuple[str, str], Check] = {}
+
+
+def check(
+    *requirements: str,
+    when: When,
+    raising: Raising = "error",
+    dtypes: tuple[str, ...] | None = None,
+    gradient: bool = False,
+) -> Callable[[Body], Body]:
+    """Register a function as the check of requirements: LN- of layer_norm, BN- of batch_norm, CM- of both."""
+
+    def register(body: Body) -> Body:
+        for requirement in requirements:
+            for operator in operators_of(requirement):
+                key = (operator, requirement)
+                if key in CHECKS:
+                    raise ValueError(f"{requirement} has two checks for {operator}")
+                made = Check(requirement, operator, body, when, raising, gradient=gradient)
+                CHECKS[key] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
+        return body
+
+    return register
+
+
+#: Requirements of the common page that one operator's own page replaces: CM-S2 by BN-E2.
+_REPLACED = {"CM-S2": ("layer_norm",)}
+
+
+def operators_of(requirement: str) -> tuple[str, ...]:
+    """Return the operators that a requirement is about, from its id."""
+    if requirement.startswith("LN-"):
+        return ("layer_norm",)
+    if requirement.startswith("BN-"):
+        return ("batch_norm",)
+    return _REPLACED.get(requirement, ("layer_norm", "batch_norm"))
+
+
+def checks_of(operator: str) -> tuple[Check, ...]:
+    """Return an operator's checks, in the order of the pages."""
+    from . import load
+
+    load()
+    return tuple(check for (owner, _), check in CHECKS.items() if owner == operator)
+
+
+def tagged(*tags: str) -> When:
+    """Cases with any of these tags."""
+    return lambda case: any(tag in case.tags for tag in tags)
+
+
+#: Tags of cases that only the checks which name them take.
+SPECIAL = frozenset({"range", "size", "inference", "single", "mixed"})
+
+
+def ordinary(case: Case) -> bool:
+    """Cases that every value requirement is judged on."""
+    return not (case.tags & SPECIAL)

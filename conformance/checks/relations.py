@@ -1,0 +1,95 @@
+"""Relations between runs: numerically equal [=], or within the envelopes of both runs [~]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...reference.formats import format_of
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+
+#: envelope(normative) of one side of a relation.
+Bound = Callable[[bool], np.ndarray]
+
+
+def output_bound(subject: Subject, case: Case, name: str = "y") -> Bound:
+    """The envelope of an output where the range rules hold, infinite elsewhere."""
+
+    def bound(normative: bool) -> np.ndarray:
+        truth = subject.truth(case, normative=normative)
+        arithmetic = subject.arithmetic(case, normative=normative)
+        envelope = truth.output_bounds(arithmetic)[name]
+        if name != "y":
+            return envelope
+        return np.where(truth.envelope(arithmetic).in_range(gradient=False), envelope, np.inf)
+
+    return bound
+
+
+def gradient_bound(
+    subject: Subject, case: Case, name: str, g: np.ndarray | None = None
+) -> Bound:
+    """The envelope of a gradient where the range rules hold, infinite elsewhere."""
+
+    def bound(normative: bool) -> np.ndarray:
+        truth = subject.truth(case, normative=normative)
+        arithmetic = subject.arithmetic(case, normative=normative)
+        envelope = truth.gradient_bounds(arithmetic, g)[name]
+        inside = truth.envelope(arithmetic).in_range(gradient=True)
+        if name == "dx":
+            return np.where(inside, envelope, np.inf)
+        return envelope if inside.all() else np.full_like(envelope, np.inf)
+
+    return bound
+
+
+def close(
+    subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, bound: Bound, note: str
+) -> Finding:
+    """[~]: what was received equals the related value within the sum of the envelopes.
+
+    ``want`` is float64 and was itself received; ``bound`` adds up the envelopes of all runs.
+    """
+    return subject.judge(case, name, got, as_exact(want), bound, note)
+
+
+def equal(
+    subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str
+) -> Finding:
+    """[=]: numerically equal over the normal range, judged where repeated calls agree."""
+    if not subject.repeatable(case):
+        return Finding(case, violated=False, judged=False, output=name, note=note)
+    stored = format_of(got.dtype)
+    a, b = got.astype(np.float64), want.astype(np.float64)
+    size = np.maximum(np.abs(a), np.abs(b))
+    with np.errstate(invalid="ignore"):
+        judged = ((size >= stored.smallest_normal) & (size < stored.largest)) | (size == 0)
+    differs = judged & (a != b)
+    count = int(np.count_nonzero(differs))
+    if not count:
+        return Finding(case, violated=False, judged=bool(judged.any()), output=name, note=note)
+    index = tuple(int(i) for i in np.argwhere(differs)[0]) if differs.ndim else ()
+    return Finding(
+        case,
+        violated=True,
+        output=name,
+        index=index,
+        expected=float(b[index]),
+        got=float(a[index]),
+        envelope=0.0,
+        note=f"{note}: {count} of {a.size} elements differ in their bits",
+    )
+
+
+def scaled_exactly(values: np.ndarray, factor: float) -> np.ndarray | None:
+    """Return values times a power of two in the same dtype, or None where that is not exact."""
+    with np.errstate(all="ignore"):
+        moved = (values.astype(np.float64) * factor).astype(values.dtype)
+    back = moved.astype(np.float64) / factor
+    exact = np.array_equal(back, values.astype(np.float64)) and bool(
+        np.all((moved == 0) | (np.abs(moved.astype(np.float64)) >= format_of(values.dtype).smallest_normal))
+    )
+    return moved if exact else None

@@ -1,0 +1,68 @@
+"""Sizes: large shapes and empty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .registry import check, ordinary, tagged
+
+
+@check("CM-S1", when=tagged("size"), raising="violates")
+def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Long groups, many groups, and counts just past a power of two are treated like any other."""
+    note = f"x of shape {case.x.shape}"
+    for name, value in subject.observe(case).outputs.items():
+        yield subject.judge_output(case, name, value, note=note)
+    if subject.forward_only:
+        return
+    try:
+        gradients = subject.observe(case).gradients
+    except Unsupported:
+        return
+    for name, value in gradients.items():
+        yield subject.judge_gradient(case, name, value, note=note)
+
+
+def emptied(case: Case) -> Case:
+    """The case without any group (layer_norm) or any sample (batch_norm)."""
+    axis = 0
+    if case.operator == "batch_norm" and case.settings["channel_axis"] % case.x.ndim == 0:
+        axis = 1
+    return case.replace(
+        x=np.take(case.x, [], axis=axis), g=np.take(case.g, [], axis=axis)
+    )
+
+
+@check("CM-S2", when=lambda case: "law" in case.tags and ordinary(case), raising="violates")
+def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
+    """No groups give an empty y and parameter gradients of zero."""
+    if case.x.ndim == len(case.settings["axes"]):
+        return
+    _ = subject.observe(case).outputs
+    empty = emptied(case)
+    evaluation = subject.start(empty)
+    y = evaluation.outputs()["y"]
+    if y.shape != empty.x.shape:
+        note = f"y has shape {y.shape} in place of {empty.x.shape}"
+        yield Finding(empty, violated=True, output="y", note=note)
+        return
+    yield Finding(empty, violated=False)
+    if subject.forward_only:
+        return
+    try:
+        gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
+    except Unsupported:
+        return
+    for name in ("dgamma", "dbeta"):
+        value = gradients.get(name)
+        if value is not None and np.any(value.astype(np.float64) != 0):
+            worst = float(value.astype(np.float64).reshape(-1)[0])
+            yield Finding(
+                empty, violated=True, output=name, expected=0.0, got=worst, note="no groups at all"
+            )

@@ -1,0 +1,199 @@
+"""BatchNorm's running statistics and its inference mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import TargetRaised, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .groups import as_rows, from_rows, group_size
+from .purity import changed, other
+from .registry import check, ordinary, tagged
+from .relations import close, output_bound
+from .sizes import emptied
+from .values import y_of
+
+STATISTICS = ("new_running_mean", "new_running_var")
+
+
+def _law(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+def _judge_statistics(
+    subject: Subject, case: Case, outputs: dict[str, np.ndarray], note: str = ""
+) -> Iterator[Finding]:
+    for name in STATISTICS:
+        yield subject.judge_output(case, name, outputs[name], note=note)
+
+
+@check("BN-S1", when=ordinary)
+def running_mean(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The new running mean is (1 - m) old + m mean."""
+    name = "new_running_mean"
+    yield subject.judge_output(case, name, subject.observe(case).outputs[name])
+
+
+@check("BN-S2", when=ordinary)
+def running_var(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The new running variance is (1 - m) old + m variance."""
+    name = "new_running_var"
+    yield subject.judge_output(case, name, subject.observe(case).outputs[name])
+
+
+@check("BN-S3", when=_law, raising="violates")
+def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Three steps, each from the statistics that the one before returned."""
+    for step in range(3):
+        outputs = subject.start(case).outputs()
+        yield from _judge_statistics(subject, case, outputs, f"step {step + 1}")
+        following = other(case)
+        given = {name.removeprefix("new_"): outputs[name] for name in STATISTICS}
+        if not all(np.isfinite(v.astype(np.float64)).all() for v in given.values()):
+            return
+        case = following.replace(**given)
+
+
+@check("BN-S4", when=_law, raising="violates")
+def momentum_ends(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Momentum 0 keeps the running statistics, momentum 1 replaces them."""
+    for momentum in (0.0, 1.0):
+        moved = case.replace(momentum=momentum)
+        outputs = subject.start(moved).outputs()
+        yield from _judge_statistics(subject, moved, outputs, f"momentum {momentum:g}")
+
+
+@check("BN-S5", when=_law, raising="violates")
+def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In training y does not depend on the running statistics."""
+    y = subject.observe(case).outputs["y"]
+    mean, var = case.inputs["running_mean"], case.inputs["running_var"]
+    assert mean is not None and var is not None
+    moved = case.replace(running_mean=np.ones_like(mean) * 3, running_var=np.ones_like(var) * 5)
+    got = subject.start(moved).outputs()["y"]
+    bound = output_bound(subject, case)
+    yield close(
+        subject, moved, "y", got, y.astype(np.float64), lambda n: 2 * bound(n), "other running statistics"
+    )
+
+
+check("BN-I1", when=tagged("inference"))(y_of)
+
+
+@check("BN-I2", when=tagged("inference"))
+def inference_keeps(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Inference returns the running statistics as they were given, to the last bit."""
+    outputs = subject.observe(case).outputs
+    for name in STATISTICS:
+        given = case.inputs[name.removeprefix("new_")]
+        assert given is not None
+        yield changed(given, outputs[name], case, name, f"{name} in inference")
+
+
+def _batch_axis(case: Case) -> int:
+    return 1 if case.settings["channel_axis"] % case.x.ndim == 0 else 0
+
+
+@check("BN-I3", when=tagged("inference"), raising="violates")
+def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In inference a sample alone gives what it gives in a batch."""
+    axis = _batch_axis(case)
+    if case.x.shape[axis] < 2:
+        return
+    whole = subject.observe(case).outputs["y"]
+    for sample in sorted({0, case.x.shape[axis] - 1}):
+        alone = case.replace(
+            x=np.take(case.x, [sample], axis=axis), g=np.take(case.g, [sample], axis=axis)
+        )
+        got = subject.start(alone).outputs()["y"]
+        want = np.take(whole, [sample], axis=axis).astype(np.float64)
+        bound = output_bound(subject, alone)
+        yield close(
+            subject, alone, "y", got, want, lambda n, b=bound: 2 * b(n), f"sample {sample} alone"
+        )
+
+
+@check("BN-I4", when=tagged("inference"), raising="violates")
+def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In inference y is affine in x: y(a) + y(b) = y(a + b) + y(0)."""
+    random = case.random("affine")
+    shape, dtype = case.x.shape, case.x.dtype
+    a = random.integers(-8, 9, shape).astype(dtype)  # small integers: their sums are exact
+    b = random.integers(-8, 9, shape).astype(dtype)
+    cases = [case.replace(x=v) for v in (a, b, (a + b).astype(dtype), np.zeros_like(a))]
+    ys = [subject.start(c).outputs()["y"] for c in cases]
+    bounds = [output_bound(subject, c) for c in cases]
+    want = ys[0].astype(np.float64) + ys[1].astype(np.float64) - ys[3].astype(np.float64)
+    yield close(
+        subject, cases[2], "y", ys[2], want, lambda n: sum(b(n) for b in bounds), "y(a) + y(b) - y(0)"
+    )
+
+
+@check("BN-E1", when=tagged("single"), raising="violates")
+def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
+    """One value per channel in training gives y = beta and finite statistics, or raises as declared."""
+    declared = subject.conventions.get("single_value", "beta")
+    try:
+        outputs = subject.start(case).outputs()
+    except TargetRaised as raised:
+        if declared == "error":
+            yield Finding(case, violated=False, deviates=("single_value",))
+        else:
+            yield Finding(case, violated=True, output="y", note=f"raised {raised}")
+        return
+    if declared == "error":
+        note = "single_value=error is declared, and the call returned"
+        yield Finding(case, violated=True, output="y", note=note)
+        return
+    yield subject.judge_output(case, "y", outputs["y"])
+    yield from _judge_statistics(subject, case, outputs)
+
+
+@check("BN-E2", when=lambda case: "law" in case.tags and (ordinary(case) or "inference" in case.tags))
+def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A batch without samples raises, or gives an empty y and leaves the statistics alone."""
+    _ = subject.observe(case).outputs
+    empty = emptied(case)
+    try:
+        outputs = subject.start(empty).outputs()
+    except TargetRaised:
+        yield Finding(empty, violated=False)
+        return
+    except Unsupported:
+        return
+    if outputs["y"].shape != empty.x.shape:
+        note = f"y has shape {outputs['y'].shape} in place of {empty.x.shape}"
+        yield Finding(empty, violated=True, output="y", note=note)
+        return
+    for name in STATISTICS:
+        given = empty.inputs[name.removeprefix("new_")]
+        assert given is not None
+        yield changed(given, outputs[name], empty, name, f"{name} after a batch without samples")
+
+
+@check("BN-L12", when=lambda case: _law(case) and case.operator == "batch_norm", raising="violates")
+def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In training y is layer_norm of the transposed array, channel by channel."""
+    from ...reference.layer_norm import layer_norm_exact
+
+    if group_size(case) == 0:
+        return
+    plain = case.replace(gamma=None, beta=None)
+    try:
+        y = subject.start(plain).outputs()["y"]
+    except Unsupported:  # a binding without the plain form: ones and zeros say the same
+        gamma, beta = case.inputs["gamma"], case.inputs["beta"]
+        if gamma is None or beta is None:
+            raise
+        plain = case.replace(gamma=np.ones_like(gamma), beta=np.zeros_like(beta))
+        y = subject.start(plain).outputs()["y"]
+    truth = subject.truth(plain)
+    exact = layer_norm_exact(as_rows(plain, plain.x), None, None, eps=truth.settings["eps"], axes=(-1,))
+    back = type(exact)(from_rows(plain, exact.hi), from_rows(plain, exact.lo))
+    yield subject.judge(
+        plain, "y", y, back, output_bound(subject, plain), "layer_norm of the transposed array"
+    )

@@ -1,0 +1,84 @@
+"""Views: how the values lie in memory makes no difference, for the inputs and for the cotangent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import LayoutNotApplicable, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .groups import as_rows, from_rows
+from .registry import check, ordinary
+
+
+def _for_layouts(case: Case) -> bool:
+    return "layout" in case.tags and (ordinary(case) or "inference" in case.tags)
+
+
+def _repeated_group(case: Case) -> Case:
+    """The case with x constant along an axis, so that a zero stride can hold it."""
+    if case.operator == "layer_norm":  # every group the same
+        return case.replace(x=np.broadcast_to(case.x[:1], case.x.shape).copy())
+    rows = as_rows(case, case.x)  # every channel the same
+    return case.replace(x=from_rows(case, np.broadcast_to(rows[:1], rows.shape).copy()))
+
+
+def _judged(subject: Subject, case: Case, layouts: dict[str, str], note: str) -> Iterator[Finding]:
+    try:
+        evaluation = subject.start(case, layouts=layouts)
+    except LayoutNotApplicable:
+        return
+    for name, value in evaluation.outputs().items():
+        yield subject.judge_output(case, name, value, note=note)
+    if subject.forward_only:
+        return
+    try:
+        gradients = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
+    except Unsupported:
+        return
+    for name, value in gradients.items():
+        yield subject.judge_gradient(case, name, value, note=note)
+
+
+@check("CM-V1", when=_for_layouts, raising="violates")
+def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Strided, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
+    _ = subject.observe(case).outputs
+    for layout in subject.target.bridge.layouts:
+        if layout == "contiguous":
+            continue
+        handed = _repeated_group(case) if layout == "zero_stride" else case
+        yield from _judged(subject, handed, {"x": layout}, f"x {layout}")
+
+
+@check("CM-V3", when=_for_layouts, raising="violates")
+def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Strided and offset gamma, beta and running statistics equal their contiguous copies."""
+    _ = subject.observe(case).outputs
+    names = [name for name, value in case.inputs.items() if name != "x" and value is not None]
+    for layout in ("strided", "offset"):  # they are short vectors: other layouts hold nothing new
+        for name in names if layout in subject.target.bridge.layouts else ():
+            yield from _judged(subject, case, {name: layout}, f"{name} {layout}")
+
+
+@check("CM-V2", when=_for_layouts, raising="violates", gradient=True)
+def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The layout of the cotangent makes no difference to any gradient."""
+    subject.require_gradients()
+    _ = subject.observe(case).gradients
+    for layout in subject.target.bridge.layouts:
+        if layout == "contiguous":
+            continue
+        g = case.g
+        if layout == "zero_stride":  # what sum().backward() and a broadcast loss hand over
+            g = np.broadcast_to(g[:1], g.shape).copy()
+        handed = case.replace(g=g)
+        try:
+            pulled = subject.start(handed).pull(handed.g, layout)
+        except LayoutNotApplicable:
+            continue
+        for name, value in subject.named_gradients(pulled.gradients(), handed).items():
+            yield subject.judge_gradient(handed, name, value, note=f"cotangent {layout}")

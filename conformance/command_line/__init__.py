@@ -1,0 +1,5 @@
+"""The command `normspec`."""
+
+from __future__ import annotations
+
+from .root import main as main

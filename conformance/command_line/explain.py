@@ -1,0 +1,66 @@
+"""`normspec explain`: one requirement, as the normative pages say it."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from ...adapters.errors import NormspecError
+from ...spec import Requirement, requirements
+from ..reporting.layout import print_prose
+from .console import console_on
+
+
+class NoSuchRequirement(NormspecError):
+    """No page has a requirement of this id."""
+
+
+def find(identifier: str) -> Requirement:
+    """The requirement of this id, written in any case; `NoSuchRequirement` names the nearest ids."""
+    known = requirements()
+    if identifier.upper() in known:
+        return known[identifier.upper()]
+    near = difflib.get_close_matches(identifier.upper(), known, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}?" if near else f"ids look like {next(iter(known), 'LN-F1')}"
+    raise NoSuchRequirement(f"no requirement has the id {identifier!r}; {hint}")
+
+
+def print_requirement(requirement: Requirement, console: Console) -> None:
+    """Print the id, level, title, sentence, formula, reason, excluded faults and page of the requirement."""
+    level = getattr(requirement.level, "value", requirement.level)
+    print_prose(Text.assemble((requirement.id, "bold cyan"), f"  {level}  ", (requirement.title, "bold")), console)
+    console.print()
+    print_prose(Text(requirement.sentence), console)
+    if requirement.formula:
+        console.print()
+        print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
+    if requirement.reason:
+        console.print()
+        print_prose(Text.assemble(("Why: ", "bold"), requirement.reason), console)
+    if requirement.excludes:
+        console.print()
+        print_prose(Text.assemble(("Excludes: ", "bold"), ", ".join(requirement.excludes)), console)
+    if requirement.sources:
+        console.print()
+    for source in requirement.sources:
+        # Not wrapped: a link is to be clicked, or copied whole.
+        console.print(Text.assemble(("See: ", "bold"), source), soft_wrap=True)
+    console.print()
+    console.print(Text(f"spec/{requirement.page}.md", style="dim"))
+
+
+@click.command()
+@click.argument("identifiers", metavar="ID...", nargs=-1, required=True)
+def explain(identifiers: tuple[str, ...]) -> int:
+    """Print a requirement: its sentence, formula, reason, and the faults it excludes."""
+    found = [find(identifier) for identifier in identifiers]
+    console = console_on(sys.stdout)
+    for position, requirement in enumerate(found):
+        if position:
+            console.print()
+        print_requirement(requirement, console)
+    return 0

@@ -1,0 +1,83 @@
+"""The command as a whole: its sub-commands, and what becomes of everything that goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ...adapters.errors import NormspecError
+from .check import check
+from .explain import explain
+from .listing import list_targets
+from .selftest import selftest
+
+#: Nothing was checked: the command, or the target, cannot be used.
+UNUSABLE = 2
+#: Stopped before the end.
+PARTIAL = 3
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="normspec", message="normspec %(version)s")
+def normspec() -> None:
+    """Check what normalisation layers compute against an exact specification."""
+
+
+normspec.add_command(check)
+normspec.add_command(selftest)
+normspec.add_command(explain)
+normspec.add_command(list_targets)
+
+
+def one_line(message: str) -> str:
+    """The message without line breaks, so that an error is one line wherever it comes from."""
+    return " ".join(message.split())
+
+
+def _complain(message: str) -> None:
+    click.echo(f"normspec: {one_line(message)}", err=True)
+
+
+def _usage(error: click.ClickException) -> str:
+    message = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{message} (see `{context.command_path if context else 'normspec'} --help`)"
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (default: the process's own) and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the stream cannot encode must not turn a verdict into a traceback.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    try:
+        status = normspec.main(args=arguments, prog_name="normspec", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return UNUSABLE
+    except click.ClickException as error:
+        _complain(_usage(error))
+        return UNUSABLE
+    except NormspecError as error:
+        _complain(str(error))
+        return UNUSABLE
+    except (click.Abort, KeyboardInterrupt):
+        _complain("interrupted before anything was established")
+        return PARTIAL
+    return status if isinstance(status, int) else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; a reader that closes the pipe early (`normspec check | head`) is no error."""
+    try:
+        status = run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # What is still buffered goes nowhere: Python would complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PARTIAL

@@ -1,0 +1,53 @@
+"""Faults: named wrong semantics, each with the requirement that must kill it.
+
+The selftest runs the whole suite against them, and diagnosis compares a failing target with them. Each is a
+small override of the sound base in `normspec.conformance.sound`, one theme a module.
+"""
+
+from __future__ import annotations
+
+from ..sound.implementation import Implementation
+from . import (
+    affine,
+    arguments,
+    axes,
+    dtypes,
+    eps,
+    gradients,
+    inference,
+    layouts,
+    mutation,
+    neighbours,
+    non_finite,
+    running_statistics,
+    second_order,
+    sizes,
+    state,
+    variance,
+)
+from .registry import Fault, entered
+
+#: The modules whose import enters the faults.
+THEMES = (
+    eps,
+    variance,
+    affine,
+    axes,
+    neighbours,
+    gradients,
+    second_order,
+    running_statistics,
+    inference,
+    state,
+    mutation,
+    layouts,
+    sizes,
+    non_finite,
+    dtypes,
+    arguments,
+)
+
+#: Every fault, layer_norm first.
+FAULTS: tuple[Fault, ...] = entered()
+
+__all__ = ["FAULTS", "Fault", "Implementation"]

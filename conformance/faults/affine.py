@@ -1,0 +1,150 @@
+"""Faults of the affine step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.layer_norm import LayerNorm
+from ..sound.rows import Array, Rows
+from .registry import WIDE, fault, issue
+
+
+@fault("affine-order", ln="LN-F5", bn="BN-F5")
+class AffineOrder(Rows):
+    """Adds beta before multiplying by gamma."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        y = xhat if beta is None else xhat + beta
+        return y if gamma is None else gamma * y
+
+
+@fault(
+    "fix-gamma", ln="LN-F5", bn="BN-F5", sources=issue("apache/mxnet#9624", "apache/mxnet#12899", "apache/mxnet#18492")
+)
+class FixGamma(Rows):
+    """Takes gamma for 1, whatever is given."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(xhat, None, beta)
+
+
+@fault("gamma-plus-one", ln="LN-F5", bn="BN-F5")
+class GammaPlusOne(Rows):
+    """Multiplies by 1 + gamma."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(xhat, None if gamma is None else 1 + gamma, beta)
+
+
+@fault("abs-gamma", ln="LN-L14", bn="BN-L11", sources=issue("mapillary/inplace_abn#92", "mapillary/inplace_abn#155"))
+class AbsGamma(Rows):
+    """Multiplies by |gamma|."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(xhat, None if gamma is None else np.abs(gamma), beta)
+
+
+@fault("scalar-affine", ln="LN-F5", bn="BN-F5", sources=issue("microsoft/CNTK#2376", "apache/mxnet#17139"))
+class ScalarAffine(Rows):
+    """Uses the first gamma and the first beta throughout."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        first = [None if p is None else p[:1, :1] for p in (gamma, beta)]
+        return super().affine(xhat, *first)
+
+
+@fault("beta-ignored", ln="LN-F5", bn="BN-F5")
+class BetaIgnored(Rows):
+    """Adds no beta."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(xhat, gamma, None)
+
+
+@fault("gamma-saturated", ln="LN-L14", bn="BN-L11")
+class GammaSaturated(Rows):
+    """Clips gamma to [-1, 1], so that the result is not linear in it."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(xhat, None if gamma is None else np.clip(gamma, -1, 1), beta)
+
+
+@fault("affine-needs-both", ln="LN-F6", bn="BN-F6", sources=issue("NVIDIA/recsys-examples#446"))
+class AffineNeedsBoth(Rows):
+    """Skips the affine step unless both gamma and beta are given."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return xhat if gamma is None or beta is None else super().affine(xhat, gamma, beta)
+
+
+@fault("no-gamma-no-beta", ln="LN-F6", bn="BN-F6")
+class NoGammaNoBeta(Rows):
+    """Drops beta where gamma is None."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return xhat if gamma is None else super().affine(xhat, gamma, beta)
+
+
+@fault("stale-beta", ln="LN-F6", bn="BN-F6", kind="state")
+class StaleBeta(Rows):
+    """Adds the beta of the last call that had one where beta is None."""
+
+    kept: Array | None = None
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        if beta is not None:
+            self.kept = beta
+        # Broadcasting decides whether what is left in the buffer fits.
+        fits = self.kept is not None and all(k in (1, n) for k, n in zip(self.kept.shape, xhat.shape, strict=True))
+        return super().affine(xhat, gamma, self.kept if fits else beta)
+
+
+@fault("gamma-by-group", ln="LN-F5")
+class GammaByGroup(LayerNorm):
+    """Indexes gamma by the group where it should index by the feature."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        if gamma is not None and gamma.size:
+            gamma = gamma[0, np.arange(len(xhat)) % gamma.size][:, None]
+        return super().affine(xhat, gamma, beta)
+
+
+@fault("gamma-by-sample", bn="BN-F5")
+class GammaBySample(BatchNorm):
+    """Indexes gamma by the position within the channel where it should index by the channel."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        if gamma is not None and gamma.size:
+            gamma = gamma[np.arange(xhat.shape[1]) % gamma.size, 0][None, :]
+        return super().affine(xhat, gamma, beta)
+
+
+@fault("gamma-transposed", ln="LN-F7")
+class GammaTransposed(LayerNorm):
+    """Reads gamma with its last two axes exchanged where they have the same size."""
+
+    def parameter(self, array: Array | None, role: str) -> Array | None:
+        if role == "gamma" and array is not None and array.ndim > 1 and array.shape[-1] == array.shape[-2]:
+            array = np.swapaxes(array, -1, -2)
+        return super().parameter(array, role)
+
+
+@fault("gamma-last-bit", ln="LN-L4", bn="BN-L4", dtypes=WIDE)
+class GammaLastBit(Rows):
+    """Multiplies by gamma through logarithms, whose last bit depends on the exponent of gamma."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        if gamma is not None:
+            _, exponent = np.frexp(gamma)
+            gamma = np.where((exponent % 3 == 0) & (gamma != 0), np.nextafter(gamma, np.inf, dtype=gamma.dtype), gamma)
+        return super().affine(xhat, gamma, beta)
+
+
+@fault("rounds-upwards", ln="LN-L3", bn="BN-L3", dtypes=WIDE)
+class RoundsUpwards(Rows):
+    """Rounds y towards plus infinity, so that the result of -x is not that of x negated."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().affine(xhat, gamma, beta)
+        return np.where(y == 0, y, np.nextafter(y, np.inf, dtype=y.dtype))

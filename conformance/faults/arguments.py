@@ -1,0 +1,211 @@
+"""Faults of the contract: what is accepted, what is refused, and what comes back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.layer_norm import LayerNorm
+from ..sound.operator import Arrays, Operator
+from ..sound.rows import Array
+from .registry import fault, issue
+
+
+@fault("gamma-read-cyclically", ln="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
+class GammaReadCyclicallyByFeature(LayerNorm):
+    """Accepts a gamma or beta of any length and starts it again at its end."""
+
+    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
+        super().check(x, {}, likewise, eps, axes)
+
+    def parameter(self, array: Array | None, role: str) -> Array | None:
+        return (
+            None
+            if array is None
+            else np.resize(self.read(array, role), (1, int(np.prod(self.shape[-len(self.axes) :]))))
+        )
+
+
+@fault("gamma-read-cyclically", bn="CM-A1", kind="argument")
+class GammaReadCyclicallyByChannel(BatchNorm):
+    """Accepts parameters and statistics of any length and starts them again at their end."""
+
+    def check(self, x, parameters, likewise, eps, channel_axis):  # type: ignore[no-untyped-def, override]
+        super().check(x, {}, likewise, eps, channel_axis)
+
+    def column(self, array: Array, role: str) -> Array:
+        return np.resize(self.read(array, role), (self.shape[self.channel_axis], 1))
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return results
+
+
+@fault("axes-clamped", ln="CM-A1", kind="argument")
+class AxesClamped(LayerNorm):
+    """Accepts axes that the array does not have and takes the last one."""
+
+    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
+        if all(-x.ndim <= axis < x.ndim for axis in axes):
+            super().check(x, parameters, likewise, eps, axes)
+
+    def begin(self, x: Array, axes: tuple[int, ...]) -> None:
+        super().begin(x, axes if all(-x.ndim <= axis < x.ndim for axis in axes) else (-1,))
+
+
+@fault("channel-axis-wrapped", bn="CM-A1", kind="argument")
+class ChannelAxisWrapped(BatchNorm):
+    """Accepts a channel axis that the array does not have and wraps it round."""
+
+    def check(self, x, parameters, likewise, eps, channel_axis):  # type: ignore[no-untyped-def, override]
+        super().check(x, parameters, likewise, eps, channel_axis % x.ndim)
+
+
+@fault("negative-eps-accepted", ln="CM-A1", bn="CM-A1", kind="argument")
+class NegativeEpsAccepted(Operator):
+    """Accepts a negative eps and takes its magnitude."""
+
+    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def]
+        super().check(x, parameters, likewise, abs(eps), axes)  # type: ignore[misc]
+
+    def number(self, value: float) -> np.floating:
+        return super().number(abs(value))
+
+
+@fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", kind="argument")
+class MissingGammaRefused(Operator):
+    """Raises where gamma is None."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        if arrays[1] is None:
+            raise AttributeError("'NoneType' object has no attribute 'dtype'")
+
+
+@fault("one-value-refused", ln="CM-T1", kind="argument", sources=issue("facebookresearch/fairseq#1863"))
+class OneValueRefused(LayerNorm):
+    """Raises where a group holds one value."""
+
+    def rows(self, array: Array, role: str) -> Array:
+        rows = super().rows(array, role)
+        if rows.shape[1] == 1:
+            raise ValueError("cannot normalise over a single value")
+        return rows
+
+
+@fault("odd-count-refused", ln="CM-T1", bn="CM-T1", kind="argument")
+class OddCountRefused(Operator):
+    """Raises where a group holds an odd number of values greater than one."""
+
+    def mean(self, x: Array) -> Array:
+        if x.shape[1] > 1 and x.shape[1] % 2:
+            raise RuntimeError("the number of values must be even")
+        return super().mean(x)
+
+
+@fault("vector-refused", ln="CM-T1", kind="argument", sources=issue("Dao-AILab/flash-attention#781"))
+class VectorRefused(LayerNorm):
+    """Raises for an x of one axis."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        if arrays[0] is not None and arrays[0].ndim == 1:
+            raise IndexError("tuple index out of range")
+
+
+@fault("many-axes-refused", ln="CM-T1", bn="CM-T1", kind="argument")
+class ManyAxesRefused(Operator):
+    """Raises for an x of more than four axes."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        if arrays[0] is not None and arrays[0].ndim > 4:
+            raise NotImplementedError("at most four axes")
+
+
+@fault("statistics-returned-too", ln="CM-T1", kind="argument")
+class StatisticsReturnedToo(LayerNorm):
+    """Returns the mean beside y."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return (*results, np.zeros(1, self.data)) if stage == "call" else results
+
+
+@fault("statistics-not-returned", bn="CM-T1", kind="argument")
+class StatisticsNotReturned(BatchNorm):
+    """Returns y alone in inference."""
+
+    def call(self, *arrays, **settings):  # type: ignore[no-untyped-def, override]
+        results = super().call(*arrays, **settings)
+        return results if settings["training"] else results[0]
+
+
+@fault("output-flattened", ln="CM-T2", bn="CM-T2", kind="argument")
+class OutputFlattened(Operator):
+    """Returns y as a matrix where x has more than two axes."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        y = results[0]
+        if stage != "call" or y is None or y.ndim <= 2:
+            return results
+        return (y.reshape(-1, y.shape[-1]) if y.size else y[0], *results[1:])
+
+
+@fault(
+    "dgamma-not-returned",
+    ln="CM-T3",
+    bn="CM-T3",
+    kind="gradient",
+    sources=issue("huggingface/candle#3613", "huggingface/candle#3823"),
+)
+class DgammaNotReturned(Operator):
+    """Returns None for dgamma."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return (results[0], None, results[2]) if stage == "vjp" else results
+
+
+@fault("dbeta-not-reduced", ln="CM-T3", kind="gradient")
+class DbetaNotReduced(LayerNorm):
+    """Returns the cotangent of each group for dbeta, not summed."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage != "vjp" or results[2] is None:
+            return results
+        return results[0], results[1], np.array(arrays[3])
+
+
+@fault("zero-groups-refused", ln="CM-S2", kind="argument")
+class ZeroGroupsRefused(LayerNorm):
+    """Raises where there are no groups."""
+
+    def rows(self, array: Array, role: str) -> Array:
+        rows = super().rows(array, role)
+        if not len(rows):
+            raise ZeroDivisionError("division by zero")
+        return rows
+
+
+@fault("zero-groups-nan-gradient", ln="CM-S2", kind="gradient")
+class ZeroGroupsNanGradient(LayerNorm):
+    """Returns NaN for the parameter gradients where there are no groups, for it scales by the count and back."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        count = terms.dtype.type(len(terms))
+        return super().parameter_sum(terms) if count else super().parameter_sum(terms) / count
+
+
+@fault("zero-groups-unwritten-gradient", ln="CM-S2", kind="gradient", sources=issue("Dao-AILab/flash-attention#781"))
+class ZeroGroupsUnwrittenGradient(LayerNorm):
+    """Leaves the parameter gradients unwritten where there are no groups."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        if len(terms):
+            return super().parameter_sum(terms)
+        # A fixed number stands for what the memory happened to hold.
+        return np.full((1, terms.shape[1]), 3.0, terms.dtype)
+
+
+@fault("single-value-nan", bn="BN-E1", kind="statistics")
+class SingleValueNan(BatchNorm):
+    """Returns NaN for y in training where a channel holds one value."""
+
+    def normalise(self, x, s):  # type: ignore[no-untyped-def, override]
+        xhat = super().normalise(x, s)
+        return xhat * xhat.dtype.type(np.nan) if x.shape[1] == 1 and not s.fixed else xhat

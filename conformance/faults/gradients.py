@@ -1,0 +1,309 @@
+"""Faults of the gradients over correct forward values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.layer_norm import LayerNorm
+from ..sound.rows import Array, Pull, Rows, Statistics
+from .registry import WIDE, fault, issue
+
+
+@fault("dx-no-mean", ln="LN-G4", bn="BN-G5", kind="gradient")
+class DxNoMean(Rows):
+    """Leaves mean(gamma g) out of dx."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        if p.statistics.fixed:
+            return super().input_gradient(p)
+        return p.statistics.rstd * (p.h - p.xhat * self.row_mean(p.h * p.xhat))
+
+
+@fault("dx-no-xhat", ln="LN-G1", bn="BN-G1", kind="gradient")
+class DxNoXhat(Rows):
+    """Leaves xhat mean(gamma g xhat) out of dx."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        if p.statistics.fixed:
+            return super().input_gradient(p)
+        return p.statistics.rstd * (p.h - self.row_mean(p.h))
+
+
+@fault("dx-mean-twice", ln="LN-G4", bn="BN-G5", kind="gradient", sources=issue("tenstorrent/tt-metal#53215"))
+class DxMeanTwice(Rows):
+    """Subtracts mean(gamma g) from dx twice."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        if p.statistics.fixed:
+            return super().input_gradient(p)
+        return super().input_gradient(p) - p.statistics.rstd * self.row_mean(p.h)
+
+
+@fault("dx-mean-times-xhat", ln="LN-G1", bn="BN-G1", kind="gradient")
+class DxMeanTimesXhat(Rows):
+    """Multiplies the mean term of dx by xhat as well, as a printed derivation has it."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        if p.statistics.fixed:
+            return super().input_gradient(p)
+        return p.statistics.rstd * (p.h - p.xhat * self.row_mean(p.h) - p.xhat * self.row_mean(p.h * p.xhat))
+
+
+@fault("dx-n-minus-one", ln="LN-G1", bn="BN-G1", kind="gradient")
+class DxNMinusOne(Rows):
+    """Divides the sums in dx by n - 1."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        if p.statistics.fixed:
+            return super().input_gradient(p)
+        count = p.x.dtype.type(max(p.x.shape[1] - 1, 1))
+        return p.statistics.rstd * (p.h - self.row_sum(p.h) / count - p.xhat * (self.row_sum(p.h * p.xhat) / count))
+
+
+@fault("statistics-detached", ln="LN-G1", bn="BN-G1", kind="gradient", sources=issue("facebookresearch/CrypTen#143"))
+class StatisticsDetached(Rows):
+    """Takes mean and variance for constants in the backward pass."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        return p.statistics.rstd * p.h
+
+
+@fault("variance-detached", ln="LN-G5", bn="BN-G6", kind="gradient")
+class VarianceDetached(Rows):
+    """Takes the reciprocal root for a constant in the backward pass."""
+
+    def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
+        return z if s.fixed else z - self.row_mean(z)
+
+
+@fault("gamma-after-reduction", ln="LN-G1", kind="gradient")
+class GammaAfterReduction(LayerNorm):
+    """Multiplies by gamma after the two reductions of dx."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        return p.gamma * p.statistics.rstd * self.project(p.g, p.xhat, p.statistics)
+
+
+@fault("dx-no-gamma", ln="LN-G1", bn="BN-G1", kind="gradient")
+class DxNoGamma(Rows):
+    """Leaves gamma out of dx."""
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        return np.ones_like(gamma)
+
+
+@fault(
+    "dx-one-plus-gamma",
+    ln="LN-G1",
+    bn="BN-G1",
+    kind="gradient",
+    sources=issue("NVIDIA/TransformerEngine#67", "pytorch/executorch#22444"),
+)
+class DxOnePlusGamma(Rows):
+    """Uses 1 + gamma in the backward pass alone."""
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        return 1 + gamma
+
+
+@fault("dx-gamma-reversed", ln="LN-G1", kind="gradient", sources=issue("deepspeedai/DeepSpeed#692"))
+class DxGammaReversed(LayerNorm):
+    """Reads gamma by the wrong index, last to first, in the backward pass."""
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        return gamma[:, ::-1]
+
+
+@fault(
+    "dx-gamma-clamped",
+    ln="LN-G1",
+    bn="BN-G1",
+    kind="gradient",
+    dtypes=("float16", *WIDE),
+    sources=issue("NVIDIA/apex#1715"),
+)
+class DxGammaClamped(Rows):
+    """Keeps |gamma| from falling below 1e-3 in the backward pass."""
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        return np.copysign(np.maximum(np.abs(gamma), gamma.dtype.type(1e-3)), gamma)
+
+
+@fault("dx-uses-y", ln="LN-G1", bn="BN-G1", kind="gradient")
+class DxUsesY(Rows):
+    """Uses y for xhat in dx."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        y = p.gamma * p.xhat + p.beta
+        return p.statistics.rstd * self.project(p.h, y, p.statistics)
+
+
+@fault("gradient-without-eps", ln="LN-G5", bn="BN-G6", kind="gradient")
+class GradientWithoutEps(Rows):
+    """Uses 1/sigma for 1/sqrt(var + eps) in the backward pass."""
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        return Statistics(s.mean, s.variance, 1 / np.sqrt(s.variance), s.fixed)
+
+
+@fault(
+    "constant-group-nan-gradient",
+    ln="LN-G1",
+    bn="BN-G1",
+    kind="gradient",
+    sources=issue("pyg-team/pytorch_geometric#2917", "tracel-ai/burn#1992"),
+)
+class ConstantGroupNanGradient(Rows):
+    """Differentiates through sqrt(var) on its own, which is NaN where the variance is zero."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        dx = super().input_gradient(p)
+        return dx if p.statistics.fixed else np.where(p.statistics.variance == 0, dx.dtype.type(np.nan), dx)
+
+
+@fault("dx-inverse-cube", ln="LN-R2", bn="BN-R2", kind="gradient", dtypes=("bfloat16", "float32"))
+class DxInverseCube(Rows):
+    """Takes dx through (var + eps)^(-3/2), which underflows float32 where the deviation passes 2^42."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        s = p.statistics
+        if s.fixed:
+            return super().input_gradient(p)
+        deviation = p.x - s.mean
+        cube = s.rstd * s.rstd * s.rstd
+        return s.rstd * (p.h - self.row_mean(p.h)) - cube * self.row_mean(p.h * deviation) * deviation
+
+
+@fault("dx-no-rstd", ln="LN-G6", bn="BN-G7", kind="gradient")
+class DxNoRstd(Rows):
+    """Leaves the reciprocal root out of dx, so that it does not scale with x."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        return self.project(p.h, p.xhat, p.statistics)
+
+
+@fault("cotangent-clipped", ln="LN-G8", bn="BN-G9", kind="gradient")
+class CotangentClipped(Rows):
+    """Clips the cotangent to [-1, 1], so that the gradients are not linear in it."""
+
+    def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
+        return super().pull(x, gamma, beta, np.clip(g, -1, 1), s)
+
+
+@fault("dgamma-x", ln="LN-G2", bn="BN-G2", kind="gradient")
+class DgammaX(Rows):
+    """Sums g x for dgamma."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return self.parameter_sum(p.g * p.x)
+
+
+@fault("dgamma-deviation", ln="LN-G2", bn="BN-G2", kind="gradient")
+class DgammaDeviation(Rows):
+    """Sums g (x - mean) for dgamma, without the reciprocal root."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return self.parameter_sum(p.g * (p.x - p.statistics.mean))
+
+
+@fault("dgamma-y", ln="LN-G2", bn="BN-G2", kind="gradient")
+class DgammaY(Rows):
+    """Sums g y for dgamma."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return self.parameter_sum(p.g * (p.gamma * p.xhat + p.beta))
+
+
+@fault("dgamma-mean", ln="LN-G2", bn="BN-G2", kind="gradient")
+class DgammaMean(Rows):
+    """Averages g xhat for dgamma where it should sum."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        count = p.x.shape[0 if self.parameters_along_rows else 1]
+        return self.parameter_sum(p.g * p.xhat) / p.x.dtype.type(max(count, 1))
+
+
+@fault("dgamma-zero", ln="LN-G2", bn="BN-G2", kind="gradient", sources=issue("apache/mxnet#12899"))
+class DgammaZero(Rows):
+    """Returns zero for dgamma."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return np.zeros_like(super().gamma_gradient(p))
+
+
+@fault("dgamma-last-group-only", ln="LN-G2", kind="gradient", sources=issue("karpathy/llm.c#408"))
+class DgammaLastGroupOnly(LayerNorm):
+    """Overwrites dgamma group by group where it should add."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return (p.g * p.xhat)[-1:] if len(p.x) else super().gamma_gradient(p)
+
+
+@fault("dbeta-mean", ln="LN-G3", bn="BN-G3", kind="gradient")
+class DbetaMean(Rows):
+    """Averages g for dbeta where it should sum."""
+
+    def beta_gradient(self, p: Pull) -> Array:
+        count = p.x.shape[0 if self.parameters_along_rows else 1]
+        return self.parameter_sum(p.g) / p.x.dtype.type(max(count, 1))
+
+
+@fault("dbeta-times-gamma", ln="LN-G3", bn="BN-G3", kind="gradient")
+class DbetaTimesGamma(Rows):
+    """Sums gamma g for dbeta."""
+
+    def beta_gradient(self, p: Pull) -> Array:
+        return self.parameter_sum(p.gamma * p.g)
+
+
+@fault("parameter-gradients-exchanged", ln="LN-G3", bn="BN-G3", kind="gradient")
+class ParameterGradientsExchanged(Rows):
+    """Returns dbeta for dgamma and dgamma for dbeta."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return super().beta_gradient(p)
+
+    def beta_gradient(self, p: Pull) -> Array:
+        return super().gamma_gradient(p)
+
+
+@fault(
+    "backward-assumes-matrix",
+    ln="LN-G1",
+    kind="gradient",
+    sources=issue("flagos-ai/FlagGems#5392", "linkedin/Liger-Kernel#1375"),
+)
+class BackwardAssumesMatrix(LayerNorm):
+    """Takes everything but the first axis for the group in the backward pass."""
+
+    def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
+        if not z.size:
+            return z
+        whole = (self.shape[0], -1)
+        first, second = (np.mean(t.reshape(whole), axis=1, keepdims=True) for t in (z, z * xhat))
+        flat = z.reshape(whole) - first - xhat.reshape(whole) * second
+        return flat.reshape(z.shape)
+
+
+@fault("gradient-of-other-mode", bn="BN-G4", kind="gradient", sources=issue("facebookresearch/CrypTen#143"))
+class GradientOfOtherMode(BatchNorm):
+    """Sends gradients through mean and variance in inference as in training."""
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        return Statistics(s.mean, s.variance, s.rstd, fixed=False)
+
+
+@fault("inference-dgamma-from-batch", bn="BN-G4", kind="gradient")
+class InferenceDgammaFromBatch(BatchNorm):
+    """Uses the batch's xhat for dgamma in inference."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        if not p.statistics.fixed:
+            return super().gamma_gradient(p)
+        batch = self.statistics(p.x, self.eps)
+        return self.parameter_sum(p.g * self.normalise(p.x, batch))
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        self.eps = eps
+        return s

@@ -1,0 +1,126 @@
+"""Faults of batch normalisation in inference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.rows import Array, Statistics
+from .registry import fault, issue
+
+
+class Inference(BatchNorm):
+    """The base with the inference statistics in one place."""
+
+    def batch(self, x: Array, eps: np.floating) -> Statistics:
+        """The batch's own statistics, as training has them."""
+        return super().statistics(x, eps)
+
+
+@fault("inference-uses-batch-stats", bn="BN-I1", sources=issue("pytorch/pytorch#49229", "keras-team/keras#9965"))
+class InferenceUsesBatchStats(Inference):
+    """Normalises in inference with the batch's statistics."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        return self.batch(x, eps)
+
+
+@fault("inference-batch-mean", bn="BN-I3")
+class InferenceBatchMean(Inference):
+    """Subtracts the batch's mean in inference, so that a sample depends on those beside it."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        s = super().fixed_statistics(x, mean, variance, eps)
+        return Statistics(self.batch(x, eps).mean if x.shape[1] else s.mean, s.variance, s.rstd, fixed=True)
+
+
+@fault("inference-adapts", bn="BN-I4")
+class InferenceAdapts(Inference):
+    """Blends a tenth of the batch's variance into the running one in inference, which is not affine in x."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        if x.shape[1]:
+            variance = self.number(0.9) * variance + self.number(0.1) * self.batch(x, eps).variance
+        return super().fixed_statistics(x, mean, variance, eps)
+
+
+@fault("inference-saturates", bn="BN-I4")
+class InferenceSaturates(BatchNorm):
+    """Clips xhat to [-2, 2] in inference."""
+
+    def normalise(self, x: Array, s: Statistics) -> Array:
+        xhat = super().normalise(x, s)
+        return np.clip(xhat, -2, 2) if s.fixed else xhat
+
+
+@fault(
+    "inference-updates-stats",
+    bn="BN-I2",
+    kind="statistics",
+    sources=issue("keras-team/keras#7085", "keras-team/keras#9965"),
+)
+class InferenceUpdatesStats(Inference):
+    """Updates the running statistics in inference as well."""
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        if self.training or count == 0:
+            return super().running(s, mean, variance, momentum, count, eps)
+        batch = self.batch(self.values, eps)
+        return self.updated(mean, batch.mean, momentum), self.updated(variance, batch.variance, momentum)
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        self.values = x
+        return super().fixed_statistics(x, mean, variance, eps)
+
+
+@fault("inference-rounds-stats", bn="BN-I2", kind="statistics", dtypes=("bfloat16", "float32", "float64"))
+class InferenceRoundsStats(BatchNorm):
+    """Returns the running statistics from inference rounded to float16."""
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        mean, variance = super().running(s, mean, variance, momentum, count, eps)
+        if self.training:
+            return mean, variance
+        return mean.astype(np.float16).astype(mean.dtype), variance.astype(np.float16).astype(mean.dtype)
+
+
+@fault("running-var-as-deviation", bn="BN-I1")
+class RunningVarAsDeviation(BatchNorm):
+    """Takes the running variance for a standard deviation in inference."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        return Statistics(mean, variance, 1 / (variance + eps), fixed=True)
+
+
+@fault("running-mean-ignored", bn="BN-I1")
+class RunningMeanIgnored(BatchNorm):
+    """Subtracts no mean in inference."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        return super().fixed_statistics(x, np.zeros_like(mean), variance, eps)
+
+
+@fault(
+    "param-order-swapped",
+    bn="BN-I1",
+    sources=issue("keras-team/keras#3248", "Vladkryvoruchko/PSPNet-Keras-tensorflow#23"),
+)
+class ParamOrderSwapped(BatchNorm):
+    """Takes the running mean for gamma and gamma for the running mean in inference, where both are given."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        if s.fixed and gamma is not None:
+            s, gamma = Statistics(gamma, s.variance, s.rstd, fixed=True), s.mean
+        return super().output(x, s, gamma, beta)
+
+
+@fault("inference-beta-ignored", bn="BN-I1")
+class InferenceBetaIgnored(BatchNorm):
+    """Adds no beta in inference."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        return super().output(x, s, gamma, None if s.fixed else beta)

@@ -1,0 +1,139 @@
+"""Faults of memory layout: strides, offsets and orders misread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.operator import Operator
+from ..sound.rows import Array
+from .registry import fault, issue
+
+
+def memory(array: Array) -> tuple[Array, int]:
+    """The whole memory an array lies in, as it lies, and the position of the array's first element in it."""
+    owner = array
+    part = getattr(array, "base", None)
+    while part is not None:
+        # as_strided puts a holder that is no array between a view and its base.
+        owner = part if isinstance(part, np.ndarray) and part.dtype == array.dtype else owner
+        part = getattr(part, "base", None)
+    flat = owner.ravel(order="K")
+    start = array.__array_interface__["data"][0] - lowest_address(owner)
+    return flat, start // array.itemsize
+
+
+def lowest_address(array: Array) -> int:
+    """The address of the first byte of an array's memory, negative strides counted."""
+    below = sum(min(0, (size - 1) * stride) for size, stride in zip(array.shape, array.strides, strict=True))
+    return int(array.__array_interface__["data"][0]) + below
+
+
+def read_on(array: Array, start: int | None = None) -> Array:
+    """As many elements as the array has, one after the other in memory from its first, wrapped at the end."""
+    flat, own = memory(array)
+    positions = np.arange((own if start is None else start), (own if start is None else start) + array.size)
+    return flat.take(positions, mode="wrap").reshape(array.shape) if flat.size else array
+
+
+@fault(
+    "strides-ignored",
+    ln="CM-V1",
+    bn="CM-V1",
+    kind="layout",
+    sources=issue("NVIDIA/TransformerEngine#1017", "ELS-RD/kernl#193"),
+)
+class StridesIgnored(Operator):
+    """Reads x as if it were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" else array, role)
+
+
+@fault("storage-offset-ignored", ln="CM-V1", bn="CM-V1", kind="layout", sources=issue("pytorch/pytorch#131750"))
+class StorageOffsetIgnored(Operator):
+    """Reads x from the start of its memory, whatever the offset."""
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x" and array.size:
+            flat, _ = memory(array)
+            indices = np.indices(array.shape).reshape(array.ndim, -1)
+            steps = np.array(array.strides)[:, None] // array.itemsize
+            array = flat.take((indices * steps).sum(axis=0), mode="wrap").reshape(array.shape)
+        return super().read(array, role)
+
+
+@fault("transposed-misread", ln="CM-V1", bn="CM-V1", kind="layout", sources=issue("pytorch/pytorch#63224"))
+class TransposedMisread(Operator):
+    """Reads an x that is stored with its axes reversed as if it were not."""
+
+    def read(self, array: Array, role: str) -> Array:
+        reversed_order = array.flags.f_contiguous and not array.flags.c_contiguous
+        return super().read(read_on(array) if role == "x" and reversed_order else array, role)
+
+
+@fault("zero-stride-misread", ln="CM-V1", bn="CM-V1", kind="layout")
+class ZeroStrideMisread(Operator):
+    """Reads on in memory where x is expanded along an axis, though the stride there is zero."""
+
+    def read(self, array: Array, role: str) -> Array:
+        expanded = any(stride == 0 and size > 1 for size, stride in zip(array.shape, array.strides, strict=True))
+        return super().read(read_on(array) if role == "x" and expanded else array, role)
+
+
+@fault("parameter-strides-ignored", ln="CM-V1", bn="CM-V1", kind="layout")
+class ParameterStridesIgnored(Operator):
+    """Reads gamma and beta as if they were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role in ("gamma", "beta") else array, role)
+
+
+@fault("running-strides-ignored", bn="CM-V1", kind="layout")
+class RunningStridesIgnored(BatchNorm):
+    """Reads the running statistics as if they were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role.startswith("running") else array, role)
+
+
+@fault("cotangent-strides-ignored", ln="CM-V2", bn="CM-V2", kind="layout")
+class CotangentStridesIgnored(Operator):
+    """Reads the cotangent as if it were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "g" else array, role)
+
+
+@fault("zero-stride-cotangent-misread", ln="CM-V2", bn="CM-V2", kind="layout")
+class ZeroStrideCotangentMisread(Operator):
+    """Reads on in memory where the cotangent is expanded along an axis, as that of a sum is."""
+
+    def read(self, array: Array, role: str) -> Array:
+        expanded = any(stride == 0 and size > 1 for size, stride in zip(array.shape, array.strides, strict=True))
+        return super().read(read_on(array) if role == "g" and expanded else array, role)
+
+
+@fault(
+    "cotangent-in-order-of-x",
+    ln="CM-V2",
+    bn="CM-V2",
+    kind="layout",
+    sources=issue("pytorch/pytorch#175189", "pytorch/pytorch#190645"),
+)
+class CotangentInOrderOfX(Operator):
+    """Takes the cotangent to lie in memory in the order x does."""
+
+    order: tuple[int, ...] = ()
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x":
+            self.order = self.memory_order(array)
+        elif role == "g" and self.memory_order(array) != self.order:
+            array = read_on(array)
+        return super().read(array, role)
+
+    def memory_order(self, array: Array) -> tuple[int, ...]:
+        """The axes from the slowest to the fastest; those of one element left out."""
+        axes = [axis for axis in range(array.ndim) if array.shape[axis] > 1]
+        return tuple(sorted(axes, key=lambda axis: -abs(array.strides[axis])))

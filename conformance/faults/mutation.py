@@ -1,0 +1,89 @@
+"""Faults that write to what they are handed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.operator import Arrays, Operator
+from ..sound.rows import Array
+from .registry import fault, issue
+
+
+def overwrite(target: Array | None, value: Array | None) -> None:
+    """Write into an array that was handed in, where it can be written to."""
+    if target is not None and value is not None and target.flags.writeable:
+        target[...] = value
+
+
+@fault("x-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("GeeeekExplorer/nano-vllm#170"))
+class XOverwritten(Operator):
+    """Works in place: x holds y afterwards."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "call":
+            overwrite(arrays[0], results[0])
+        return results
+
+
+@fault("output-aliases-x", ln="CM-P1", bn="CM-P1", kind="state")
+class OutputAliasesX(Operator):
+    """Works in place where gamma is None, and returns x itself."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage != "call" or arrays[1] is not None:
+            return results
+        overwrite(arrays[0], results[0])
+        return (arrays[0], *results[1:])
+
+
+@fault("x-overwritten-in-backward", ln="CM-P1", bn="CM-P1", kind="state")
+class XOverwrittenInBackward(Operator):
+    """Writes dx over x in the backward pass."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "vjp":
+            overwrite(arrays[0], results[0])
+        return results
+
+
+@fault("gamma-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("apache/mxnet#9624"))
+class GammaOverwritten(Operator):
+    """Resets gamma to 1 after use."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "call" and arrays[1] is not None:
+            overwrite(arrays[1], np.ones_like(arrays[1]))
+        return results
+
+
+@fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state")
+class BetaOverwritten(Operator):
+    """Uses beta's memory for dbeta in the backward pass."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "vjp":
+            overwrite(arrays[2], results[2])
+        return results
+
+
+@fault("cotangent-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("ml-explore/mlx#941"))
+class CotangentOverwritten(Operator):
+    """Writes dx over the cotangent."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "vjp":
+            # g is the fourth array of layer_norm's signature, the sixth of batch_norm's: the last of both.
+            overwrite(arrays[-1], results[0])
+        return results
+
+
+@fault("running-statistics-overwritten", bn="CM-P1", kind="state", sources=issue("tenstorrent/tt-metal#45578"))
+class RunningStatisticsOverwritten(BatchNorm):
+    """Updates the given running statistics in place as well."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "call":
+            overwrite(arrays[3], results[1])
+            overwrite(arrays[4], results[2])
+        return results

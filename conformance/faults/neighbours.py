@@ -1,0 +1,154 @@
+"""Faults in which a result depends on what stands beside it: other groups, other features, their order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.layer_norm import LayerNorm
+from ..sound.rows import Array, Pull, Rows, Statistics
+from .registry import WIDE, fault, issue
+
+
+def next_up(array: Array) -> Array:
+    """The next larger number of the dtype, elementwise."""
+    return np.nextafter(array, np.inf, dtype=array.dtype)
+
+
+@fault("pair-shares-rstd", ln="LN-L5", bn="BN-L6")
+class PairSharesRstd(Rows):
+    """Uses the reciprocal root of the first of two neighbouring groups for both."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        s = super().statistics(x, eps)
+        return Statistics(s.mean, s.variance, s.rstd[np.arange(len(x)) // 2 * 2])
+
+
+@fault("last-of-odd-count", ln="LN-L7", bn="BN-L6")
+class LastOfOddCount(Rows):
+    """Gives the last of an odd number of groups, more than one, the mean of the one before."""
+
+    def mean(self, x: Array) -> Array:
+        mean = super().mean(x)
+        if len(x) % 2 and len(x) > 1:
+            mean[-1] = mean[-2]
+        return mean
+
+
+@fault("prescale-by-batch", ln="LN-L16", bn="BN-L6")
+class PrescaleByBatch(Rows):
+    """Divides the whole batch by its largest magnitude, up to a power of two, and adds eps as it is."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        if not variance.size:
+            return super().rstd(variance, eps)
+        scale = np.exp2(np.floor(np.log2(np.maximum(np.max(variance), variance.dtype.type(1e-30))) / 2))
+        return super().rstd(variance / (scale * scale), eps) / scale
+
+
+@fault("statistics-of-batch-blend", ln="LN-L16")
+class StatisticsOfBatchBlend(LayerNorm):
+    """Blends a tenth of the batch's mean variance into each group's."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        own = super().variance(x, mean)
+        if not own.size:
+            return own
+        return own * own.dtype.type(0.9) + np.mean(own, keepdims=True) * own.dtype.type(0.1)
+
+
+@fault("statistics-of-first-half", ln="LN-L9", bn="BN-L5")
+class StatisticsOfFirstHalf(Rows):
+    """Takes mean and variance from the first half of the values: the last exchange between lanes is missing."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x[:, : -(-x.shape[1] // 2)], eps)
+
+
+@fault("odd-groups-last-bit", ln="LN-L6", dtypes=WIDE)
+class OddGroupsLastBit(LayerNorm):
+    """Takes another instruction path for every second group, whose reciprocal root differs in the last bit."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        return np.where(np.arange(len(r))[:, None] % 2 == 1, next_up(r), r)
+
+
+@fault("batch-size-last-bit", ln="LN-L8", dtypes=WIDE)
+class BatchSizeLastBit(LayerNorm):
+    """Chooses its order of summation by the number of groups, which changes the last bit."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        return next_up(r) if len(r) > 1 else r
+
+
+@fault("inference-uses-last-training-statistics", ln="LN-L15", kind="state", sources=issue("Hsword/Hetu#17"))
+class InferenceUsesLastTrainingStatistics(LayerNorm):
+    """Normalises in inference mode with the mean and variance of the last call in training mode, where they fit."""
+
+    mode = "training"
+    kept: Statistics | None = None
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note the mode of the calls that follow."""
+        self.mode = mode
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        s = super().statistics(x, eps)
+        if self.mode == "training":
+            self.kept = s
+        elif self.kept is not None and len(self.kept.mean) == len(x):
+            return self.kept
+        return s
+
+
+@fault("inference-eps-missing", ln="LN-L15", kind="state")
+class InferenceEpsMissing(LayerNorm):
+    """Leaves eps out in inference mode."""
+
+    mode = "training"
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note the mode of the calls that follow."""
+        self.mode = mode
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps if self.mode == "training" else eps * 0)
+
+
+@fault(
+    "frozen-input",
+    ln="LN-G11",
+    bn="BN-G12",
+    kind="gradient",
+    sources=issue("pytorch/pytorch#183825", "pytorch/pytorch#183893"),
+)
+class FrozenInput(Rows):
+    """Leaves the reciprocal root out of dgamma where x needs no gradient."""
+
+    wrt: tuple[str, ...] | None = None
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note which inputs need a gradient in the calls that follow."""
+        self.wrt = wrt
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        if self.wrt is None or "x" in self.wrt:
+            return super().gamma_gradient(p)
+        return self.parameter_sum(p.g * (p.x - p.statistics.mean))
+
+
+@fault("frozen-parameters", ln="LN-G11", bn="BN-G12", kind="gradient")
+class FrozenParameters(Rows):
+    """Takes the statistics for constants in dx where gamma needs no gradient."""
+
+    wrt: tuple[str, ...] | None = None
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note which inputs need a gradient in the calls that follow."""
+        self.wrt = wrt
+
+    def input_gradient(self, p: Pull) -> Array:
+        if self.wrt is None or "gamma" in self.wrt or "beta" in self.wrt:
+            return super().input_gradient(p)
+        return p.statistics.rstd * p.h

@@ -1,0 +1,83 @@
+"""Faults of NaN and Inf: swallowed, or leaking to other groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.operator import Operator
+from ..sound.rows import Array, Pull, Rows, Statistics
+from .registry import fault
+
+
+@fault("nan-to-zero", ln="CM-N2", bn="CM-N2", kind="non-finite")
+class NanToZero(Operator):
+    """Takes a NaN in x for 0."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return np.where(np.isnan(values), values.dtype.type(0), values) if role == "x" else values
+
+
+@fault("nan-skipped", ln="CM-N2", bn="CM-N2", kind="non-finite")
+class NanSkipped(Rows):
+    """Leaves NaN out of mean and variance, so that only the element itself is NaN."""
+
+    def row_sum(self, terms: Array) -> Array:
+        return super().row_sum(np.where(np.isnan(terms), terms.dtype.type(0), terms))
+
+
+@fault("nan-output-zeroed", ln="CM-N2", bn="CM-N2", kind="non-finite")
+class NanOutputZeroed(Rows):
+    """Replaces NaN in y by 0."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().affine(xhat, gamma, beta)
+        return np.where(np.isnan(y), y.dtype.type(0), y)
+
+
+@fault("inf-clipped", ln="CM-N2", bn="CM-N2", kind="non-finite")
+class InfClipped(Operator):
+    """Takes an Inf in x for 1e4."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        if role != "x":
+            return values
+        return np.where(np.isinf(values), np.copysign(values.dtype.type(1e4), values), values)
+
+
+@fault("nan-leaks-to-neighbour", ln="CM-N1", bn="CM-N1", kind="non-finite")
+class NanLeaksToNeighbour(Rows):
+    """Adds zero times the next group's reciprocal root to each group's, as a masked reduction over two groups does."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        return r + 0 * np.roll(r, -1, axis=0)
+
+
+@fault("nan-leaks-to-batch", ln="CM-N1", bn="CM-N1", kind="non-finite")
+class NanLeaksToBatch(Rows):
+    """Adds zero times the sum of all of y to y."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().affine(xhat, gamma, beta)
+        return y + 0 * np.add.reduce(y, axis=None)
+
+
+@fault("nan-leaks-in-backward", ln="CM-N1", bn="CM-N1", kind="non-finite")
+class NanLeaksInBackward(Rows):
+    """Adds zero times the sum of all of dx to dx."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        dx = super().input_gradient(p)
+        return dx + 0 * np.add.reduce(dx, axis=None)
+
+
+@fault("nan-leaks-in-inference", bn="CM-N1", kind="non-finite")
+class NanLeaksInInference(BatchNorm):
+    """Adds zero times the channel's sum to every element in inference."""
+
+    def normalise(self, x: Array, s: Statistics) -> Array:
+        xhat = super().normalise(x, s)
+        return xhat + 0 * self.row_sum(x) if s.fixed else xhat

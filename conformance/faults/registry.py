@@ -1,0 +1,90 @@
+"""Faults as values, and the decorator that enters a wrong step as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from ..sound.implementation import Implementation
+from ..sound.registry import PREFIXES, combined, first_sentence
+
+ALL_DTYPES = ("float16", "bfloat16", "float32", "float64")
+SIXTEEN_BIT = ("float16", "bfloat16")
+WIDE = ("float32", "float64")
+
+
+@attrs.frozen
+class Fault:
+    """One named wrong semantics of one operator."""
+
+    #: Kebab-case, the operator's prefix first: "ln-eps-on-std".
+    name: str
+    #: "layer_norm" or "batch_norm".
+    operator: str
+    #: The id of the requirement that must kill it: the most specific one it violates.
+    requirement: str
+    #: Where it shows: "value", "gradient", "second-order", "tangent", "statistics", "state", "layout", "size",
+    #: "non-finite", "dtype" or "argument".
+    kind: str
+    #: One sentence: what it does wrongly.
+    summary: str
+    #: Where it was met: addresses of public reports; empty for a fault that was made up.
+    sources: tuple[str, ...]
+    #: Makes a fresh implementation, with fresh state.
+    build: Callable[[], Implementation]
+    #: The dtypes of x in which it shows.
+    dtypes: tuple[str, ...] = ALL_DTYPES
+
+
+_entered: list[Fault] = []
+
+
+def issue(*references: str) -> tuple[str, ...]:
+    """Addresses of GitHub threads, given as "owner/name#number"."""
+    addresses = []
+    for reference in references:
+        repository, number = reference.split("#")
+        addresses.append(f"https://github.com/{repository}/issues/{number}")
+    return tuple(addresses)
+
+
+def fault(
+    name: str,
+    *,
+    ln: str | None = None,
+    bn: str | None = None,
+    kind: str = "value",
+    sources: tuple[str, ...] = (),
+    dtypes: tuple[str, ...] = ALL_DTYPES,
+) -> Callable[[type], type]:
+    """Enter a class of overridden steps as a fault of layer_norm, of batch_norm, or of both.
+
+    `ln` and `bn` are the requirements that must kill it; the operator whose requirement is None does not have it.
+    """
+
+    def enter(step: type) -> type:
+        for operator, requirement in (("layer_norm", ln), ("batch_norm", bn)):
+            if requirement is None:
+                continue
+            wrong = combined(step, operator)
+            _entered.append(
+                Fault(
+                    name=f"{PREFIXES[operator]}-{name}",
+                    operator=operator,
+                    requirement=requirement,
+                    kind=kind,
+                    summary=first_sentence(step),
+                    sources=sources,
+                    build=lambda wrong=wrong: wrong().implementation(),
+                    dtypes=dtypes,
+                )
+            )
+        return step
+
+    return enter
+
+
+def entered() -> tuple[Fault, ...]:
+    """Everything entered so far, layer_norm first, in order of entry."""
+    return tuple(sorted(_entered, key=lambda entry: list(PREFIXES).index(entry.operator)))

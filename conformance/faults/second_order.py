@@ -1,0 +1,72 @@
+"""Faults of second-order and forward-mode derivatives over correct gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.rows import Array, Pull, Rows
+from .registry import fault, issue
+
+
+@fault("double-backward-no-gamma", ln="LN-G9", bn="BN-G10", kind="second-order", sources=issue("pytorch/pytorch#41595"))
+class DoubleBackwardNoGamma(Rows):
+    """Leaves gamma out of the curvature."""
+
+    def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
+        plain = Pull(p.x, np.ones_like(p.gamma), p.beta, p.g, p.g, p.xhat, p.statistics)
+        return super().curvature(plain, a, projected)
+
+
+@fault(
+    "double-backward-detached",
+    ln="LN-G9",
+    bn="BN-G10",
+    kind="second-order",
+    sources=issue("pytorch/pytorch#176234", "pytorch/pytorch#186256"),
+)
+class DoubleBackwardDetached(Rows):
+    """Takes the saved statistics for constants when the gradient is differentiated."""
+
+    def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
+        return np.zeros_like(p.xhat)
+
+
+@fault("double-backward-sign", ln="LN-G9", bn="BN-G10", kind="second-order", sources=issue("pytorch/pytorch#196700"))
+class DoubleBackwardSign(Rows):
+    """Adds the curvature where it should subtract it."""
+
+    def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
+        return -super().curvature(p, a, projected)
+
+
+@fault("double-backward-no-parameters", ln="LN-G9", bn="BN-G10", kind="second-order")
+class DoubleBackwardNoParameters(Rows):
+    """Ignores the cotangents of dgamma and dbeta."""
+
+    def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        return super().second_order(p, a, np.zeros_like(b), np.zeros_like(c))
+
+
+@fault("jvp-detached", ln="LN-G10", bn="BN-G11", kind="tangent")
+class JvpDetached(Rows):
+    """Takes the statistics for constants in forward mode."""
+
+    def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        return p.gamma * (p.statistics.rstd * tx) + tgamma * p.xhat + tbeta
+
+
+@fault("jvp-no-parameters", ln="LN-G10", bn="BN-G11", kind="tangent")
+class JvpNoParameters(Rows):
+    """Ignores the tangents of gamma and beta."""
+
+    def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        return super().tangent(p, tx, np.zeros_like(tgamma), np.zeros_like(tbeta))
+
+
+@fault("jvp-is-vjp", ln="LN-G10", kind="tangent")
+class JvpIsVjp(Rows):
+    """Applies the transposed Jacobian in forward mode: gamma inside the projection."""
+
+    def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        s = p.statistics
+        return s.rstd * self.project(p.gamma * tx, p.xhat, s) + tgamma * p.xhat + tbeta

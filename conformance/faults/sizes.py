@@ -1,0 +1,138 @@
+"""Faults that show at certain sizes: tails, limits of blocks and of counters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.layer_norm import LayerNorm
+from ..sound.rows import Array, Pull, Rows, Statistics
+from .registry import fault, issue
+
+
+@fault("first-1024-values", ln="CM-S1", bn="CM-S1", kind="size")
+class First1024Values(Rows):
+    """Takes mean and variance from the first 1024 values."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x[:, :1024], eps)
+
+
+@fault(
+    "vector-tail-dropped",
+    ln="CM-S1",
+    bn="CM-S1",
+    kind="size",
+    sources=issue("flashinfer-ai/flashinfer#634", "microsoft/onnxruntime#15054"),
+)
+class VectorTailDropped(Rows):
+    """Sums in vectors of four and forgets the values after the last whole one, in rows longer than 16."""
+
+    def row_sum(self, terms: Array) -> Array:
+        count = terms.shape[1]
+        return super().row_sum(terms[:, : count // 4 * 4] if count > 16 else terms)
+
+
+@fault("output-tail-dropped", ln="CM-S1", bn="CM-S1", kind="size")
+class OutputTailDropped(Rows):
+    """Leaves the values after the last whole block of 64 unwritten, in rows longer than that."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().output(x, s, gamma, beta)
+        if x.shape[1] > 64:
+            y[:, x.shape[1] // 64 * 64 :] = 0
+        return y
+
+
+@fault(
+    "padded-lanes-in-variance",
+    ln="CM-S1",
+    bn="CM-S1",
+    kind="size",
+    sources=issue("linkedin/Liger-Kernel#518", "linkedin/Liger-Kernel#519", "triton-lang/triton#9838"),
+)
+class PaddedLanesInVariance(Rows):
+    """Pads rows with zeros to a power of two and lets them enter the variance as deviations of -mean."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        count = x.shape[1]
+        padding = (1 << max(count - 1, 0).bit_length()) - count
+        return super().variance(x, mean) + x.dtype.type(padding / max(count, 1)) * (mean * mean)
+
+
+@fault("mean-of-block-means", ln="CM-S1", bn="CM-S1", kind="size", sources=issue("pytorch/pytorch#36382"))
+class MeanOfBlockMeans(Rows):
+    """Averages the means of blocks of 64 without weighing the last, shorter one."""
+
+    def mean(self, x: Array) -> Array:
+        if x.shape[1] <= 64:
+            return super().mean(x)
+        means = [self.row_mean(x[:, start : start + 64]) for start in range(0, x.shape[1], 64)]
+        return np.mean(np.concatenate(means, axis=1), axis=1, keepdims=True)
+
+
+@fault("count-in-sixteen-bits", ln="CM-S1", bn="CM-S1", kind="size")
+class CountInSixteenBits(Rows):
+    """Keeps the number of values in a signed 16-bit integer."""
+
+    def row_mean(self, terms: Array) -> Array:
+        count = (terms.shape[1] + 2**15) % 2**16 - 2**15
+        return self.row_sum(terms) / terms.dtype.type(count)
+
+
+@fault(
+    "groups-beyond-65535",
+    ln="CM-S1",
+    kind="size",
+    sources=issue("NVIDIA/apex#411", "PaddlePaddle/Paddle#31144", "ggml-org/llama.cpp#28175"),
+)
+class GroupsBeyond65535(LayerNorm):
+    """Leaves the groups from the 65,536th on unwritten."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().output(x, s, gamma, beta)
+        y[65535:] = 0
+        return y
+
+
+@fault("values-beyond-65535", bn="CM-S1", kind="size", sources=issue("pytorch/pytorch#2917", "pytorch/pytorch#16998"))
+class ValuesBeyond65535(BatchNorm):
+    """Takes mean and variance from the first 65,535 values of a channel."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x[:, :65535], eps)
+
+
+@fault("channels-beyond-1024", bn="CM-S1", kind="size")
+class ChannelsBeyond1024(BatchNorm):
+    """Uses the reciprocal root of channel c - 1024 from the 1,025th channel on."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        return r[np.arange(len(r)) % 1024]
+
+
+@fault("dx-beyond-4096", ln="CM-S1", kind="size")
+class DxBeyond4096(LayerNorm):
+    """Leaves dx at zero from the 4,097th feature on."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        dx = super().input_gradient(p)
+        dx[:, 4096:] = 0
+        return dx
+
+
+@fault("dgamma-tail-groups", ln="CM-S1", kind="size", sources=issue("BobMcDear/attorch#18"))
+class DgammaTailGroups(LayerNorm):
+    """Sums dgamma and dbeta in blocks of 32 groups and drops the last, shorter block."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        return super().parameter_sum(terms[: len(terms) // 32 * 32] if len(terms) > 32 else terms)
+
+
+@fault("dgamma-tail-values", bn="CM-S1", kind="size", sources=issue("BobMcDear/attorch#18"))
+class DgammaTailValues(BatchNorm):
+    """Sums dgamma and dbeta in blocks of 64 values and drops the last, shorter block."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        return super().parameter_sum(terms[:, : terms.shape[1] // 64 * 64] if terms.shape[1] > 64 else terms)

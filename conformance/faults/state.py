@@ -1,0 +1,185 @@
+"""Faults of state: results that depend on other calls, or are changed by them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sound.batch_norm import BatchNorm
+from ..sound.operator import Arrays, Operator
+from ..sound.rows import Array, Pull, Statistics
+from .neighbours import next_up
+from .registry import WIDE, fault, issue
+
+
+class Buffers(Operator):
+    """Results handed out in buffers that the next call of the same shape writes again."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[tuple[object, ...], Array] = {}
+
+    def shared(self, name: str, array: Array | None) -> Array | None:
+        """The buffer of this name, shape and dtype, holding the array's values."""
+        if array is None:
+            return None
+        buffer = self.buffers.setdefault((name, array.shape, array.dtype), np.empty_like(array))
+        buffer[...] = array
+        return buffer
+
+
+@fault("output-buffer-shared", ln="CM-P4", bn="CM-P4", kind="state")
+class OutputBufferShared(Buffers):
+    """Returns y in a buffer that the next call of the same shape overwrites."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return (self.shared("y", results[0]), *results[1:]) if stage == "call" else results
+
+
+@fault("gradient-buffer-shared", ln="CM-P4", bn="CM-P4", kind="state")
+class GradientBufferShared(Buffers):
+    """Returns dx in a buffer that the next backward pass of the same shape overwrites."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return (self.shared("dx", results[0]), *results[1:]) if stage == "vjp" else results
+
+
+@fault("parameter-gradient-buffer-shared", ln="CM-P4", bn="CM-P4", kind="state")
+class ParameterGradientBufferShared(Buffers):
+    """Returns dgamma and dbeta in buffers that the next backward pass of the same shape overwrites."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage != "vjp":
+            return results
+        return results[0], self.shared("dgamma", results[1]), self.shared("dbeta", results[2])
+
+
+@fault("running-buffer-shared", bn="CM-P4", kind="state")
+class RunningBufferShared(Buffers):
+    """Returns the running statistics in buffers that the next call overwrites."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage != "call":
+            return results
+        return results[0], self.shared("mean", results[1]), self.shared("variance", results[2])
+
+
+@fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", kind="state")
+class SavedStatisticsShared(Operator):
+    """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
+
+    kept: Statistics | None = None
+    stage = ""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.stage = stage
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        own = super().statistics(x, eps)
+        if self.stage == "call":
+            self.kept = own
+        elif self.kept is not None and len(self.kept.mean) == len(x) and self.kept.mean.dtype == x.dtype:
+            return self.kept
+        return own
+
+
+@fault("gamma-of-last-call", ln="CM-P5", bn="CM-P5", kind="state")
+class GammaOfLastCall(Operator):
+    """Keeps one gamma, so that a gradient uses that of the latest forward pass."""
+
+    kept: Array | None = None
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        if stage == "call" and arrays[1] is not None:
+            self.kept = np.array(arrays[1])
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        if self.kept is None or self.kept.size != gamma.size:
+            return gamma
+        return self.kept.astype(gamma.dtype).reshape(gamma.shape)
+
+
+class Counted(Operator):
+    """Counts the forward passes."""
+
+    calls = 0
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.calls += stage == "call"
+
+
+@fault("drifts-after-ten-calls", ln="CM-P2", bn="CM-P2", kind="state", sources=issue("karpathy/llm.c#852"))
+class DriftsAfterTenCalls(Counted):
+    """Corrupts the first value of y from the eleventh call on."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        y = results[0]
+        if stage == "call" and self.calls > 10 and y is not None and y.size:
+            y.flat[0] = 2 * abs(float(y.flat[0])) + 1
+        return results
+
+
+@fault("race-once-in-sixty", ln="CM-P2", bn="CM-P2", kind="state", sources=issue("tile-ai/TileOPs#1728"))
+class RaceOnceInSixty(Counted):
+    """Loses a part of the last group's sum in every sixtieth call, as a race would."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        if self.calls % 60 == 0 and r.size:
+            r[-1] *= r.dtype.type(1.25)
+        return r
+
+
+@fault(
+    "last-bit-on-alternate-calls",
+    ln="CM-P3",
+    bn="CM-P3",
+    kind="state",
+    dtypes=WIDE,
+    sources=issue("pytorch/pytorch#53691"),
+)
+class LastBitOnAlternateCalls(Counted):
+    """Differs in the last bit on every second call."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        return next_up(r) if self.calls % 2 == 0 else r
+
+
+@fault(
+    "last-bit-once-in-sixty", ln="CM-P3", bn="CM-P3", kind="state", dtypes=WIDE, sources=issue("pytorch/pytorch#53691")
+)
+class LastBitOnceInSixty(Counted):
+    """Differs in the last bit in every sixtieth call."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        return next_up(r) if self.calls % 60 == 0 else r
+
+
+@fault("dgamma-accumulates", ln="CM-P2", bn="CM-P2", kind="state")
+class DgammaAccumulates(Operator):
+    """Adds dgamma to that of the last backward pass of the same shape."""
+
+    kept: Array | None = None
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        own = super().gamma_gradient(p)
+        if self.kept is not None and self.kept.shape == own.shape and self.kept.dtype == own.dtype:
+            own = own + self.kept
+        self.kept = own
+        return own
+
+
+@fault("running-mean-of-last-call", bn="CM-P2", kind="state")
+class RunningMeanOfLastCall(BatchNorm):
+    """Keeps its own running mean from call to call and ignores the given one after the first."""
+
+    kept: Array | None = None
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        if self.kept is not None and self.kept.shape == mean.shape and self.kept.dtype == mean.dtype:
+            mean = self.kept
+        new_mean, new_variance = super().running(s, mean, variance, momentum, count, eps)
+        self.kept = new_mean
+        return new_mean, new_variance

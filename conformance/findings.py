@@ -1,0 +1,102 @@
+"""Findings: one comparison of what a target returned with what it must return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..reference.double_double import DD
+from ..reference.formats import format_of
+from .cases.case import Case
+from .verdicts import Counterexample
+
+
+@attrs.frozen(eq=False)
+class Finding:
+    """What one comparison established about one case."""
+
+    #: The case as it was handed to the target.
+    case: Case
+    violated: bool
+    #: Whether anything was judged: a comparison that masked every element establishes nothing.
+    judged: bool = True
+    ratio: float | None = None
+    output: str = ""
+    index: tuple[int, ...] = ()
+    expected: float | None = None
+    got: float | None = None
+    envelope: float | None = None
+    note: str = ""
+    #: The declared conventions under which it holds, where the normative ones would not do.
+    deviates: tuple[str, ...] = ()
+
+    def counterexample(self) -> Counterexample:
+        """The finding as it is reported."""
+        return Counterexample(
+            inputs=dict(self.case.inputs) | {"g": self.case.g},
+            settings=dict(self.case.settings),
+            output=self.output,
+            index=self.index,
+            expected=self.expected,
+            got=self.got,
+            envelope=self.envelope,
+            note=self.note,
+        )
+
+
+@attrs.frozen
+class Comparison:
+    """Received values against exact ones, element by element."""
+
+    ratio: float
+    judged: int
+    index: tuple[int, ...] = ()
+    expected: float = float("nan")
+    got: float = float("nan")
+    envelope: float = float("nan")
+
+
+def compare(
+    got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None
+) -> Comparison:
+    """Return the worst of |got - exact| / envelope.
+
+    Elements whose envelope is not finite, whose exact value is not a number, or that ``where`` leaves
+    out are not judged. A value that may round beyond the largest finite number may be infinite.
+    """
+    stored = format_of(got.dtype)
+    value = got.astype(np.float64)
+    judged = np.isfinite(envelope) & ~np.isnan(exact.hi)
+    if where is not None:
+        judged = judged & where
+    with np.errstate(all="ignore"):
+        error = np.abs((value - exact.hi) - exact.lo)
+        ratio = np.where(error == 0, 0.0, error / envelope)
+        # Where the result may overflow, its infinity is right, and so is the largest finite value.
+        edge = np.abs(exact.hi) + envelope >= stored.largest * (1 - stored.unit_roundoff)
+        beyond = np.isinf(value) | (np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff))
+        overflowed = edge & beyond & (np.sign(value) == np.sign(exact.hi))
+        ratio = np.where(overflowed, 0.0, ratio)
+    ratio = np.where(np.isnan(ratio), np.inf, ratio)
+    ratio = np.where(judged, ratio, -1.0)
+    count = int(np.count_nonzero(judged))
+    if count == 0:
+        return Comparison(0.0, 0)
+    place = np.unravel_index(int(np.argmax(ratio)), ratio.shape) if ratio.ndim else ()
+    index = tuple(int(i) for i in place)
+    return Comparison(
+        ratio=float(ratio[index]),
+        judged=count,
+        index=index,
+        expected=float(exact.hi[index]),
+        got=float(value[index]),
+        envelope=float(np.broadcast_to(envelope, ratio.shape)[index]),
+    )
+
+
+def as_exact(values: Any) -> DD:
+    """Return float64 values as exact ones."""
+    values = np.asarray(values).astype(np.float64)
+    return DD(values, np.zeros_like(values))

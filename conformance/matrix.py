@@ -1,0 +1,70 @@
+"""What a self-test established: which requirement kills which known fault, and that no sound function is accused."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class FaultRow:
+    """One fault, and what the suite said about it."""
+
+    fault: str
+    op: str
+    #: The requirement that must kill it.
+    requirement: str
+    #: Every requirement it was found to violate, in page order.
+    killed_by: tuple[str, ...]
+    summary: str = ""
+
+    @property
+    def killed(self) -> bool:
+        """Whether the requirement that must kill it did."""
+        return self.requirement in self.killed_by
+
+
+@attrs.frozen
+class SoundRow:
+    """One sound function, and what the suite said about it."""
+
+    name: str
+    op: str
+    #: Every MUST it was found to violate or could not be judged on: empty, unless the suite is wrong.
+    accused_by: tuple[str, ...] = ()
+    summary: str = ""
+
+
+@attrs.frozen
+class Matrix:
+    """All rows of one self-test."""
+
+    faults: tuple[FaultRow, ...]
+    sound: tuple[SoundRow, ...]
+    profile: str
+    seed: int
+    #: True when the run was interrupted: the rows that are here were established.
+    partial: bool = False
+    seconds: float = 0.0
+
+    def survivors(self) -> tuple[FaultRow, ...]:
+        """The faults that the requirement which must kill them did not."""
+        return tuple(row for row in self.faults if not row.killed)
+
+    def accused(self) -> tuple[SoundRow, ...]:
+        """The sound functions that were accused."""
+        return tuple(row for row in self.sound if row.accused_by)
+
+    @property
+    def proven(self) -> bool:
+        """Whether every fault was killed, nothing sound was accused, and neither list is empty."""
+        ran = bool(self.faults) and bool(self.sound)
+        return ran and not self.partial and not self.survivors() and not self.accused()
+
+    @property
+    def exit_status(self) -> int:
+        """0 proven, 1 a fault survived or a sound function was accused, 2 nothing ran, 3 interrupted."""
+        if self.partial:
+            return 3
+        if self.survivors() or self.accused():
+            return 1
+        return 0 if self.proven else 2

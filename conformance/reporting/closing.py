@@ -1,0 +1,110 @@
+"""The end of a report: what was not judged and why, what was declared, how many of each verdict, and the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ..verdicts import Report, Result, Verdict
+from .layout import print_prose
+from .symbols import ADVICE, COLOURS, Symbols, is_advice
+
+_HEADINGS = {
+    Verdict.ERROR: "Could not be judged",
+    Verdict.DEVIATES: "Differs as declared",
+    Verdict.UNSUPPORTED: "Unsupported",
+    Verdict.NOT_EXERCISED: "Not exercised, and so not a pass",
+}
+
+
+def _several(words: Sequence[str], most: int = 4) -> str:
+    kept = list(dict.fromkeys(words))
+    more = f" and {len(kept) - most} more" if len(kept) > most else ""
+    return ", ".join(kept[:most]) + more
+
+
+def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console, symbols: Symbols) -> None:
+    grouped: dict[str, list[Result]] = {}
+    for result in results:
+        if result.verdict is verdict:
+            grouped.setdefault(result.reason or "no reason given", []).append(result)
+    if not grouped:
+        return
+    console.print()
+    console.print(Text(_HEADINGS[verdict], style="bold"))
+    for reason, members in grouped.items():
+        ids = _several([m.requirement for m in members], 6)
+        places = _several([m.binding for m in members], 3)
+        dtypes = _several([m.dtype for m in members])
+        line = Text.assemble(f"{reason} ", (f"({ids}; {places}; {dtypes})", "dim"))
+        print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
+
+
+def _print_conventions(report: Report, console: Console) -> None:
+    declared: dict[tuple[str, str], list[str]] = {}
+    for subject in report.subjects:
+        reasons = subject.get("reasons") or {}
+        for key, value in (subject.get("conventions") or {}).items():
+            name = str(subject.get("binding", ""))
+            declared.setdefault((f"{key}={value}", str(reasons.get(key, ""))), []).append(name)
+    if not declared:
+        return
+    console.print()
+    console.print(Text("Declared conventions", style="bold"))
+    for (convention, reason), names in declared.items():
+        line = Text(f"{', '.join(dict.fromkeys(names))}{': ' if reason else ''}{reason}")
+        print_prose(line, console, indent=28, first=Text(convention, style="cyan"))
+
+
+def counts(report: Report) -> dict[str, int]:
+    """How many results have each verdict; violated SHOULDs are counted as advice, not as fail."""
+    tally = {"pass": 0, "fail": 0, "advice": 0, "deviates": 0, "unsupported": 0, "not-exercised": 0, "error": 0}
+    for result in report.results:
+        tally["advice" if is_advice(result) else result.verdict.value] += 1
+    return tally
+
+
+def _ids(results: Sequence[Result]) -> str:
+    return _several([r.requirement for r in results], 8)
+
+
+def last_word(report: Report) -> tuple[str, str]:
+    """The line that ends the report, and its colour."""
+    failures, errors = report.failures(), report.errors()
+    broken = f"{len({r.requirement for r in failures})} violated: {_ids(failures)}"
+    if report.partial:
+        found = broken if failures else "no violation so far"
+        words = f"PARTIAL: stopped before the end ({found}). What is shown was established; the rest was not."
+        return words, "bold yellow"
+    if failures:
+        return f"DOES NOT CONFORM: {broken}.", "bold red"
+    if errors:
+        return f"PARTIAL: the target could not be judged on {_ids(errors)}.", "bold yellow"
+    if report.conforms:
+        return "CONFORMS", "bold green"
+    return "NOTHING WAS CHECKED", "bold yellow"
+
+
+def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
+    """Print everything that follows the violations."""
+    for verdict in _HEADINGS:
+        _print_reasons(report.results, verdict, console, symbols)
+    _print_conventions(report, console)
+
+    console.print()
+    names, numbers = Text(" "), Text(" ")
+    for name, number in counts(report).items():
+        style = ADVICE if name == "advice" else COLOURS[Verdict(name)]
+        names.append(f" {name}", style="dim")
+        numbers.append(f" {number:>{len(name)}}", style=style if number else "dim")
+    console.print(names)
+    console.print(numbers)
+    cases = sum(r.cases for r in report.results)
+    console.print(
+        Text(f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s", style="dim")
+    )
+    console.print()
+    words, style = last_word(report)
+    print_prose(Text(words, style=style), console)

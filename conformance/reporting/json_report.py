@@ -1,0 +1,106 @@
+"""A report as strict JSON: finite numbers are numbers, arrays are exact, and no NaN is written bare."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from ..verdicts import Counterexample, Report, Result
+from .closing import counts
+from .numbers import hex_float
+from .wording import sentence
+
+#: Raised by one when a reader of the old form would misread the new one.
+SCHEMA = 1
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types; a float that JSON cannot write becomes "nan", "inf" or "-inf"."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in value]
+    return str(value)
+
+
+def _exact(value: Any) -> Any:
+    return hex_float(float(value)) if isinstance(value, (float, np.floating)) else plain(value)
+
+
+def _array(array: np.ndarray | None) -> dict[str, Any] | None:
+    if array is None:
+        return None
+    values = np.asarray(array).astype(np.float64).ravel()
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": [hex_float(v) for v in values]}
+
+
+def _case(case: Counterexample | None) -> dict[str, Any] | None:
+    if case is None:
+        return None
+    return {
+        "inputs": {name: _array(array) for name, array in case.inputs.items()},
+        "settings": {name: _exact(value) for name, value in case.settings.items()},
+        "output": case.output,
+        "index": [int(i) for i in case.index],
+        "expected": _exact(case.expected),
+        "got": _exact(case.got),
+        "envelope": _exact(case.envelope),
+        "note": case.note,
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "target": result.target,
+        "binding": result.binding,
+        "op": result.op,
+        "requirement": result.requirement,
+        "sentence": sentence(result.requirement),
+        "level": result.level,
+        "dtype": result.dtype,
+        "device": result.device,
+        "mode": result.mode,
+        "verdict": result.verdict.value,
+        "ratio": plain(result.ratio),
+        "cases": result.cases,
+        "reason": result.reason,
+        "counterexample": _case(result.counterexample),
+        "passes_under": list(result.passes_under),
+        "diagnosis": result.diagnosis,
+    }
+
+
+def report_to_json(report: Report) -> str:
+    """The report as one JSON object, indented, ending in a newline."""
+    document = {
+        "schema": SCHEMA,
+        "versions": {
+            "normspec": version("normspec"),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "ml_dtypes": version("ml_dtypes"),
+        },
+        "platform": platform.platform(),
+        "profile": report.profile,
+        "seed": report.seed,
+        "seconds": plain(report.seconds),
+        "partial": report.partial,
+        "conforms": report.conforms,
+        "exit_status": report.exit_status,
+        "counts": counts(report),
+        "subjects": [plain(s) for s in report.subjects],
+        "results": [_result(r) for r in report.results],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -1,0 +1,37 @@
+"""Paragraphs with a hanging label, wrapped to the console and without trailing blanks."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+#: Lines of prose longer than this are tiring to read, however wide the terminal is.
+PROSE_WIDTH = 100
+
+
+def width_of(console: Console) -> int:
+    """The width that a report uses of this console."""
+    return min(console.width, PROSE_WIDTH)
+
+
+def rule(character: str, console: Console) -> Text:
+    """A line across the report."""
+    return Text(character * min(console.width, 80), style="dim")
+
+
+def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | None = None) -> None:
+    """
+    Print a paragraph whose lines begin in column `indent`.
+
+    `first` stands before its first line, in those columns where it fits; a longer one has a line of its own.
+    """
+    margin = Text(" " * indent)
+    lead = margin if first is None else first.copy()
+    if len(lead.plain) > indent:
+        console.print(lead, no_wrap=True, crop=True)
+        lead = margin
+    lead.pad_right(indent - len(lead.plain))
+    for position, line in enumerate(body.wrap(console, max(10, width_of(console) - indent), overflow="fold")):
+        line = (margin if position else lead) + line
+        line.rstrip()
+        console.print(line, no_wrap=True, crop=True)

@@ -1,0 +1,106 @@
+"""The matrix of the self-test: requirement x fault, and the names of the faults under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ..matrix import FaultRow, Matrix
+from .layout import rule, width_of
+from .symbols import Symbols, symbols_for
+from .wording import page_order
+
+_ID_WIDTH = 8
+
+#: A fault's column number within its operator, and the fault.
+_Numbered = tuple[int, FaultRow]
+
+
+def _mark(row: FaultRow, identifier: str, symbols: Symbols) -> tuple[str, str]:
+    if identifier == row.requirement:
+        return (symbols.kills, "bold green") if row.killed else (symbols.survived, "bold red")
+    return (symbols.also, "green") if identifier in row.killed_by else (symbols.nothing, "dim")
+
+
+def _print_block(rows: Sequence[_Numbered], ids: Sequence[str], console: Console, symbols: Symbols) -> None:
+    """Print some faults' columns; a column's number stands above it, read downwards."""
+    console.print()
+    height = len(str(max(number for number, _ in rows)))
+    for digit in range(height):
+        head = "".join(str(number).rjust(height)[digit] for number, _ in rows)
+        console.print(Text(" " * _ID_WIDTH + head, style="dim"), no_wrap=True, crop=True)
+    for identifier in ids:
+        line = Text(identifier.ljust(_ID_WIDTH), style="bold")
+        for _, row in rows:
+            line.append(*_mark(row, identifier, symbols))
+        console.print(line, no_wrap=True, crop=True)
+
+
+def _print_names(rows: Sequence[_Numbered], console: Console) -> None:
+    console.print()
+    longest = max((len(row.fault) for _, row in rows), default=0)
+    for number, row in rows:
+        others = len(set(row.killed_by) - {row.requirement})
+        line = Text.assemble((f"{number:3} ", "dim"), row.fault.ljust(longest + 2))
+        if row.killed:
+            line.append(f"killed by {row.requirement}", style="green")
+            line.append(f" and {others} more" if others else "", style="dim")
+        else:
+            line.append(f"SURVIVED {row.requirement}", style="bold red")
+        console.print(line, no_wrap=True, crop=True)
+
+
+def _print_sound(matrix: Matrix, op: str, console: Console, symbols: Symbols) -> None:
+    rows = [row for row in matrix.sound if row.op == op]
+    if not rows:
+        return
+    console.print()
+    console.print(Text("Sound functions, of which none may be accused", style="bold"))
+    for row in rows:
+        if row.accused_by:
+            line = Text(f"{symbols.survived} {row.name}: accused by {', '.join(row.accused_by)}", style="bold red")
+            console.print(line)
+        else:
+            console.print(Text(f"{symbols.passed} {row.name}", style="green"))
+
+
+def last_word(matrix: Matrix) -> tuple[str, str]:
+    """The line that ends the matrix, and its colour."""
+    killed = len(matrix.faults) - len(matrix.survivors())
+    tally = f"{killed} of {len(matrix.faults)} killed, {len(matrix.accused())} of {len(matrix.sound)} sound accused"
+    if matrix.partial:
+        return f"PARTIAL, stopped before the end: {tally}.", "bold yellow"
+    if matrix.proven:
+        return f"PROVEN: {tally}.", "bold green"
+    if matrix.survivors() or matrix.accused():
+        return f"NOT PROVEN: {tally}.", "bold red"
+    return "NOTHING WAS TESTED", "bold yellow"
+
+
+def print_matrix(matrix: Matrix, console: Console) -> None:
+    """Print the matrix operator by operator, each fault's fate, and the last word."""
+    symbols = symbols_for(console.encoding)
+    room = max(10, width_of(console) - _ID_WIDTH)
+    for op in dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]):
+        console.print()
+        console.print(Text(op, style="bold"))
+        console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
+        rows = list(enumerate((row for row in matrix.faults if row.op == op), start=1))
+        ids = page_order(i for _, row in rows for i in (*row.killed_by, row.requirement))
+        for start in range(0, len(rows), room):
+            _print_block(rows[start : start + room], ids, console, symbols)
+        _print_names(rows, console)
+        _print_sound(matrix, op, console, symbols)
+    console.print()
+    for symbol, meaning in (
+        (symbols.kills, "the requirement that must kill the fault did"),
+        (symbols.also, "this one did too"),
+        (symbols.survived, "it did not"),
+    ):
+        console.print(Text(f"{symbol} {meaning}", style="dim"))
+    words, style = last_word(matrix)
+    console.print(Text(f"profile {matrix.profile}, seed {matrix.seed}, {matrix.seconds:.1f} s", style="dim"))
+    console.print()
+    console.print(Text(words, style=style))

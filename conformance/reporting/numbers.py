@@ -1,0 +1,78 @@
+"""Numbers as a report writes them: exact in hexadecimal, short in decimal."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Arrays up to this many elements are written out whole: a shrunk case has 4 in a group, and a few groups.
+SHOWN_WHOLE = 16
+#: Elements shown of a longer array.
+SHOWN_HEAD = 6
+
+
+def hex_float(value: float) -> str:
+    """The value exactly, as `float.fromhex` reads it, without trailing zeros: 0.5 is `0x1p-1`."""
+    if value == 0:
+        return "-0x0p+0" if math.copysign(1, value) < 0 else "0x0p+0"
+    return re.sub(r"\.?0+p", "p", float(value).hex())
+
+
+def decimal(value: float) -> str:
+    """The value in up to 9 significant decimal digits."""
+    return f"{float(value):.9g}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio of error to envelope in at most 6 characters: `0.42`, `58`, `3e5`, `inf`."""
+    if not math.isfinite(ratio):
+        return str(float(ratio))
+    if ratio == 0:
+        return "0"
+    if ratio < 0.01:
+        return "<.01"
+    if ratio < 10:
+        # 0.996 must not read as a round 1.00, nor 1.0004 as within the envelope.
+        hundredths = math.floor(ratio * 100) if ratio < 1 else math.ceil(ratio * 100)
+        return f"{hundredths / 100:.2f}"
+    if ratio < 1e4:
+        return f"{ratio:.0f}"
+    mantissa, exponent = f"{ratio:.0e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _nested(values: np.ndarray) -> str:
+    if values.ndim == 0:
+        return hex_float(float(values))
+    return "[" + ", ".join(_nested(v) for v in values) + "]"
+
+
+def array_text(array: np.ndarray | None) -> str:
+    """One argument of a case: dtype, shape, and its elements in hexadecimal."""
+    if array is None:
+        return "None"
+    values = np.asarray(array).astype(np.float64)
+    head = f"{array.dtype} {array.shape} "
+    if values.size <= SHOWN_WHOLE:
+        return head + _nested(values)
+    flat = values.ravel()
+    if np.all(flat == flat[0]):
+        return f"{head}every element {hex_float(flat[0])}"
+    shown = ", ".join(hex_float(v) for v in flat[:SHOWN_HEAD])
+    return f"{head}[{shown}, ... {flat.size} elements, whole in --json]"
+
+
+def setting_text(value: Any) -> str:
+    """One keyword argument of a case: `0x1.4f8b588e368f1p-17 (1e-05)`, `(-1,)`, `True`."""
+    if isinstance(value, float):
+        return f"{hex_float(value)} ({value:g})"
+    return repr(value)
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """All keyword arguments of a case on one line."""
+    return ", ".join(f"{name} = {setting_text(value)}" for name, value in settings.items())

@@ -1,0 +1,150 @@
+"""The matrix requirement x dtype: one section per target and operator, one row per requirement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+from rich.console import Console
+from rich.text import Text
+
+from ..verdicts import Report, Result, Verdict
+from .layout import print_prose, rule, width_of
+from .numbers import ratio_text
+from .symbols import ADVICE, COLOURS, GRAVITY, Symbols, look
+from .wording import title
+
+#: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
+_ID_WIDTH = 8
+_CELL_WIDTH = 9
+
+#: dtypes in the order of their columns; others follow.
+_DTYPE_ORDER = ("float16", "bfloat16", "float32", "float64")
+
+
+@attrs.frozen
+class Section:
+    """The results that share one table."""
+
+    target: str
+    op: str
+    device: str
+    results: tuple[Result, ...]
+
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes that were judged, in the order of the columns."""
+        seen = dict.fromkeys(r.dtype for r in self.results)
+        return tuple(sorted(seen, key=lambda d: (_DTYPE_ORDER.index(d) if d in _DTYPE_ORDER else 9, d)))
+
+    def bindings(self) -> tuple[str, ...]:
+        """The bindings that were judged, in the order of the run."""
+        return tuple(dict.fromkeys(r.binding for r in self.results))
+
+
+def sections(report: Report) -> tuple[Section, ...]:
+    """The report's results by target, operator and device, in the order of the run."""
+    grouped: dict[tuple[str, str, str], list[Result]] = {}
+    for result in report.results:
+        grouped.setdefault((result.target, result.op, result.device), []).append(result)
+    return tuple(Section(*key, tuple(results)) for key, results in grouped.items())
+
+
+def gravest(results: Iterable[Result]) -> Result | None:
+    """The result that stands for all: the gravest verdict, and of those the largest ratio."""
+    return min(
+        results,
+        key=lambda r: (GRAVITY.index(r.verdict), r.level != "MUST", -_magnitude(r)),
+        default=None,
+    )
+
+
+def _magnitude(result: Result) -> float:
+    if result.ratio is None:
+        return -1.0
+    return float("inf") if result.ratio != result.ratio else result.ratio
+
+
+def _cell(results: Sequence[Result], symbols: Symbols) -> Text:
+    worst = gravest(results)
+    if worst is None:
+        return Text(" " * _CELL_WIDTH)
+    symbol, style = look(worst, symbols)
+    shows_ratio = worst.ratio is not None and worst.verdict in (Verdict.PASS, Verdict.DEVIATES, Verdict.FAIL)
+    number = f" {ratio_text(worst.ratio)}" if shows_ratio and worst.ratio is not None else ""
+    text = Text(symbol, style=style)
+    text.append(number, style="dim" if worst.verdict is Verdict.PASS else style)
+    text.pad_right(max(0, _CELL_WIDTH - len(text.plain)))
+    return text
+
+
+def _clip(words: str, width: int, symbols: Symbols) -> str:
+    if len(words) > width:
+        words = words[: width - len(symbols.ellipsis)].rstrip() + symbols.ellipsis
+    return words.ljust(width)
+
+
+def _by_agreement(section: Section, results: Sequence[Result]) -> list[list[str]]:
+    """The bindings, those together whose verdicts on this requirement agree in every dtype."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for binding in section.bindings():
+        own = [r for r in results if r.binding == binding]
+        if own:
+            worst = (gravest(r for r in own if r.dtype == d) for d in section.dtypes())
+            groups.setdefault(tuple(w and w.verdict for w in worst), []).append(binding)
+    return list(groups.values())
+
+
+def print_section(section: Section, version: str, console: Console, symbols: Symbols) -> None:
+    """Print one section: what was run, and its rows."""
+    console.print()
+    console.print(
+        Text.assemble(
+            (section.op, "bold"), "   ", (section.target, "bold cyan"), f" {version}   ", (section.device, "dim")
+        )
+    )
+    console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
+    bindings = section.bindings()
+    if bindings != (section.target,):
+        print_prose(Text(", ".join(bindings), style="dim"), console)
+
+    dtypes = section.dtypes()
+    width = max(16, width_of(console) - _ID_WIDTH - _CELL_WIDTH * len(dtypes) - 1)
+    header = " " * (_ID_WIDTH + width + 1) + "".join(d.ljust(_CELL_WIDTH) for d in dtypes)
+    console.print(Text(header.rstrip(), style="bold"), no_wrap=True)
+    for identifier in dict.fromkeys(r.requirement for r in section.results):
+        results = [r for r in section.results if r.requirement == identifier]
+        groups = _by_agreement(section, results)
+        for position, names in enumerate(groups):
+            line = Text()
+            if position == 0:
+                line.append(identifier.ljust(_ID_WIDTH), style="bold")
+            else:
+                line.append(" " * _ID_WIDTH)
+            if len(groups) == 1:
+                label = title(identifier)
+                if results[0].level == "SHOULD":
+                    label = f"(should) {label}"
+                line.append(_clip(label, width, symbols) + " ")
+            else:
+                label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+                line.append(_clip(label, width, symbols) + " ", style="italic")
+            for dtype in dtypes:
+                line.append_text(_cell([r for r in results if r.dtype == dtype and r.binding in names], symbols))
+            line.rstrip()
+            console.print(line, no_wrap=True, crop=True)
+
+
+def print_legend(console: Console, symbols: Symbols) -> None:
+    """Print what the symbols and the numbers mean."""
+    line = Text()
+    for verdict, symbol in symbols.verdicts.items():
+        line.append(symbol, style=COLOURS[verdict])
+        line.append(f" {verdict.value}  ", style="dim")
+        if verdict is Verdict.FAIL:
+            line.append(symbols.advice, style=ADVICE)
+            line.append(" advice  ", style="dim")
+    console.print()
+    line.rstrip()
+    print_prose(line, console)
+    meaning = "The number is the worst error, in units of the largest a sound algorithm makes."
+    print_prose(Text(meaning, style="dim"), console)

@@ -1,0 +1,37 @@
+"""The whole report, as it is read in a terminal or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from ..verdicts import Report
+from .closing import print_closing
+from .failures import print_advice, print_failures
+from .overview import print_legend, print_section, sections
+from .symbols import symbols_for
+
+
+def _version(subject: Mapping[str, Any]) -> str:
+    """The version of a framework's own layers; for a function, its framework too."""
+    framework, version = str(subject.get("framework") or ""), str(subject.get("version") or "")
+    return version if framework == subject.get("target") else f"{framework} {version}".strip()
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print the table, the violations under it, and the last word.
+
+    Nothing that a target said is read as markup, and only ASCII symbols are drawn
+    where the console's encoding has no others.
+    """
+    symbols = symbols_for(console.encoding)
+    versions = {str(s.get("target")): _version(s) for s in report.subjects}
+    for section in sections(report):
+        print_section(section, versions.get(section.target, ""), console, symbols)
+    if report.results:
+        print_legend(console, symbols)
+    print_failures(report.failures(), console, symbols)
+    print_advice(report.advice(), console, symbols)
+    print_closing(report, console, symbols)

@@ -1,0 +1,108 @@
+"""How each verdict looks: a symbol that reads without colour, a colour, and plain ASCII where nothing else prints."""
+
+from __future__ import annotations
+
+import attrs
+
+from ..verdicts import Result, Verdict
+
+#: From the most to the least grave: a cell that stands for several results shows the first it holds.
+GRAVITY = (
+    Verdict.FAIL,
+    Verdict.ERROR,
+    Verdict.NOT_EXERCISED,
+    Verdict.UNSUPPORTED,
+    Verdict.DEVIATES,
+    Verdict.PASS,
+)
+
+COLOURS = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "bold red",
+    Verdict.DEVIATES: "cyan",
+    Verdict.UNSUPPORTED: "bright_black",
+    Verdict.NOT_EXERCISED: "bright_black",
+    Verdict.ERROR: "bold magenta",
+}
+
+#: The colour of a violated SHOULD: advice, not a failure.
+ADVICE = "yellow"
+
+
+@attrs.frozen
+class Symbols:
+    """The characters a report draws with."""
+
+    verdicts: dict[Verdict, str]
+    advice: str
+    ellipsis: str
+    rule: str
+    kills: str
+    also: str
+    nothing: str
+
+    @property
+    def passed(self) -> str:
+        """A pass."""
+        return self.verdicts[Verdict.PASS]
+
+    @property
+    def survived(self) -> str:
+        """A fault that lives, or a sound function that is accused."""
+        return self.verdicts[Verdict.FAIL]
+
+
+UNICODE = Symbols(
+    verdicts={
+        Verdict.PASS: "✓",
+        Verdict.FAIL: "✗",
+        Verdict.DEVIATES: "≈",
+        Verdict.UNSUPPORTED: "–",
+        Verdict.NOT_EXERCISED: "·",
+        Verdict.ERROR: "!",
+    },
+    advice="△",
+    ellipsis="…",
+    rule="─",
+    kills="●",
+    also="○",
+    nothing="·",
+)
+
+ASCII = Symbols(
+    verdicts={
+        Verdict.PASS: "+",
+        Verdict.FAIL: "X",
+        Verdict.DEVIATES: "~",
+        Verdict.UNSUPPORTED: "-",
+        Verdict.NOT_EXERCISED: ".",
+        Verdict.ERROR: "!",
+    },
+    advice="^",
+    ellipsis="..",
+    rule="-",
+    kills="#",
+    also="o",
+    nothing=".",
+)
+
+
+def symbols_for(encoding: str) -> Symbols:
+    """The symbols that a stream of this encoding can print."""
+    try:
+        "✓✗≈–·△…─●○".encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        return ASCII
+    return UNICODE
+
+
+def is_advice(result: Result) -> bool:
+    """Whether the result is a violated SHOULD."""
+    return result.verdict is Verdict.FAIL and result.level == "SHOULD"
+
+
+def look(result: Result, symbols: Symbols) -> tuple[str, str]:
+    """The symbol and the style of one result."""
+    if is_advice(result):
+        return symbols.advice, ADVICE
+    return symbols.verdicts[result.verdict], COLOURS[result.verdict]

@@ -1,0 +1,30 @@
+"""What a report says about a requirement: taken from the normative pages, the only place where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...spec import Requirement, requirements
+
+
+def find(identifier: str) -> Requirement | None:
+    """The requirement of this id, or None where the pages have none (a report read from elsewhere)."""
+    return requirements().get(identifier)
+
+
+def title(identifier: str) -> str:
+    """Its title, or nothing."""
+    found = find(identifier)
+    return found.title if found else ""
+
+
+def sentence(identifier: str) -> str:
+    """Its sentence, or nothing."""
+    found = find(identifier)
+    return found.sentence if found else ""
+
+
+def page_order(identifiers: Iterable[str]) -> tuple[str, ...]:
+    """The ids, each once, as the pages order them; ids that no page has come last."""
+    position = {identifier: i for i, identifier in enumerate(requirements())}
+    return tuple(sorted(dict.fromkeys(identifiers), key=lambda i: position.get(i, len(position))))

@@ -1,0 +1,162 @@
+"""From a violation to the smallest case that shows it, and to the convention under which it would pass."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+
+from ..adapters.conventions import CONVENTIONS
+from .cases.case import Description
+from .cases.strategy import smallest
+from .checks.registry import Check
+from .findings import Finding
+from .library import Library, fitted
+from .subject import Subject
+from .tally import Tally, findings
+
+#: Searches by Hypothesis in one run, at most: after so many, what earlier searches found and plain
+#: reduction serve, so that a function which fails everything is reported in seconds.
+SEARCHES = 12
+
+
+@attrs.define
+class Shrinker:
+    """Shrinks violations; small cases found for one requirement are tried first for the next."""
+
+    _pool: list[Description] = attrs.field(factory=list)
+    _searches: int = 0
+
+    def shrink(self, subject: Subject, tally: Tally, library: Library) -> Finding:
+        """Return the finding on the smallest case known to violate the tally's requirement."""
+        assert tally.violation is not None and tally.description is not None
+        check, original = tally.check, tally.description
+        best: list[Finding] = []
+
+        def fails(description: Description) -> bool:
+            found = violation(check, subject, description, library)
+            if found is not None:
+                best[:] = [found]
+            return found is not None
+
+        for known in self._pool:
+            alike = attrs.evolve(known, tags=original.tags, training=original.training)
+            if known.operator == original.operator and fails(alike):
+                return best[0]
+        if self._searches < SEARCHES:
+            self._searches += 1
+            found = smallest(original, fails)
+            if found is not None:
+                fails(found)
+                self._pool.append(found)
+                return best[0]
+        reduced = _reduced(original, fails)
+        return best[0] if reduced is not None and best else tally.violation
+
+
+def violation(
+    check: Check, subject: Subject, description: Description, library: Library
+) -> Finding | None:
+    """Return the check's violation on a description, or None where there is none."""
+    fit = fitted(description, subject.binding)
+    if fit is None:
+        return None
+    case = library.fresh(fit)
+    if not check.when(case):
+        return None
+    found = findings(check, subject, case)
+    return next((f for f in found if f.violated and f.judged), None)
+
+
+def _reduced(
+    description: Description, fails: Callable[[Description], bool]
+) -> Description | None:
+    """Return a smaller description that still fails: fewer groups first, then shorter ones."""
+    if not fails(description):
+        return None
+    best = description
+    progress = True
+    while progress:
+        progress = False
+        for candidate in _smaller(best):
+            if fails(candidate):
+                best, progress = candidate, True
+                break
+    fails(best)
+    return best
+
+
+def _smaller(description: Description) -> Iterator[Description]:
+    shaped = {"features": None, "leading": None}
+    if description.repeat is not None:
+        yield attrs.evolve(description, repeat=None)
+        if description.repeat > 1:
+            yield attrs.evolve(description, repeat=description.repeat // 2)
+            yield attrs.evolve(description, repeat=description.repeat - 1)
+    if len(description.groups) > 1:
+        for group in description.groups:
+            yield attrs.evolve(description, groups=(group,), **shaped)
+        half = len(description.groups) // 2
+        yield attrs.evolve(description, groups=description.groups[:half], **shaped)
+        yield attrs.evolve(description, groups=description.groups[half:], **shaped)
+    if description.n > 1:
+        for n in dict.fromkeys((2, 3, 4, description.n // 2, description.n - 1)):
+            if n < description.n:
+                yield attrs.evolve(description, n=n, **shaped)
+
+
+def weaker_conventions(subject: Subject) -> Iterator[dict[str, str]]:
+    """Yield what else the target could declare, one change first, then a variance with a storage class."""
+    declared: Mapping[str, str] = subject.conventions
+
+    def others(key: str) -> list[str]:
+        values = CONVENTIONS[key]
+        return list(values[values.index(declared.get(key, values[0])) + 1 :])
+
+    keys = ["variance_algorithm"]
+    if subject.operator == "batch_norm":
+        keys += ["running_variance", "momentum", "single_value"]
+    if subject.dtype == "float64":
+        keys.append("eps_dtype")
+    if subject.narrow:
+        keys.append("storage")
+    keys.append("subnormals")
+    for key in keys:
+        # Of ordered classes the tightest that passes is named: they come in order.
+        for value in ("shifted", "one-pass") if key == "variance_algorithm" else others(key):
+            if value in others(key):
+                yield {key: value}
+    if subject.narrow:
+        for variance in others("variance_algorithm"):
+            for storage in others("storage"):
+                yield {"variance_algorithm": variance, "storage": storage}
+
+
+def passes_under(
+    subject: Subject, tally: Tally, shrunk: Finding, descriptions: list[Description], library: Library
+) -> tuple[str, ...]:
+    """Return the first declaration under which the requirement holds on every case, as KEY=VALUE texts."""
+    assert tally.description is not None
+    for change in weaker_conventions(subject):
+        weaker = attrs.evolve(
+            subject,
+            conventions={**subject.conventions, **change},
+            session=None,
+            repeatable=None,
+            observed=OrderedDict(),
+        )
+        if _holds(weaker, tally, tally.description, library) and all(
+            _holds(weaker, tally, description, library) for description in descriptions
+        ):
+            return tuple(f"{key}={value}" for key, value in change.items())
+    return ()
+
+
+def _holds(subject: Subject, tally: Tally, description: Description, library: Library) -> bool:
+    case = library.case(description)
+    if not tally.check.when(case):
+        return True
+    probe = Tally(tally.check)
+    probe.run(subject, case, description)
+    return probe.violation is None

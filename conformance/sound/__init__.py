@@ -1,0 +1,20 @@
+"""Sound variants: implementations that a correct suite must let pass.
+
+Each computes the operator in another way that real kernels use. SOUND holds those that need no
+declaration, DECLARED those that conform only under the conventions they name.
+"""
+
+from __future__ import annotations
+
+from . import conventions as conventions
+from . import plain as plain
+from . import variants as variants
+from .implementation import Implementation
+from .registry import Sound, entered
+
+#: The variants that conform without declaring anything.
+SOUND: tuple[Sound, ...] = tuple(variant for variant in entered() if not variant.conventions)
+#: The variants that conform under the conventions they declare, and not without them.
+DECLARED: tuple[Sound, ...] = tuple(variant for variant in entered() if variant.conventions)
+
+__all__ = ["DECLARED", "SOUND", "Implementation", "Sound"]

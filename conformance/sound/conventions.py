@@ -1,0 +1,92 @@
+"""The declared variants: sound under a convention other than the normative one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .batch_norm import BatchNorm
+from .operator import Operator
+from .registry import sound
+from .rows import Array, Rows, Statistics
+
+
+@sound("one-pass", conventions={"variance_algorithm": "one-pass"})
+class OnePass(Rows):
+    """The variance as mean(x^2) - mean(x)^2, not below zero."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        # maximum, unlike fmax, lets a NaN through.
+        return np.maximum(self.row_mean(x * x) - mean * mean, 0)
+
+
+@sound("shifted", conventions={"variance_algorithm": "shifted"})
+class Shifted(Rows):
+    """The variance of x less its first value, in one pass."""
+
+    def moments(self, x: Array) -> tuple[Array, Array]:
+        if not x.shape[1]:
+            return super().moments(x)
+        origin = x[:, :1]
+        moved = x - origin
+        offset = self.row_mean(moved)
+        return origin + offset, np.maximum(self.row_mean(moved * moved) - offset * offset, 0)
+
+
+def rounded_to(array: Array, dtype: np.dtype) -> Array:
+    """An array rounded to a narrower dtype and widened again."""
+    return array.astype(dtype).astype(array.dtype)
+
+
+@sound("second-stage-narrow", conventions={"storage": "H1"})
+class SecondStageNarrow(Operator):
+    """xhat rounded to the dtype of x before the affine step, which is rounded after each operation."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        y = rounded_to(xhat, self.data)
+        if gamma is not None:
+            y = rounded_to(gamma * y, self.data)
+        return y if beta is None else rounded_to(y + beta, self.data)
+
+
+@sound("saved-narrow", conventions={"storage": "H2"})
+class SavedNarrow(Operator):
+    """Mean and reciprocal root saved for the backward pass in the dtype of x."""
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        if s.fixed:
+            return s
+        return Statistics(rounded_to(s.mean, self.data), s.variance, rounded_to(s.rstd, self.data))
+
+
+@sound("bessel", operators=("batch_norm",), conventions={"running_variance": "bessel"})
+class Bessel(BatchNorm):
+    """The running variance takes the unbiased variance, the biased one where there is a single value."""
+
+    def contributed_variance(self, variance: Array, count: int, eps: np.floating) -> Array:
+        return variance * self.number(count / (count - 1)) if count > 1 else variance
+
+
+@sound("old-momentum", operators=("batch_norm",), conventions={"momentum": "old"})
+class OldMomentum(BatchNorm):
+    """momentum weighs the old statistic."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return super().updated(old, new, 1 - momentum)
+
+
+@sound("refuses-single-value", operators=("batch_norm",), conventions={"single_value": "error"})
+class RefusesSingleValue(BatchNorm):
+    """Raises in training where a channel holds one value."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        if x.shape[1] == 1:
+            raise ValueError("training needs more than one value a channel")
+        return super().statistics(x, eps)
+
+
+@sound("single-precision-eps", conventions={"eps_dtype": "float32"})
+class SinglePrecisionEps(Rows):
+    """eps rounded to float32 before it is used."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps.dtype.type(np.float32(eps)))

@@ -1,0 +1,25 @@
+"""What a fault or a sound variant is built into: the canonical callables on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen
+class Implementation:
+    """One implementation of one operator, with its derivatives written out."""
+
+    #: The forward pass, in the operator's canonical signature.
+    call: Callable[..., Any]
+    #: The vector-Jacobian product: cotangent in, gradients of x, gamma and beta out.
+    vjp: Callable[..., Any]
+    #: The Jacobian-vector product: tangents in, tangent of y out.
+    jvp: Callable[..., Any]
+    #: The vector-Jacobian product of the vector-Jacobian product.
+    vjp_vjp: Callable[..., Any]
+    #: Called as prepare(mode=..., wrt=...) before a call, where the implementation depends on the module's
+    #: mode ("training" or "inference") or on which of "x", "gamma", "beta" need a gradient; None where it does not.
+    prepare: Callable[..., None] | None = None

@@ -1,0 +1,49 @@
+"""What both operators share: steps, storage, and the canonical callables made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .implementation import Implementation
+from .rows import Rows
+from .storage import Storage
+
+Arrays = tuple["np.ndarray | None", ...]
+
+
+class Operator(Storage, Rows):
+    """The base of LayerNorm and BatchNorm; a fault that is about calls, not about steps, overrides before or after."""
+
+    operator: str
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        """Runs ahead of a stage ("call", "vjp", "jvp", "vjp_vjp") with the arrays handed in, in order."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        """Runs behind a stage and returns what is handed out."""
+        return results
+
+    def implementation(self) -> Implementation:
+        """The canonical callables of this instance; the arrays are handed in by position."""
+        return Implementation(
+            self._staged("call"),
+            self._staged("vjp"),
+            self._staged("jvp"),
+            self._staged("vjp_vjp"),
+            getattr(self, "prepare", None),
+        )
+
+    def _staged(self, stage: str) -> Callable[..., Any]:
+        def run(*arrays: Any, **settings: Any) -> Any:
+            # Inf and NaN are results here, not accidents: no floating-point warnings.
+            with np.errstate(all="ignore"):
+                self.before(stage, arrays)
+                results = getattr(self, stage)(*arrays, **settings)
+                single = not isinstance(results, tuple)
+                handed_out = self.after(stage, arrays, (results,) if single else results)
+            return handed_out[0] if single and len(handed_out) == 1 else handed_out
+
+        return run

@@ -1,0 +1,78 @@
+"""The sound variants, as values, and the decorator that enters them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from .batch_norm import BatchNorm
+from .implementation import Implementation
+from .layer_norm import LayerNorm
+
+OPERATORS: Mapping[str, type[LayerNorm] | type[BatchNorm]] = {"layer_norm": LayerNorm, "batch_norm": BatchNorm}
+
+
+@attrs.frozen
+class Sound:
+    """One sound way to compute an operator."""
+
+    #: Kebab-case, the operator's prefix first: "ln-welford".
+    name: str
+    #: "layer_norm" or "batch_norm".
+    operator: str
+    #: One sentence: how it computes.
+    summary: str
+    #: Makes a fresh implementation.
+    build: Callable[[], Implementation]
+    #: What it must declare to conform; empty for a variant that needs no declaration.
+    conventions: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+PREFIXES = {"layer_norm": "ln", "batch_norm": "bn"}
+
+_entered: list[Sound] = []
+
+
+def first_sentence(thing: type) -> str:
+    """The first sentence of a class's docstring, on one line."""
+    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    return text.split(". ")[0].rstrip(".") + "."
+
+
+def combined(step: type, operator: str) -> type[LayerNorm] | type[BatchNorm]:
+    """The operator's sound base with the overridden steps in front of it."""
+    base = OPERATORS[operator]
+    return step if issubclass(step, base) else type(step.__name__, (step, base), {})
+
+
+def sound(
+    name: str,
+    *,
+    operators: tuple[str, ...] = ("layer_norm", "batch_norm"),
+    conventions: Mapping[str, str] | None = None,
+) -> Callable[[type], type]:
+    """Enter a class of overridden steps as a sound variant of each of the operators."""
+
+    def enter(step: type) -> type:
+        for operator in operators:
+            variant = combined(step, operator)
+            _entered.append(
+                Sound(
+                    name=f"{PREFIXES[operator]}-{name}",
+                    operator=operator,
+                    summary=first_sentence(step),
+                    build=lambda variant=variant: variant().implementation(),
+                    conventions=dict(conventions or {}),
+                )
+            )
+        return step
+
+    return enter
+
+
+def entered() -> tuple[Sound, ...]:
+    """Everything entered so far, layer_norm first, in order of entry."""
+    return tuple(sorted(_entered, key=lambda variant: list(OPERATORS).index(variant.operator)))

@@ -1,0 +1,187 @@
+"""Normalisation of the rows of a matrix, one method a step.
+
+Both operators are this on a rearranged array: layer_norm has one group a row and its parameters
+along the row, batch_norm one channel a row and its parameters along the column. A variant or a
+fault overrides the step it does differently and inherits the rest.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+Array = np.ndarray
+
+
+@attrs.frozen(eq=False)
+class Statistics:
+    """Mean, biased variance and 1/sqrt(variance + eps) of each row, of a shape that broadcasts against the rows."""
+
+    mean: Array
+    variance: Array
+    rstd: Array
+    #: True where they are constants (batch_norm in inference): no derivative goes through them.
+    fixed: bool = False
+
+
+@attrs.frozen(eq=False)
+class Pull:
+    """What the gradients of one call are computed from."""
+
+    x: Array
+    #: Parameters broadcastable against x; ones and zeros stand for None.
+    gamma: Array
+    beta: Array
+    #: The cotangent of y, and gamma times it.
+    g: Array
+    h: Array
+    xhat: Array
+    statistics: Statistics
+
+
+def excess_exponent(x: Array) -> Array:
+    """Of each row, the power of two that brings it down to 1 where its squares might overflow, otherwise 0.
+
+    A column of integers. Scaling by a power of two is exact but for values that are then far below the rest.
+    """
+    if not x.size:
+        return np.zeros((len(x), 1), np.intc)
+    largest = np.max(np.abs(x), axis=1, keepdims=True)
+    # A third of the largest exponent leaves room for the square and for a sum of as many terms as memory holds.
+    limit = x.dtype.type(2.0 ** (np.finfo(x.dtype).maxexp // 3))
+    _, exponent = np.frexp(largest)
+    return np.where(np.isfinite(largest) & (largest > limit), exponent, 0)
+
+
+class Rows:
+    """The sound steps: two-pass variance, centred affine, gradients in three terms.
+
+    Every array is a matrix of the working dtype, or broadcasts against one.
+    """
+
+    #: Where the parameters lie: along a row (layer_norm) or along the column (batch_norm).
+    parameters_along_rows: bool
+
+    # Sums.
+
+    def row_sum(self, terms: Array) -> Array:
+        """The sum of each row, as a column."""
+        return np.add.reduce(terms, axis=1, keepdims=True)
+
+    def row_mean(self, terms: Array) -> Array:
+        """The mean of each row, as a column."""
+        return self.row_sum(terms) / terms.dtype.type(terms.shape[1])
+
+    def parameter_sum(self, terms: Array) -> Array:
+        """The sum over everything that shares one parameter."""
+        if self.parameters_along_rows:
+            return np.add.reduce(terms, axis=0, keepdims=True)
+        return self.row_sum(terms)
+
+    # Forward.
+
+    def mean(self, x: Array) -> Array:
+        """The mean of each row."""
+        return self.row_mean(x)
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        """The biased variance of each row."""
+        deviation = x - mean
+        return self.row_mean(deviation * deviation)
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        """The reciprocal root of variance + eps."""
+        return 1 / np.sqrt(variance + eps)
+
+    def moments(self, x: Array) -> tuple[Array, Array]:
+        """The mean and the biased variance of each row."""
+        mean = self.mean(x)
+        return mean, self.variance(x, mean)
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        """Mean, variance and reciprocal root of each row, a row whose squares would overflow scaled for the time."""
+        exponent = excess_exponent(x)
+        if not exponent.any():
+            mean, variance = self.moments(x)
+            return Statistics(mean, variance, self.rstd(variance, eps))
+        # The scaled eps is one number a row, and eps itself in the rows that are not scaled.
+        mean, variance = self.moments(np.ldexp(x, -exponent))
+        # It must not vanish: a constant row would divide zero by zero.
+        scaled_eps = np.maximum(np.ldexp(eps, -2 * exponent), min(eps, np.finfo(x.dtype).smallest_normal))
+        rstd = self.rstd(variance, scaled_eps)
+        return Statistics(np.ldexp(mean, exponent), np.ldexp(variance, 2 * exponent), np.ldexp(rstd, -exponent))
+
+    def normalise(self, x: Array, s: Statistics) -> Array:
+        """xhat = (x - mean) rstd."""
+        return (x - s.mean) * s.rstd
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        """gamma xhat + beta, without the factor or the term that is None."""
+        y = xhat if gamma is None else gamma * xhat
+        return y if beta is None else y + beta
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        """y from the statistics."""
+        return self.affine(self.normalise(x, s), gamma, beta)
+
+    # Backward.
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        """The statistics as the backward pass sees them."""
+        return s
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        """gamma as the gradient of x sees it."""
+        return gamma
+
+    def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
+        """Gather what the gradients need."""
+        ones, zeros = np.ones((1, 1), x.dtype), np.zeros((1, 1), x.dtype)
+        gamma = ones if gamma is None else gamma
+        beta = zeros if beta is None else beta
+        return Pull(x, gamma, beta, g, self.backward_gamma(gamma) * g, self.normalise(x, s), s)
+
+    def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
+        """P z = z - mean(z) - xhat mean(z xhat); z itself where the statistics are constants."""
+        if s.fixed:
+            return z
+        return z - self.row_mean(z) - xhat * self.row_mean(z * xhat)
+
+    def input_gradient(self, p: Pull) -> Array:
+        """dx = rstd P h."""
+        return p.statistics.rstd * self.project(p.h, p.xhat, p.statistics)
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        """The sum of g xhat over everything that shares one gamma."""
+        return self.parameter_sum(p.g * p.xhat)
+
+    def beta_gradient(self, p: Pull) -> Array:
+        """The sum of g over everything that shares one beta."""
+        return self.parameter_sum(p.g)
+
+    # Forward mode and second order.
+
+    def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        """ty = gamma rstd P tx + tgamma xhat + tbeta."""
+        s = p.statistics
+        return p.gamma * (s.rstd * self.project(tx, p.xhat, s)) + tgamma * p.xhat + tbeta
+
+    def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        """The gradients of <a, dx> + <b, dgamma> + <c, dbeta> with respect to x, gamma and g."""
+        s = p.statistics
+        projected = self.project(a, p.xhat, s)
+        x_bar = s.rstd * (self.project(b * p.g, p.xhat, s) - self.curvature(p, a, projected))
+        gamma_bar = self.parameter_sum(p.g * (s.rstd * projected))
+        g_bar = p.gamma * (s.rstd * projected) + b * p.xhat + c
+        return x_bar, gamma_bar, g_bar
+
+    def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
+        """rstd (xhat mean(h P a) + mean(a xhat) P h + mean(h xhat) P a): how dx moves with the statistics."""
+        s = p.statistics
+        if s.fixed:
+            return np.zeros_like(p.xhat)
+        return s.rstd * (
+            p.xhat * self.row_mean(p.h * projected)
+            + self.row_mean(a * p.xhat) * self.project(p.h, p.xhat, s)
+            + self.row_mean(p.h * p.xhat) * projected
+        )

@@ -1,0 +1,140 @@
+"""The undeclared variants: each sound, each written differently."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .batch_norm import BatchNorm
+from .moments import merged_moments, streamed_moments
+from .registry import sound
+from .rows import Array, Pull, Rows, Statistics
+from .sums import compensated_sum, lane_sum, sequential_sum, tree_sum
+
+
+@sound("two-pass")
+class TwoPass(Rows):
+    """The mean first, then the variance from the deviations, with NumPy's own sums."""
+
+
+@sound("welford")
+class Welford(Rows):
+    """Mean and variance updated value by value, in one stream or in lanes that are merged."""
+
+    def moments(self, x: Array) -> tuple[Array, Array]:
+        return streamed_moments(x)
+
+
+@sound("merge-tree")
+class MergeTree(Rows):
+    """Mean and variance of neighbouring blocks merged pairwise up a tree."""
+
+    def moments(self, x: Array) -> tuple[Array, Array]:
+        return merged_moments(x)
+
+
+@sound("tree-sums")
+class TreeSums(Rows):
+    """Every sum over a row taken pairwise up a binary tree, the reciprocal root as sqrt(1 / w)."""
+
+    def row_sum(self, terms: Array) -> Array:
+        return tree_sum(terms)
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return np.sqrt(1 / (variance + eps))
+
+
+@sound("reversed-sums")
+class ReversedSums(Rows):
+    """Every sum taken one value at a time, last to first."""
+
+    def row_sum(self, terms: Array) -> Array:
+        return sequential_sum(terms[:, ::-1])
+
+    def parameter_sum(self, terms: Array) -> Array:
+        if self.parameters_along_rows:
+            return np.add.reduce(terms[::-1], axis=0, keepdims=True)
+        return self.row_sum(terms)
+
+
+@sound("lanes-of-eight")
+class LanesOfEight(Rows):
+    """Sums in eight lanes, the tail padded with zeros after centring, parameter sums in blocks of 32."""
+
+    def row_sum(self, terms: Array) -> Array:
+        return lane_sum(terms, 8)
+
+    def parameter_sum(self, terms: Array) -> Array:
+        if not self.parameters_along_rows:
+            return lane_sum(terms, 32)
+        starts = np.arange(0, max(len(terms), 1), 32)
+        if not len(terms):
+            return np.zeros((1, terms.shape[1]), terms.dtype)
+        partial = np.add.reduceat(terms, starts, axis=0)
+        return np.add.reduce(partial, axis=0, keepdims=True)
+
+
+@sound("compensated-sums")
+class CompensatedSums(Rows):
+    """Every sum over a row carries the rounding error of the one before it."""
+
+    def row_sum(self, terms: Array) -> Array:
+        return compensated_sum(terms)
+
+
+@sound("reciprocal-count")
+class ReciprocalCount(Rows):
+    """Means as sum times 1/n, and running statistics moved by momentum times the difference."""
+
+    def row_mean(self, terms: Array) -> Array:
+        one = terms.dtype.type(1)
+        return self.row_sum(terms) * (one / terms.dtype.type(terms.shape[1]))
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return old + old.dtype.type(momentum) * (new - old)
+
+
+@sound("folded-affine")
+class FoldedAffine(Rows):
+    """y = x a + b, the mean and the reciprocal root folded into the factor and the term."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        if isinstance(self, BatchNorm):
+            factor = s.rstd if gamma is None else gamma * s.rstd
+            term = -s.mean * factor
+            return x * factor + (term if beta is None else beta + term)
+        return self.affine(x * s.rstd + (-s.mean * s.rstd), gamma, beta)
+
+
+@sound("fused-backward")
+class FusedBackward(Rows):
+    """The gradient of x as rstd (h + b x + c), its coefficients from the sums of h and of h x."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        s = p.statistics
+        if s.fixed:
+            return p.h * s.rstd
+        db, ds = self.row_sum(p.h), self.row_sum(p.h * p.x)
+        count = p.x.dtype.type(p.x.shape[1])
+        c1, c2 = db / count, (ds - s.mean * db) * s.rstd / count
+        b = -c2 * s.rstd
+        return s.rstd * (p.h + b * p.x + (-b * s.mean - c1))
+
+
+@sound("scaled-once")
+class ScaledOnce(Rows):
+    """The gradient of x as (rstd / n) (n h - sum h - xhat sum h xhat), the division by n taken last."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        s = p.statistics
+        if s.fixed:
+            return s.rstd * p.h
+        count = p.x.dtype.type(p.x.shape[1])
+        return (s.rstd / count) * (count * p.h - self.row_sum(p.h) - p.xhat * self.row_sum(p.h * p.xhat))
+
+
+@sound("wide")
+class Wide(Rows):
+    """Everything computed in float64 and rounded once."""
+
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        return np.dtype(np.float64)

@@ -1,0 +1,293 @@
+"""A subject: one binding of a target in one dtype on one device, and how its results are judged."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..adapters.binding import Binding, Target
+from ..adapters.conventions import CONVENTIONS
+from ..adapters.errors import BadOutput, TargetRaised, Unsupported
+from ..adapters.session import Evaluation, Session
+from ..reference.accuracy import AccuracyClass
+from ..reference.double_double import DD
+from ..reference.formats import FORMATS
+from .cases.case import Case
+from .findings import Comparison, Finding, compare
+from .truth import GRADIENTS, Truth, arithmetic_of
+
+#: What a call of the target can end in, instead of a result.
+CALL_FAILED = (TargetRaised, BadOutput, Unsupported)
+
+#: Cases whose results are kept: checks of one case follow one another closely.
+_KEPT = 64
+
+
+@attrs.define(eq=False)
+class Observation:
+    """What a target made of one case; each part is asked of it when first needed."""
+
+    _subject: Subject
+    case: Case
+    _outputs: dict[str, np.ndarray] | None = None
+    _gradients: dict[str, np.ndarray] | None = None
+    _failure: Exception | None = None
+    _gradient_failure: Exception | None = None
+
+    @property
+    def outputs(self) -> dict[str, np.ndarray]:
+        """y and, for batch_norm, the new running statistics, by name."""
+        if self._failure is not None:
+            raise self._failure
+        if self._outputs is None:
+            try:
+                self._outputs = checked_shapes(self._subject.start(self.case).outputs(), self.case)
+            except CALL_FAILED as failure:
+                self._failure = failure
+                raise
+        return self._outputs
+
+    @property
+    def gradients(self) -> dict[str, np.ndarray]:
+        """ "dx" and, where gamma and beta are given, "dgamma" and "dbeta"."""
+        if self._gradient_failure is not None:
+            raise self._gradient_failure
+        if self._gradients is None:
+            try:
+                self._gradients = self._subject.pull(self.case)
+            except CALL_FAILED as failure:
+                self._gradient_failure = failure
+                raise
+        return self._gradients
+
+
+def checked_shapes(outputs: dict[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:
+    """Return the outputs, or raise BadOutput if one has not the shape of the input it belongs to."""
+    for name, value in outputs.items():
+        owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        if owner is not None and value.shape != owner.shape:
+            raise BadOutput(f"{name} has shape {value.shape} in place of {owner.shape}", "shape")
+    return outputs
+
+
+@attrs.define(eq=False)
+class Subject:
+    """One binding in one dtype on one device, with the conventions it is held to."""
+
+    target: Target
+    binding: Binding
+    dtype: str
+    device: str = "cpu"
+    #: Every convention and its value, declared or normative.
+    conventions: Mapping[str, str] = attrs.field(factory=dict)
+    #: Whether gradients are left out on the user's word.
+    forward_only: bool = False
+    #: How often one call is repeated to meet a race (CM-P2, CM-P3).
+    repeats: int = 128
+    _session: Session | None = None
+    _repeatable: bool | None = None
+    _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
+
+    @property
+    def operator(self) -> str:
+        return self.binding.operator
+
+    @property
+    def narrow(self) -> bool:
+        return FORMATS[self.dtype].narrow
+
+    @property
+    def session(self) -> Session:
+        if self._session is None:
+            binding = attrs.evolve(self.binding, conventions=dict(self.conventions))
+            self._session = Session(self.target, binding, self.device)
+        return self._session
+
+    # -- calling the target ----------------------------------------------------------------------
+
+    def start(self, case: Case, **options: Any) -> Evaluation:
+        """Call the target once; raise Unsupported where the binding does not take such a call."""
+        reason = self.binding.accepts(case.x.shape, case.settings)
+        if reason:
+            raise Unsupported(reason)
+        return self.session.start(case.inputs, case.settings, **options)
+
+    def observe(self, case: Case) -> Observation:
+        """What the target makes of a case, remembered."""
+        key = id(case)
+        if key in self._observed:
+            self._observed.move_to_end(key)
+            return self._observed[key]
+        observation = Observation(self, case)
+        self._observed[key] = observation
+        if len(self._observed) > _KEPT:
+            self._observed.popitem(last=False)
+        return observation
+
+    def repeatable(self, case: Case) -> bool:
+        """Whether the target gave the same bits when it was called again; [=] is judged only then."""
+        if self._repeatable is None:
+            first, second = (self.start(case).outputs()["y"] for _ in range(2))
+            self._repeatable = bool(np.array_equal(first, second, equal_nan=True))
+        return self._repeatable
+
+    def require_gradients(self) -> None:
+        """Raise Unsupported where the user has said that there are none."""
+        if self.forward_only:
+            raise Unsupported("declared forward-only")
+
+    def pull(self, case: Case, g: np.ndarray | None = None, **options: Any) -> dict[str, np.ndarray]:
+        """The gradients of a fresh call, by name."""
+        self.require_gradients()
+        try:
+            pulled = self.start(case, **options).pull(case.g if g is None else g)
+        except TargetRaised as raised:
+            if raised.stage == "vjp" and isinstance(raised.original, NotImplementedError):
+                raise Unsupported(f"no gradients: {raised}") from raised
+            raise
+        return self.named_gradients(pulled.gradients(), case)
+
+    def named_gradients(
+        self, gradients: Mapping[str, np.ndarray | None], case: Case
+    ) -> dict[str, np.ndarray]:
+        """Gradients under the names "dx", "dgamma", "dbeta"; BadOutput where a shape is wrong."""
+        named = {}
+        for name, value in gradients.items():
+            owner = case.inputs[name]
+            if value is None or owner is None:
+                continue
+            if value.shape != owner.shape:
+                raise BadOutput(
+                    f"the gradient of {name} has shape {value.shape} in place of {owner.shape}",
+                    "shape",
+                )
+            named[GRADIENTS[name]] = value
+        return named
+
+    # -- the truth under the declared and the normative conventions ------------------------------
+
+    def relevant(self, *, value_only: bool = False) -> tuple[str, ...]:
+        """The conventions that matter in this dtype and differ from the normative choice."""
+        keys = ["variance_algorithm", "affine", "subnormals"]
+        if self.narrow:
+            keys.append("storage")
+        if self.dtype == "float64":
+            keys.append("eps_dtype")
+        if self.operator == "batch_norm":
+            keys.append("running_variance")
+        return tuple(k for k in keys if self.conventions.get(k, CONVENTIONS[k][0]) != CONVENTIONS[k][0])
+
+    def truth(self, case: Case, *, normative: bool = False) -> Truth:
+        """The exact values and envelopes of a case under the declared (or normative) conventions."""
+        declared = {} if normative else self.conventions
+        eps = declared.get("eps_dtype", "exact") if self.dtype == "float64" else "exact"
+        running = declared.get("running_variance", "biased")
+        return case.truth(eps, running, Truth)
+
+    def arithmetic(self, case: Case, *, normative: bool = False) -> Any:
+        conventions = {} if normative else self.conventions
+        return arithmetic_of(case, AccuracyClass.from_conventions(conventions))
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def judge_output(
+        self,
+        case: Case,
+        name: str,
+        got: np.ndarray,
+        *,
+        where: np.ndarray | None = None,
+        note: str = "",
+        range_rule: bool = True,
+    ) -> Finding:
+        """Compare an output with the exact one, under the declared conventions."""
+
+        def measure(normative: bool) -> Comparison:
+            truth, arithmetic = (
+                self.truth(case, normative=normative),
+                self.arithmetic(case, normative=normative),
+            )
+            inside = where
+            if range_rule:
+                mask = truth.envelope(arithmetic).in_range(gradient=False)
+                if name != "y":  # a statistic is judged where its channel is
+                    mask = channel_mask(mask, case)
+                inside = mask if inside is None else inside & mask
+            return compare(
+                got, truth.outputs()[name], truth.output_bounds(arithmetic)[name], where=inside
+            )
+
+        return self._finding(case, name, measure, note)
+
+    def judge_gradient(
+        self,
+        case: Case,
+        name: str,
+        got: np.ndarray,
+        *,
+        g: np.ndarray | None = None,
+        note: str = "",
+        range_rule: bool = True,
+    ) -> Finding:
+        """Compare a gradient ("dx", "dgamma", "dbeta") with the exact one."""
+
+        def measure(normative: bool) -> Comparison:
+            truth, arithmetic = (
+                self.truth(case, normative=normative),
+                self.arithmetic(case, normative=normative),
+            )
+            inside = None
+            if range_rule:
+                envelope = truth.envelope(arithmetic)
+                if name == "dx":
+                    inside = envelope.in_range(gradient=True)
+                elif name == "dgamma":
+                    mask = envelope.in_range(gradient=False)
+                    if self.operator == "batch_norm":
+                        inside = channel_mask(mask, case)
+                    elif not mask.all():  # a sum over groups is judged where every group is
+                        inside = np.zeros(got.shape, bool)
+            exact = truth.gradients(g)[name]
+            assert exact is not None
+            return compare(got, exact, truth.gradient_bounds(arithmetic, g)[name], where=inside)
+
+        return self._finding(case, name, measure, note)
+
+    def judge(
+        self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Any, note: str = ""
+    ) -> Finding:
+        """Compare with exact values; ``bounds(normative)`` returns the envelope."""
+        return self._finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
+
+    def _finding(self, case: Case, name: str, measure: Any, note: str) -> Finding:
+        result: Comparison = measure(False)
+        violated = result.judged > 0 and result.ratio > 1
+        deviates: tuple[str, ...] = ()
+        relevant = self.relevant()
+        if result.judged and not violated and relevant:
+            strict: Comparison = measure(True)
+            if strict.ratio > 1:
+                deviates = relevant
+        return Finding(
+            case=case,
+            violated=violated,
+            judged=result.judged > 0,
+            ratio=result.ratio if result.judged else None,
+            output=name,
+            index=result.index,
+            expected=result.expected,
+            got=result.got,
+            envelope=result.envelope,
+            note=note,
+            deviates=deviates,
+        )
+
+
+def channel_mask(mask: np.ndarray, case: Case) -> np.ndarray:
+    """Return a per-channel mask from one of x's shape, for batch_norm."""
+    axis = case.settings["channel_axis"] % mask.ndim
+    return np.moveaxis(mask, axis, 0).reshape(mask.shape[axis], -1).all(axis=1)

@@ -1,0 +1,96 @@
+"""What has been established about one requirement so far, and the verdict that follows."""
+
+from __future__ import annotations
+
+import attrs
+
+from ..adapters.errors import BadOutput, TargetRaised, Unsupported, one_line
+from .cases.case import Case, Description
+from .checks.registry import Check
+from .findings import Finding
+from .subject import CALL_FAILED, Subject
+from .verdicts import Verdict
+
+
+@attrs.define
+class Tally:
+    """One check of one subject, case after case."""
+
+    check: Check
+    #: Cases judged, and the worst error / envelope among them.
+    judged: int = 0
+    ratio: float | None = None
+    #: The first violation, and the case it was found on.
+    violation: Finding | None = None
+    description: Description | None = None
+    #: Declared conventions without which something judged would have failed.
+    deviates: set[str] = attrs.field(factory=set)
+    #: Why nothing could be judged: the target lacks it, or raised.
+    unsupported: str = ""
+    error: str = ""
+
+    def run(self, subject: Subject, case: Case, description: Description) -> None:
+        """Run the check on one case and add up what it finds."""
+        for finding in findings(self.check, subject, case, self):
+            if not finding.judged:
+                continue
+            if finding.ratio is not None:
+                self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)
+            self.deviates.update(finding.deviates)
+            if finding.violated:
+                self.violation, self.description = finding, description
+                self.judged += 1
+                return
+            self.judged += 1
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.violation is not None:
+            return Verdict.FAIL
+        if self.judged:
+            return Verdict.DEVIATES if self.deviates else Verdict.PASS
+        if self.error:
+            return Verdict.ERROR
+        if self.unsupported:
+            return Verdict.UNSUPPORTED
+        return Verdict.NOT_EXERCISED
+
+
+def findings(
+    check: Check, subject: Subject, case: Case, tally: Tally | None = None
+) -> list[Finding]:
+    """Run a check on a case; an exception of the target becomes what it means to that check."""
+    found: list[Finding] = []
+    try:
+        if check.gradient:
+            subject.require_gradients()
+        for finding in check.body(subject, case):
+            found.append(finding)
+            if finding.violated and finding.judged:
+                break
+    except Unsupported as lacking:
+        if tally is not None:
+            tally.unsupported = tally.unsupported or str(lacking)
+    except (TargetRaised, BadOutput) as failure:
+        words = one_line(failure.original) if isinstance(failure, TargetRaised) else str(failure)
+        if check.raising == "unsupported":
+            if tally is not None:
+                tally.unsupported = tally.unsupported or f"raised {words}"
+        elif check.raising == "violates" and plain_works(check, subject, case):
+            note = f"raised {words}" if isinstance(failure, TargetRaised) else words
+            found.append(Finding(case, violated=True, output="y", note=note))
+        elif tally is not None:
+            tally.error = tally.error or f"the call raised {words}"
+    return found
+
+
+def plain_works(check: Check, subject: Subject, case: Case) -> bool:
+    """Whether the plain call of the case (and its gradient) works, so that the check's own twist is what failed."""
+    try:
+        _ = subject.observe(case).outputs
+        if check.gradient:
+            _ = subject.observe(case).gradients
+    except CALL_FAILED:
+        # A check that itself makes the plain call speaks for it: sizes, ranges.
+        return bool(case.tags & {"size", "range", "single"})
+    return True

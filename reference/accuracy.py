@@ -1,0 +1,136 @@
+"""Accuracy classes: which algorithms an envelope allows for, and in which arithmetic.
+
+A class is four choices, spelled as the conventions of the same names (spec/conventions.md).
+Together with the formats of the data they give the :class:`Arithmetic`, the handful of numbers on
+which the formulas of spec/accuracy.md are evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from .formats import FORMATS, Format, format_of
+
+
+@attrs.frozen
+class AccuracyClass:
+    """The algorithms whose worst error the envelope bounds; the defaults are the normative class."""
+
+    #: How the variance is formed: "centred" (two-pass, Welford, merged), "shifted" (one pass about
+    #: an element of the group), "one-pass" (mean of squares less squared mean, clamped at zero).
+    variance: str = attrs.field(
+        default="centred", validator=attrs.validators.in_(("centred", "shifted", "one-pass"))
+    )
+    #: How the affine map is applied: "folded" allows x*a + b, "centred" only (x - mu)*r*gamma + beta.
+    affine: str = attrs.field(
+        default="folded", validator=attrs.validators.in_(("folded", "centred"))
+    )
+    #: What a 16-bit format is rounded to on the way: "H0" only the results, "H1" the normalised
+    #: value too, "H2" the saved statistics and parameter sums too, "native" every operation.
+    storage: str = attrs.field(
+        default="H0", validator=attrs.validators.in_(("H0", "H1", "H2", "native"))
+    )
+    #: Whether subnormal numbers are "kept" or "flushed" to zero.
+    subnormals: str = attrs.field(
+        default="kept", validator=attrs.validators.in_(("kept", "flushed"))
+    )
+
+    @classmethod
+    def from_conventions(cls, conventions: Mapping[str, str]) -> AccuracyClass:
+        """Return the class that a set of declared conventions asks for."""
+        return cls(
+            variance=conventions.get("variance_algorithm", "centred"),
+            affine=conventions.get("affine", "folded"),
+            storage=conventions.get("storage", "H0"),
+            subnormals=conventions.get("subnormals", "kept"),
+        )
+
+
+@attrs.frozen
+class Arithmetic:
+    """The numbers that one evaluation of the envelope depends on."""
+
+    #: Unit roundoff and underflow error of the computation.
+    u: float
+    eta: float
+    #: The same of the format of x, y and dx.
+    u_data: float
+    eta_data: float
+    #: The same of the format of gamma, beta, their gradients, and the running statistics.
+    u_parameter: float
+    eta_parameter: float
+    #: Largest finite and smallest normal value of the computation's format.
+    largest: float
+    smallest_normal: float
+    #: Largest finite values of the formats of the data and of the parameters.
+    largest_data: float = float("inf")
+    largest_parameter: float = float("inf")
+    #: True where the data has 16 bits, so that the storage classes differ.
+    narrow: bool = False
+    accuracy: AccuracyClass = AccuracyClass()
+
+    @classmethod
+    def of(
+        cls, data: Any, parameter: Any = None, accuracy: AccuracyClass = AccuracyClass()
+    ) -> Arithmetic:
+        """Return the arithmetic for tensors of these formats in this class.
+
+        16-bit data is computed on in float32, unless the class is "native"; the parameters have the
+        format of the data where none is given.
+        """
+        stored = format_of(data)
+        held = stored if parameter is None else format_of(parameter)
+        flushed = accuracy.subnormals == "flushed"
+        computed: Format = stored
+        if stored.narrow and accuracy.storage != "native":
+            computed = FORMATS["float32"]
+        return cls(
+            u=computed.unit_roundoff,
+            eta=computed.underflow(flushed=flushed),
+            u_data=stored.unit_roundoff,
+            eta_data=stored.underflow(flushed=flushed),
+            u_parameter=held.unit_roundoff,
+            eta_parameter=held.underflow(flushed=flushed),
+            largest=computed.largest,
+            smallest_normal=computed.smallest_normal,
+            largest_data=stored.largest,
+            largest_parameter=held.largest,
+            narrow=stored.narrow,
+            accuracy=accuracy,
+        )
+
+    @property
+    def composed(self) -> Arithmetic:
+        """The arithmetic of derivatives composed from operations that each return a tensor.
+
+        Second-order and forward-mode derivatives are composed by the framework from primitive
+        operations. In every storage class but H0 each of these rounds to the data's format.
+        """
+        if not self.narrow or self.accuracy.storage == "H0":
+            return self
+        return attrs.evolve(
+            self, u=self.u_data, eta=self.eta_data, largest=self.largest_data
+        )
+
+    @property
+    def saves_statistics(self) -> bool:
+        """Whether mean and r are rounded to the parameters' 16 bits before they are used (H2)."""
+        return self.narrow and self.accuracy.storage == "H2"
+
+
+#: Double-double arithmetic with one final rounding to float64: the reference's own. 2^-102 leaves
+#: two of its 106 bits to the few ulps that a double-double multiplication or division may lose.
+REFERENCE_ARITHMETIC = Arithmetic(
+    u=2.0**-102,
+    eta=0.0,
+    u_data=2.0**-53,
+    eta_data=2.0**-1074,
+    u_parameter=2.0**-53,
+    eta_parameter=2.0**-1074,
+    largest=float("inf"),
+    smallest_normal=0.0,
+    accuracy=AccuracyClass(variance="centred", affine="centred"),
+)

@@ -1,0 +1,62 @@
+"""Arguments of the reference functions, checked: each error says what to pass instead."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+#: Every number of these formats is a float64 (bfloat16 is ml_dtypes's).
+FORMATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return an array's values as float64, exactly.
+
+    Raises ValueError where the dtype is none of FORMATS, or where the shape is not the one asked for.
+    """
+    array = np.asarray(value)
+    if array.dtype.name not in FORMATS:
+        raise ValueError(f"{name} is of dtype {array.dtype}: pass an array of one of {', '.join(FORMATS)}")
+    if shape is not None and array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}: pass one of shape {shape}")
+    return array.astype(np.float64)
+
+
+def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of the normalised axes; ValueError where they are not x's last ones."""
+    count = len(axes) if isinstance(axes, Sequence) else 0
+    if count == 0 or tuple(axes) != tuple(range(-count, 0)) or count > x.ndim:
+        raise ValueError(
+            f"axes is {axes!r}: pass trailing axes of x, which has {x.ndim}, as negative integers"
+            " in order, (-1,) or (-2, -1) for instance"
+        )
+    return x.shape[-count:]
+
+
+def channels(x: np.ndarray, channel_axis: int) -> tuple[int, int, int]:
+    """Return the channel axis counted from the front, the channels, and the values in each."""
+    try:
+        axis = operator.index(channel_axis)
+    except TypeError:
+        axis = x.ndim
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(
+            f"channel_axis is {channel_axis!r}: pass an integer from {-x.ndim} to {x.ndim - 1}, as x has {x.ndim} axes"
+        )
+    axis %= x.ndim
+    return axis, x.shape[axis], math.prod(x.shape[:axis] + x.shape[axis + 1 :])
+
+
+def nonnegative(name: str, value: float, most: float = math.inf) -> float:
+    """Return a number as a float; ValueError where it is none, negative, above `most` or not finite."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and 0 <= number <= most):
+        bound = "" if most == math.inf else f" and at most {most:g}"
+        raise ValueError(f"{name} is {value!r}: pass a finite number, at least 0{bound}")
+    return number

@@ -1,0 +1,182 @@
+"""The error envelope of the operators: the largest error a sound algorithm can make, per element.
+
+``layer_norm_envelope`` and ``batch_norm_envelope`` lay the data out in rows and give every result back in the
+shape of the output it belongs to. See spec/accuracy.md for what is promised and why.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from .accuracy import Arithmetic
+from .envelope_derivatives import DerivativeEnvelope
+from .envelope_rows import Array, RowEnvelope, Rows
+
+
+def _float64(z: Any) -> Array:
+    return np.asarray(z).astype(np.float64)
+
+
+@attrs.frozen(slots=False, eq=False)
+class OperatorEnvelope:
+    """The envelope of one call of layer_norm or batch_norm; arrays have the operator's own shapes."""
+
+    _rows: RowEnvelope
+    _derivatives: DerivativeEnvelope
+    _layout: Layout
+
+    def y(self) -> Array:
+        """Envelope of y, shape of x."""
+        with np.errstate(all="ignore"):
+            return self._layout.data(self._rows.y())
+
+    def gradients(self, g: NDArray[Any]) -> dict[str, Array]:
+        """Envelopes of "dx", "dgamma" and "dbeta" for the cotangent g of y, shape of x."""
+        rows = self._layout.rows(_float64(g))
+        with np.errstate(all="ignore"):
+            return {
+                "dx": self._layout.data(self._rows.dx(rows)),
+                "dgamma": self._layout.parameter(self._rows.dgamma(rows)),
+                "dbeta": self._layout.parameter(self._rows.dbeta(rows)),
+            }
+
+    def running(self, old_mean: Any, old_variance: Any, momentum: float, *, bessel: bool) -> dict[str, Array]:
+        """Envelopes of "new_running_mean" and "new_running_var", shape (channels,)."""
+        with np.errstate(all="ignore"):
+            return {
+                "new_running_mean": self._rows.running(
+                    _float64(old_mean), momentum, variance=False, bessel=bessel
+                ),
+                "new_running_var": self._rows.running(
+                    _float64(old_variance), momentum, variance=True, bessel=bessel
+                ),
+            }
+
+    def jvp(self, tx: Any, tgamma: Any, tbeta: Any) -> Array:
+        """Envelope of the forward-mode derivative of y, shape of x."""
+        with np.errstate(all="ignore"):
+            return self._layout.data(
+                self._derivatives.jvp(
+                    self._layout.rows(_float64(tx)),
+                    self._layout.affine(tgamma, 0.0),
+                    self._layout.affine(tbeta, 0.0),
+                )
+            )
+
+    def vjp_vjp(self, g: Any, a: Any, b: Any, c: Any) -> dict[str, Array]:
+        """Envelopes of the second-order "x", "gamma" and "g" at cotangents (a, b, c)."""
+        with np.errstate(all="ignore"):
+            x_bar, gamma_bar, g_bar = self._derivatives.vjp_vjp(
+                self._layout.rows(_float64(g)),
+                self._layout.rows(_float64(a)),
+                self._layout.affine(b, 0.0),
+                self._layout.affine(c, 0.0),
+            )
+        return {
+            "x": self._layout.data(x_bar),
+            "gamma": self._layout.parameter(gamma_bar),
+            "g": self._layout.data(g_bar),
+        }
+
+    def in_range(self, *, gradient: bool) -> NDArray[np.bool_]:
+        """Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3)."""
+        rows = self._rows.rows
+        inside = rows.squares_in_range & rows.saved_in_range
+        if gradient:
+            inside = inside & rows.cube_in_range
+        return np.asarray(self._layout.data(np.broadcast_to(inside, rows.x.shape)))
+
+    @property
+    def statistics(self) -> Rows:
+        """The rows underneath, for laws about the statistics themselves."""
+        return self._rows.rows
+
+
+@attrs.frozen
+class Layout:
+    """How an operator's arrays map to rows: LayerNorm groups, or BatchNorm channels."""
+
+    shape: tuple[int, ...]
+    #: The channel axis for BatchNorm, None for LayerNorm.
+    channel: int | None
+    #: The shape of gamma and beta.
+    parameters: tuple[int, ...]
+
+    def rows(self, z: Array) -> Array:
+        z = np.broadcast_to(z, self.shape)
+        if self.channel is None:
+            n = math.prod(self.parameters)
+            return z.reshape(-1 if n else 0, n)
+        moved = np.moveaxis(z, self.channel, 0)
+        return moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
+
+    def data(self, rows: Array) -> Array:
+        if self.channel is None:
+            return np.broadcast_to(rows, self.rows_shape).reshape(self.shape)
+        moved = (self.shape[self.channel], *np.delete(self.shape, self.channel))
+        return np.moveaxis(np.broadcast_to(rows, self.rows_shape).reshape(moved), 0, self.channel)
+
+    def parameter(self, values: Array) -> Array:
+        return values.reshape(self.parameters)
+
+    def affine(self, values: Any, default: float) -> Array:
+        if values is None:
+            return np.full((1, 1), default)
+        flat = _float64(values).reshape(-1)
+        return flat[None, :] if self.channel is None else flat[:, None]
+
+    @property
+    def rows_shape(self) -> tuple[int, int]:
+        if self.channel is None:
+            n = math.prod(self.parameters)
+            return math.prod(self.shape[: len(self.shape) - len(self.parameters)]), n
+        count = self.shape[self.channel]
+        return count, math.prod(self.shape) // count if count else 0
+
+
+def _envelope(rows: Rows, layout: Layout, gamma: Any, beta: Any) -> OperatorEnvelope:
+    forward = RowEnvelope(
+        rows,
+        layout.affine(gamma, 1.0),
+        layout.affine(beta, 0.0),
+        0 if layout.channel is None else 1,
+    )
+    return OperatorEnvelope(forward, DerivativeEnvelope(forward), layout)
+
+
+def layer_norm_envelope(
+    x: NDArray[Any], gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...], arithmetic: Arithmetic
+) -> OperatorEnvelope:
+    """Return the envelope of ``layer_norm(x, gamma, beta, eps=eps, axes=axes)`` in this arithmetic."""
+    layout = Layout(x.shape, None, x.shape[x.ndim - len(axes) :])
+    return _envelope(Rows(layout.rows(_float64(x)), eps, arithmetic), layout, gamma, beta)
+
+
+def batch_norm_envelope(
+    x: NDArray[Any],
+    gamma: Any,
+    beta: Any,
+    running_mean: Any,
+    running_var: Any,
+    *,
+    eps: float,
+    training: bool,
+    channel_axis: int,
+    arithmetic: Arithmetic,
+) -> OperatorEnvelope:
+    """Return the envelope of ``batch_norm(...)`` in this arithmetic, in training or inference."""
+    channel = channel_axis % x.ndim
+    layout = Layout(x.shape, channel, (x.shape[channel],))
+    rows = Rows(
+        layout.rows(_float64(x)),
+        eps,
+        arithmetic,
+        given_mean=None if training else _float64(running_mean)[:, None],
+        given_variance=None if training else _float64(running_var)[:, None],
+    )
+    return _envelope(rows, layout, gamma, beta)

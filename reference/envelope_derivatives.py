@@ -1,0 +1,118 @@
+"""The envelope of forward-mode and second-order derivatives, by propagated majorants.
+
+No closed formula is kept for these. Every implementation evaluates some arrangement of one
+polynomial in r, xh, the cotangents and the tangents. Its majorant P, the same polynomial with every
+term taken positive, bounds them all: arguments off by at most delta move the value by at most
+P(|z| + delta) - P(|z|), and k roundings on each term add at most k u P(|z| + delta). See spec/accuracy.md
+(A17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from .accuracy import Arithmetic
+from .envelope_rows import Array, RowEnvelope, Rows, mean, rounded
+
+
+@attrs.frozen(slots=False, eq=False)
+class DerivativeEnvelope:
+    """Envelopes of the jvp and of the vjp of the vjp of the normalisation of rows."""
+
+    forward: RowEnvelope
+
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        return self.forward.arithmetic.composed
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows in the arithmetic in which derivatives are composed."""
+        return attrs.evolve(self.forward.rows, arithmetic=self.arithmetic)
+
+    @cached_property
+    def _high(self) -> tuple[Array, Array]:
+        """The largest |xh| and r that an implementation can work with."""
+        rows = self.rows
+        error = rows.xh_error
+        if rows.folded:  # sums of h*x less mu times sums of h, as in the first-order gradient (A11)
+            error = error + self.arithmetic.u * (rows.s + 5) * rows.r_high * rows.reach
+        return np.abs(rows.xh) + error, rows.r_high
+
+    def _envelope(
+        self, majorant: Callable[[Array, Array], Array], terms: int, underflow: Array | float
+    ) -> Array:
+        """Return majorant(high) - majorant(exact) + roundings, for a result in the data's format."""
+        a, rows = self.arithmetic, self.rows
+        high = majorant(*self._high)
+        exact = majorant(np.abs(rows.xh), rows.r)
+        # Three sums nest at most (in xh * mean(h P a)), each of n terms: 3 s roundings. Forming a
+        # term, dividing its means by n and adding the terms up takes at most 24 more.
+        error = high - exact + a.u * (3 * rows.s + 24 + terms) * high + a.eta * underflow
+        # Where a sum of terms may overflow the format they are formed in, nothing is judged (R4).
+        return np.where(high < a.largest / 4, error, np.inf)
+
+    def _projected(self, z: Array, xh: Array) -> Array:
+        """Majorant of P z; in inference the statistics are constants and P is the identity."""
+        z = np.abs(z)
+        if self.forward.inference:
+            return z
+        return z + mean(z) + xh * mean(z * xh)
+
+    def _underflow(self, *factors: Array) -> Array:
+        """An underflow enters multiplied by at most the remaining factors of its term."""
+        xh, r = self._high
+        size = 8 * (1 + r) ** 2 * (1 + xh) ** 2
+        for factor in factors:
+            size = size * (1 + np.abs(factor).max(axis=1, keepdims=True, initial=0))
+        return size
+
+    def jvp(self, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        """Envelope of gamma r P tx + tgamma xh + tbeta."""
+        f = self.forward
+
+        def majorant(xh: Array, r: Array) -> Array:
+            moved = np.abs(f.gamma) * r * self._projected(tx, xh)
+            return moved + np.abs(tgamma) * xh + np.abs(tbeta)
+
+        error = self._envelope(majorant, 0, self._underflow(f.gamma * tx))
+        return rounded(error, self._value(majorant), self.arithmetic.u_data, self.arithmetic.eta_data)
+
+    def vjp_vjp(self, g: Array, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        """Envelopes of (x_bar, gamma_bar, g_bar); gamma_bar summed as the parameter gradients are."""
+        f, axis = self.forward, self.forward.parameter_axis
+        h, bg = f.gamma * g, b * g
+
+        def of_x(xh: Array, r: Array) -> Array:
+            moved = r * self._projected(bg, xh)
+            if f.inference:
+                return moved
+            ph, pa = self._projected(h, xh), self._projected(a, xh)
+            inner = mean(np.abs(h) * pa)
+            mh, ma = mean(np.abs(h) * xh), mean(np.abs(a) * xh)
+            return moved + r * r * (xh * inner + ma * ph + mh * pa)
+
+        def of_gamma(xh: Array, r: Array) -> Array:
+            return (np.abs(g) * r * self._projected(a, xh)).sum(axis=axis)
+
+        def of_g(xh: Array, r: Array) -> Array:
+            return np.abs(f.gamma) * r * self._projected(a, xh) + np.abs(b) * xh + np.abs(c)
+
+        ar, count = self.arithmetic, self.rows.x.shape[axis]
+        under = self._underflow(h + bg, a)
+        x_bar = self._envelope(of_x, 0, under)
+        gamma_bar = self._envelope(of_gamma, count, under.sum(axis=axis))
+        g_bar = self._envelope(of_g, 0, under)
+        return (
+            rounded(x_bar, self._value(of_x), ar.u_data, ar.eta_data),
+            rounded(gamma_bar, self._value(of_gamma), ar.u_parameter, ar.eta_parameter),
+            rounded(g_bar, self._value(of_g), ar.u_data, ar.eta_data),
+        )
+
+    def _value(self, majorant: Callable[[Array, Array], Array]) -> Array:
+        """A bound of the exact value: its majorant."""
+        return majorant(np.abs(self.rows.xh), self.rows.r)

@@ -1,0 +1,69 @@
+"""The floating-point formats that an operator's tensors can have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import ml_dtypes
+import numpy as np
+
+
+@attrs.frozen
+class Format:
+    """One binary floating-point format, described by what the envelope needs of it."""
+
+    #: The name used everywhere: "float16", "bfloat16", "float32", "float64".
+    name: str
+    #: The NumPy dtype that holds it.
+    dtype: np.dtype[Any]
+    #: Unit roundoff u = 2^-p: rounding to nearest changes a normal value by at most u times itself.
+    unit_roundoff: float
+    #: The smallest positive normal and subnormal values, and the largest finite value.
+    smallest_normal: float
+    smallest_subnormal: float
+    largest: float
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the format has 16 bits, and so is a storage format computed on in float32."""
+        return self.dtype.itemsize == 2
+
+    def underflow(self, *, flushed: bool) -> float:
+        """Return the largest absolute error that one operation's underflow makes.
+
+        Half of the smallest subnormal when results are rounded gradually (float64 has no number
+        that small, so the smallest subnormal itself stands in), the smallest normal number where
+        subnormals are flushed to zero.
+        """
+        if flushed:
+            return self.smallest_normal
+        return self.smallest_subnormal / 2 or self.smallest_subnormal
+
+
+def _format(name: str, dtype: Any) -> Format:
+    info = ml_dtypes.finfo(dtype)
+    return Format(
+        name=name,
+        dtype=np.dtype(dtype),
+        unit_roundoff=float(info.eps) / 2,
+        smallest_normal=float(info.smallest_normal),
+        smallest_subnormal=float(info.smallest_subnormal),
+        largest=float(info.max),
+    )
+
+
+#: Every format, by name, narrowest first.
+FORMATS: dict[str, Format] = {
+    "float16": _format("float16", np.float16),
+    "bfloat16": _format("bfloat16", ml_dtypes.bfloat16),
+    "float32": _format("float32", np.float32),
+    "float64": _format("float64", np.float64),
+}
+
+
+def format_of(dtype: Any) -> Format:
+    """Return the format with this name, or of this NumPy dtype; raise KeyError for any other."""
+    if isinstance(dtype, str):
+        return FORMATS[dtype]
+    return FORMATS[np.dtype(dtype).name]

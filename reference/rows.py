@@ -1,0 +1,122 @@
+"""Normalisation of the rows of a matrix: the mathematics LayerNorm and BatchNorm share.
+
+A row is one normalised group: a sample's features (LayerNorm) or a channel's values (BatchNorm).
+gamma has one value a column, shape (1, n), in LayerNorm and one a row, shape (rows, 1), in
+BatchNorm; `shared` is the axis along which a parameter is shared, and so its gradients summed:
+0 and 1. With n the length of a row, mean() along it, and z any array of x's shape:
+
+    mu = mean(x)   var = mean((x - mu)^2)   r = (var + eps)^(-1/2)   xhat = (x - mu) r
+    P z = z - mean(z) - xhat mean(z xhat)        (the derivative of x -> xhat is r P, symmetric)
+
+Where mean and variance are constants (BatchNorm inference) P z = z.
+
+Sources: Ba, Kiros, Hinton, "Layer Normalization" (2016), arXiv:1607.06450, eq. 3 and 4; Ioffe,
+Szegedy, "Batch Normalization" (2015), arXiv:1502.03167, algorithm 1 and the gradients after it.
+The second order follows by differentiating P, with d(r)/dx = -r^2 xhat / n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .scaled import Scaled
+
+#: The axis along which a row runs.
+ALONG = 1
+
+#: What a gamma, and anything else, that is None stands for: they broadcast.
+ONE, ZERO = Scaled.of(1.0), Scaled.of(0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Normalised rows and the statistics they were normalised with."""
+
+    #: mu and var, shape (rows, 1).
+    mean: Scaled
+    variance: Scaled
+    #: r = 1 / sqrt(var + eps), shape (rows, 1).
+    scale: Scaled
+    #: xhat, shape (rows, n).
+    xhat: Scaled
+    #: Whether mean and variance are constants rather than functions of x.
+    constant: bool
+
+
+def normalise(x: Scaled, eps: float) -> Rows:
+    """Normalise each row by its own mean and biased variance."""
+    mean = x.mean(ALONG)
+    deviation = _centred(x)
+    variance = (deviation * deviation).mean(ALONG)
+    scale = _reciprocal_root(variance, eps)
+    return Rows(mean, variance, scale, deviation * scale, constant=False)
+
+
+def normalise_by(x: Scaled, mean: Scaled, variance: Scaled, eps: float) -> Rows:
+    """Normalise each row by a given mean and variance, shape (rows, 1)."""
+    scale = _reciprocal_root(variance, eps)
+    return Rows(mean, variance, scale, (x - mean) * scale, constant=True)
+
+
+def affine(rows: Rows, gamma: Scaled, beta: Scaled) -> Scaled:
+    """Return y = gamma xhat + beta."""
+    return gamma * rows.xhat + beta
+
+
+def vjp(rows: Rows, gamma: Scaled, g: Scaled, shared: int) -> tuple[Scaled, Scaled, Scaled]:
+    """Return dx = r P(gamma g), dgamma = sum g xhat, dbeta = sum g."""
+    projected, _ = _project(rows, gamma * g)
+    return rows.scale * projected, (g * rows.xhat).sum(shared), g.sum(shared)
+
+
+def jvp(rows: Rows, gamma: Scaled, tx: Scaled, tgamma: Scaled, tbeta: Scaled) -> Scaled:
+    """Return ty = gamma r P tx + tgamma xhat + tbeta."""
+    projected, _ = _project(rows, tx)
+    return gamma * rows.scale * projected + tgamma * rows.xhat + tbeta
+
+
+def vjp_vjp(
+    rows: Rows, gamma: Scaled, g: Scaled, a: Scaled, b: Scaled, c: Scaled, shared: int
+) -> tuple[Scaled, Scaled, Scaled]:
+    """Return (x_bar, gamma_bar, g_bar): the vjp of (x, gamma, g) -> (dx, dgamma, dbeta) at (a, b, c).
+
+    With h = gamma g and m_z = mean(z xhat):
+
+        x_bar = r P(b g) - r^2 [xhat mean(h P a) + m_a P h + m_h P a]
+        gamma_bar = sum g r P a         g_bar = gamma r P a + b xhat + c
+
+    Where mean and variance are constants the bracket is zero.
+    """
+    h = gamma * g
+    pa, mean_a = _project(rows, a)
+    ph, mean_h = _project(rows, h)
+    r = rows.scale
+    x_bar = r * _project(rows, b * g)[0]
+    if not rows.constant:
+        bracket = rows.xhat * (h * pa).mean(ALONG) + mean_a * ph + mean_h * pa
+        x_bar = x_bar - r * r * bracket
+    return x_bar, (g * (r * pa)).sum(shared), gamma * (r * pa) + b * rows.xhat + c
+
+
+def _reciprocal_root(variance: Scaled, eps: float) -> Scaled:
+    """Return (variance + eps)^(-1/2)."""
+    return ONE / (variance + Scaled.of(eps)).sqrt()
+
+
+def _centred(z: Scaled) -> Scaled:
+    """Return z - mean(z), the mean taken out twice.
+
+    The first difference carries the rounding error of the mean, the same all along the row; the
+    second takes it out, so that a mean far above the deviation costs no accuracy.
+    """
+    once = z - z.mean(ALONG)
+    return once - once.mean(ALONG)
+
+
+def _project(rows: Rows, z: Scaled) -> tuple[Scaled, Scaled]:
+    """Return P z and mean(z xhat), the latter from z - mean(z), as xhat sums to zero."""
+    if rows.constant:
+        return z, ZERO
+    centred = _centred(z)
+    moment = (centred * rows.xhat).mean(ALONG)
+    return centred - rows.xhat * moment, moment

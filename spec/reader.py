@@ -1,0 +1,238 @@
+"""Read the requirements off the normative pages.
+
+A requirement is a third-level heading and the paragraphs under it, in this order, parted by blank lines:
+
+    ### LN-F3 (MUST): eps inside the root
+    One sentence.
+
+    ```formula            (where there is one)
+    r = 1 / sqrt(var + eps)
+    ```
+
+    *Why:* the reason.
+    *Excludes:* `ln-eps-on-std`, `ln-eps-missing`
+    *Sources:* <https://...>, <https://...>            (where there are some)
+
+Anything else under such a heading is an error that names the page and the line.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from .errors import (
+    DuplicateRequirement,
+    ForeignRequirement,
+    MalformedExcludes,
+    MalformedHeading,
+    MalformedSources,
+    MisplacedText,
+    MissingExcludes,
+    MissingReason,
+    MissingSentence,
+    NotOneSentence,
+    UnclosedFormula,
+    UnknownRequirement,
+)
+
+#: Every page in reading order, with the prefix of the ids that stand on it ("" where none do).
+PAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "notation": "",
+        "accuracy": "",
+        "conventions": "",
+        "common": "CM",
+        "layer_norm": "LN",
+        "batch_norm": "BN",
+        "errata": "",
+    }
+)
+
+HEADING = re.compile(r"### (?P<id>(?P<prefix>[A-Z]{2})-[A-Z][1-9][0-9]*) \((?P<level>MUST|SHOULD)\): (?P<title>\S.*)")
+#: A mark that ends a sentence in the middle of a paragraph.
+SENTENCE_END = re.compile(r"[.!?] +(?=[A-Z`*])")
+FAULTS = re.compile(r"`[a-z0-9]+(-[a-z0-9]+)*`(, `[a-z0-9]+(-[a-z0-9]+)*`)*")
+LINKS = re.compile(r"<https://[^<>\s]+>(, <https://[^<>\s]+>)*")
+
+
+class Level(str, enum.Enum):
+    """How binding a requirement is, in the words of RFC 2119."""
+
+    #: A violation makes a target non-conforming.
+    MUST = "MUST"
+    #: A violation is reported as advice.
+    SHOULD = "SHOULD"
+
+
+@attrs.frozen
+class Requirement:
+    """One normative sentence, with everything that its page says about it."""
+
+    #: Stable, never reused: "LN-F3".
+    id: str
+    level: Level
+    title: str
+    #: What is required, in one sentence.
+    sentence: str
+    #: The same as a formula; "" where there is none.
+    formula: str
+    #: Why it is required.
+    reason: str
+    #: Names of the faults that it excludes.
+    excludes: tuple[str, ...]
+    #: Name of the page that it stands on, without its ending.
+    page: str
+    #: Links to where an implementation went wrong on it, or to where it was fixed.
+    sources: tuple[str, ...] = ()
+
+
+@cache
+def pages() -> Mapping[str, str]:
+    """Return the text of every normative page by its name, in reading order."""
+    folder = files(__name__.rpartition(".")[0])
+    return MappingProxyType({name: (folder / f"{name}.md").read_text(encoding="utf-8") for name in PAGES})
+
+
+@cache
+def requirements() -> Mapping[str, Requirement]:
+    """Return every requirement by its id, in page order; MalformedPage where a page breaks the format."""
+    return read(pages())
+
+
+def requirement(id: str) -> Requirement:
+    """Return the requirement with this id; UnknownRequirement where there is none."""
+    try:
+        return requirements()[id]
+    except KeyError:
+        raise UnknownRequirement(id) from None
+
+
+def read(texts: Mapping[str, str]) -> Mapping[str, Requirement]:
+    """Return the requirements on pages given by name, in the order of the pages and of the text."""
+    found: dict[str, Requirement] = {}
+    for page, text in texts.items():
+        for line, heading, body in _sections(text):
+            match = HEADING.fullmatch(heading)
+            if match is None and not PAGES[page]:
+                continue  # pages without requirements use such headings freely
+            if match is None:
+                raise MalformedHeading(page, line, f"{heading!r} is not of the form '### LN-F3 (MUST): title'")
+            id, prefix = match["id"], match["prefix"]
+            if prefix != PAGES[page]:
+                raise ForeignRequirement(page, line, f"{id} does not belong on this page")
+            if id in found:
+                raise DuplicateRequirement(page, line, f"{id} is the id of another requirement already")
+            fields = _Body(page, line, body).fields()
+            found[id] = Requirement(id=id, level=Level(match["level"]), title=match["title"], page=page, **fields)
+    return MappingProxyType(found)
+
+
+def _sections(text: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield line number, heading and following lines of each third-level heading."""
+    lines = text.splitlines()
+    starts = [number for number, line in enumerate(lines) if re.match(r"#{1,3} ", line)] + [len(lines)]
+    for start, end in pairwise(starts):
+        if lines[start].startswith("### "):
+            yield start + 1, lines[start], lines[start + 1 : end]
+
+
+@attrs.define
+class _Body:
+    """The lines under one requirement's heading, consumed from the top."""
+
+    page: str
+    #: Line of the heading; body[0] stands on the line after it.
+    line: int
+    body: list[str]
+    position: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """Return every field that the body holds, checked."""
+        fields: dict[str, Any] = {
+            "sentence": self.sentence(),
+            "formula": self.formula(),
+            "reason": self.reason(),
+            "excludes": self.excludes(),
+            "sources": self.sources(),
+        }
+        self.skip_blank()
+        if self.position < len(self.body):
+            raise MisplacedText(self.page, self.here, f"{self.body[self.position]!r} has no place in a requirement")
+        return fields
+
+    @property
+    def here(self) -> int:
+        return self.line + 1 + min(self.position, max(len(self.body) - 1, 0))
+
+    def skip_blank(self) -> None:
+        while self.position < len(self.body) and not self.body[self.position].strip():
+            self.position += 1
+
+    def paragraph(self, mark: str = "") -> str:
+        """Take the paragraph that begins with the mark, up to a blank line or the next mark, less the mark."""
+        taken: list[str] = []
+        while self.position < len(self.body) and self.body[self.position].strip():
+            text = self.body[self.position].strip()
+            if taken and text.startswith(("*Why:*", "*Excludes:*", "*Sources:*", "```")):
+                break
+            taken.append(text)
+            self.position += 1
+        return " ".join(taken).removeprefix(mark).strip()
+
+    def begins(self, mark: str) -> bool:
+        self.skip_blank()
+        return self.position < len(self.body) and self.body[self.position].startswith(mark)
+
+    def sentence(self) -> str:
+        if self.begins("*") or self.begins("```") or self.position >= len(self.body):
+            raise MissingSentence(self.page, self.line, "the requirement does not begin with its sentence")
+        here, sentence = self.here, self.paragraph()
+        if not sentence.endswith(".") or SENTENCE_END.search(sentence):
+            raise NotOneSentence(self.page, here, "the first paragraph is not exactly one sentence")
+        return sentence
+
+    def formula(self) -> str:
+        if not self.begins("```formula"):
+            return ""
+        opened = self.here
+        try:
+            closing = self.body.index("```", self.position + 1)
+        except ValueError:
+            raise UnclosedFormula(self.page, opened, "the formula is not closed") from None
+        lines = self.body[self.position + 1 : closing]
+        self.position = closing + 1
+        return "\n".join(lines)
+
+    def reason(self) -> str:
+        found, here = self.begins("*Why:*"), self.here
+        if not found and self.position < len(self.body) and not self.body[self.position].startswith("*"):
+            raise MisplacedText(self.page, here, f"{self.body[self.position]!r} has no place in a requirement")
+        if found and (reason := self.paragraph("*Why:*")):
+            return reason
+        raise MissingReason(self.page, here, "the requirement has no '*Why:*' with a reason")
+
+    def excludes(self) -> tuple[str, ...]:
+        found, here = self.begins("*Excludes:*"), self.here
+        if not (found and (text := self.paragraph("*Excludes:*"))):
+            raise MissingExcludes(self.page, here, "the requirement has no '*Excludes:*' with a fault")
+        names = tuple(name.strip("`") for name in text.split(", "))
+        if FAULTS.fullmatch(text) is None or len(set(names)) < len(names):
+            raise MalformedExcludes(self.page, here, f"{text!r} is not a list of distinct fault names in backticks")
+        return names
+
+    def sources(self) -> tuple[str, ...]:
+        if not self.begins("*Sources:*"):
+            return ()
+        here, text = self.here, self.paragraph("*Sources:*")
+        if LINKS.fullmatch(text) is None:
+            raise MalformedSources(self.page, here, f"{text!r} is not a list of links in angle brackets")
+        return tuple(link.strip("<>") for link in text.split(", "))

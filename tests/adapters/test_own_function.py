@@ -1,0 +1,231 @@
+"""One's own functions: operator, signature, framework and derivatives."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from normspec.adapters.errors import UnknownFramework, UnknownOperator, WrongSignature
+from normspec.adapters.own_function import names_a_function
+from normspec.adapters.targets import resolve
+
+DEFAULT = np.zeros(100)
+
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    """Stand in for a user's function."""
+    return x
+
+
+def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
+    """Stand in for its gradient."""
+    return g, None, None
+
+
+class Callable:
+    """Stand in for a user's layer object."""
+
+    def __call__(self, x, gamma, beta, *, eps, axes):
+        return x
+
+    def vjp(self, x, gamma, beta, g, *, eps, axes):
+        """Stand in for its gradient."""
+        return g, None, None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("layers.py:layer_norm", True),
+        (r"C:\code\layers.py:layer_norm", True),
+        (r"C:\code\layers.py", False),
+        ("C:/code/layers.py", False),
+        ("package.module:NAME", True),
+        ("numpy", False),
+        (":layer_norm", False),
+        ("layers.py:", False),
+    ],
+)
+def test_form_of_a_name(text, expected):
+    """The last colon divides the place from the name, unless it is a drive letter's."""
+    assert names_a_function(text) is expected
+
+
+def test_function_named_after_its_operator():
+    """A callable named after an operator implements it, and its siblings are its derivatives."""
+    target = resolve(layer_norm, framework="numpy")
+    (binding,) = target.bindings
+    assert (binding.operator, binding.name, binding.call) == ("layer_norm", "layer_norm", layer_norm)
+    assert dict(binding.derivatives) == {"vjp": layer_norm_vjp}
+    assert target.dtypes == ("float16", "bfloat16", "float32", "float64")
+
+
+def test_instance_brings_its_derivatives():
+    """An object that can be called may hold its derivatives as attributes."""
+    (binding,) = resolve(Callable(), op="layer_norm", framework="numpy").bindings
+    assert set(binding.derivatives) == {"vjp"}
+    assert binding.name == "Callable"
+
+
+def test_partial_and_lambda():
+    """A partial is named after its function; a lambda needs to be told its operator."""
+
+    def batch_norm(scale, x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+        return x
+
+    assert resolve(functools.partial(batch_norm, 2.0), framework="numpy").bindings[0].operator == "batch_norm"
+    (binding,) = resolve(lambda x, g, b, *, eps, axes: x, op="layer_norm", framework="numpy").bindings
+    assert binding.operator == "layer_norm"
+
+
+def test_dotted_name_in_a_file(write):
+    """NAME may reach into an object of the file."""
+    path = write(
+        """
+        import numpy
+        class Layers:
+            @staticmethod
+            def layer_norm(x, gamma, beta, *, eps, axes): return x
+            @staticmethod
+            def batch_norm(x, gamma): return x
+        """
+    )
+    assert resolve(f"{path}:Layers.layer_norm").bindings[0].operator == "layer_norm"
+    with pytest.raises(WrongSignature, match=r"Layers\.batch_norm"):
+        resolve(f"{path}:Layers.batch_norm")
+
+
+def test_siblings_in_a_file(write):
+    """NAME_vjp, NAME_jvp and NAME_vjp_vjp beside NAME are its derivatives, whatever NAME is."""
+    path = write(
+        """
+        import numpy
+        def ln(x, gamma, beta, *, eps, axes): return x
+        def ln_vjp(x, gamma, beta, g, *, eps, axes): return g, None, None
+        def ln_jvp(x, gamma, beta, tx, tgamma, tbeta, *, eps, axes): return tx
+        ln_vjp_vjp = None
+        """
+    )
+    (binding,) = resolve(f"{path}:ln", op="layer_norm").bindings
+    assert set(binding.derivatives) == {"vjp", "jvp"}
+    assert binding.name == f"{path}:ln"
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "message"),
+    [
+        ("ln", None, "which operator is .*ln.* --op, one of layer_norm, batch_norm"),
+        ("highway", None, "'highway' cannot be checked yet; choose from layer_norm, batch_norm"),
+        ("ln", ["layer_norm", "batch_norm"], "implements one operator: give one of layer_norm, batch_norm"),
+    ],
+)
+def test_operator_cannot_be_told(write, name, op, message):
+    """A name that tells no operator needs --op."""
+    path = write(f"import numpy\ndef {name}(*a, **k): pass")
+    with pytest.raises(UnknownOperator, match=message):
+        resolve(f"{path}:{name}", op=op)
+
+
+def test_one_operator_of_several(write):
+    """Of several operators asked for, the one that the function is named after counts."""
+    path = write("import numpy\ndef layer_norm(x, gamma, beta, *, eps, axes): pass")
+    (binding,) = resolve(f"{path}:layer_norm", op=["batch_norm", "layer_norm"]).bindings
+    assert binding.operator == "layer_norm"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x, r"\(x\) cannot be called as layer_norm\(x, gamma, beta, \*, eps, axes\): too many positional"),
+        (lambda x, gamma, beta, *, axes: x, "unexpected keyword argument 'eps'"),
+        (lambda x, gamma, beta, scale, *, eps, axes: x, "missing a required argument: 'scale'"),
+        (lambda x, gamma, beta, *, eps, axes, stash: x, "missing a required.*argument: 'stash'"),
+        (Callable, "Callable is a class: give a function, or an instance"),
+    ],
+)
+def test_wrong_signature(function, message):
+    """A function that the canonical call does not fit is refused, its own signature beside the expected one."""
+    with pytest.raises(WrongSignature, match=message):
+        resolve(function, op="layer_norm", framework="numpy")
+
+
+def test_signature_is_shown_without_its_objects():
+    """Defaults and annotations, which may be anything, are left out of the message."""
+
+    def layer_norm(x: np.ndarray, scale=DEFAULT) -> None:
+        """Take the wrong arguments."""
+
+    with pytest.raises(WrongSignature, match=r"layer_norm\(x, scale=\.\.\.\) cannot be called"):
+        resolve(layer_norm, framework="numpy")
+
+
+def test_async_functions_are_refused():
+    """A coroutine would have to be awaited."""
+
+    async def layer_norm(x, gamma, beta, *, eps, axes):
+        """Return in the future."""
+
+    with pytest.raises(WrongSignature, match="is async"):
+        resolve(layer_norm, framework="numpy")
+
+
+def test_name_that_is_no_function(write):
+    """A name that holds something else is refused."""
+    path = write("import numpy\nlayer_norm = 3")
+    with pytest.raises(WrongSignature, match="is int, which cannot be called"):
+        resolve(f"{path}:layer_norm")
+
+
+def test_what_cannot_be_inspected_is_taken_as_it_is():
+    """C functions without a signature are called and seen."""
+    assert resolve(min, op="layer_norm", framework="numpy").bindings[0].call is min
+
+
+def test_hostile_signature_is_taken_as_it_is():
+    """An object whose signature raises is called and seen."""
+
+    class Hostile(Callable):
+        @property
+        def __signature__(self):
+            raise RuntimeError
+
+    assert resolve(Hostile(), op="layer_norm", framework="numpy").bindings
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import numpy as np",
+        "from numpy import mean",
+        "import ml_dtypes",
+        "def helper():\n    import numpy",
+    ],
+)
+def test_framework_from_imports(write, source):
+    """What a file imports, at its top or inside a function, says whose arrays it takes."""
+    path = write(f"{source}\ndef layer_norm(x, gamma, beta, *, eps, axes): return x")
+    assert resolve(f"{path}:layer_norm").framework == "numpy"
+
+
+def test_framework_of_a_callable():
+    """A callable's module says whose arrays it takes."""
+    assert resolve(layer_norm).framework == "numpy"
+    assert resolve(Callable(), op="layer_norm").framework == "numpy"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import math", "imports no framework: say which one it is for with --framework, one of numpy, torch"),
+        ("def f():\n    import torch, jax", "imports jax and torch: say which one it is for with --framework"),
+        ("def f():\n    import jax", "is written for jax, which has no bridge yet; choose from numpy, torch"),
+    ],
+)
+def test_framework_cannot_be_told(write, source, message):
+    """Imports that tell no framework, or several, need --framework."""
+    path = write(f"{source}\ndef layer_norm(x, gamma, beta, *, eps, axes): return x")
+    with pytest.raises(UnknownFramework, match=message):
+        resolve(f"{path}:layer_norm")
+    assert resolve(f"{path}:layer_norm", framework="numpy").framework == "numpy"

@@ -1,0 +1,117 @@
+"""Known targets, and errors that help where there is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normspec.adapters import frameworks
+from normspec.adapters.binding import OPERATORS
+from normspec.adapters.errors import FrameworkMissing, UnknownFramework, UnknownOperator, UnknownTarget
+from normspec.adapters.targets import BUILTIN, check_operators, installed, resolve
+
+
+def test_numpy_is_always_there():
+    """The built-in NumPy target has every operator in the two dtypes that it is written for."""
+    target = resolve("numpy")
+    assert [binding.operator for binding in target.bindings] == list(OPERATORS)
+    assert target.dtypes == ("float32", "float64")
+    assert target.framework == "numpy"
+    assert "numpy" in installed()
+
+
+@pytest.mark.parametrize("op", ["batch_norm", ["batch_norm"], ("batch_norm", "batch_norm")])
+def test_op_restricts_a_known_target(op):
+    """Only the bindings of the operators that are named remain."""
+    assert [binding.operator for binding in resolve("numpy", op=op).bindings] == ["batch_norm"]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("nunpy", "unknown target 'nunpy'; did you mean 'numpy'.*FILE.py:NAME"),
+        ("", "unknown target ''"),
+        ("layers.py", "write layers.py:NAME"),
+        ("layers.py:", "write layers.py:NAME"),
+        (r"C:\code\layers.py", r"write C:\\code\\layers.py:NAME"),
+        (Path("layers.py"), "write layers.py:NAME"),
+        (42, "of type int is no target: give a callable"),
+        (None, "of type NoneType is no target"),
+    ],
+)
+def test_unknown_target(target, message):
+    """What is no target is refused with the forms that there are."""
+    with pytest.raises(UnknownTarget, match=message):
+        resolve(target)
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("layernorm", "did you mean 'layer_norm'"),
+        ("xyz", "choose from layer_norm, batch_norm"),
+        ("highway", "'highway' cannot be checked yet"),
+        (["layer_norm", "xyz"], "unknown operator 'xyz'"),
+        ([], "no operator is named"),
+    ],
+)
+def test_unknown_operator(op, message):
+    """What is no operator is refused with the choices."""
+    with pytest.raises(UnknownOperator, match=message):
+        resolve("numpy", op=op)
+
+
+def test_all_operators_by_default():
+    """None stands for all of them."""
+    assert check_operators(None) == OPERATORS
+
+
+@pytest.mark.parametrize("target", ["numpy", "layers.py:layer_norm", len])
+def test_unknown_framework(target):
+    """A framework without a bridge is refused before anything is loaded."""
+    with pytest.raises(UnknownFramework, match=r"did you mean 'torch'.*choose from numpy, torch"):
+        resolve(target, framework="tocrh")
+
+
+def test_framework_of_a_known_target_is_its_own():
+    """--framework beside a known target is refused unless it says the same."""
+    assert resolve("numpy", framework="numpy").name == "numpy"
+    with pytest.raises(UnknownFramework, match="has a framework of its own"):
+        resolve("numpy", framework="torch")
+
+
+@pytest.mark.parametrize(("target", "framework"), [("torch", None), ("layers.py:layer_norm", "torch")])
+def test_missing_framework_names_the_extra(monkeypatch, target, framework):
+    """A framework that is not installed is told with the command that installs it."""
+    monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
+    with pytest.raises(FrameworkMissing, match=r"python -m pip install 'normspec\[torch\]'"):
+        resolve(target, framework=framework)
+
+
+def test_broken_framework_says_why(monkeypatch):
+    """A framework that is installed and does not import is told with its own error."""
+
+    def broken(name, package):
+        raise OSError("libtorch.so: no such file")
+
+    monkeypatch.setattr(frameworks, "_is_installed", lambda name: True)
+    monkeypatch.setattr(frameworks.importlib, "import_module", broken)
+    with pytest.raises(FrameworkMissing, match=r"does not import \(OSError: libtorch.so"):
+        resolve("torch")
+
+
+def test_no_framework_is_imported_before_it_is_needed():
+    """Listing what is installed, and resolving the NumPy target, imports no other framework."""
+    code = (
+        "import sys, normspec.adapters.targets as t; t.installed(); t.resolve('numpy');"
+        " sys.exit(any(name in sys.modules for name in ('torch', 'jax', 'tensorflow')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_name_is_a_framework():
+    """Known targets and frameworks are the same names."""
+    assert tuple(frameworks.FRAMEWORKS) == BUILTIN

@@ -1,0 +1,227 @@
+"""One's own functions on PyTorch tensors, sound and hostile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from normspec.adapters.errors import BadOutput, MissingGradient, TargetRaised, UnknownFramework, Unsupported
+from normspec.adapters.session import Session
+from normspec.adapters.targets import resolve
+
+SETTINGS = {"eps": 0.1, "axes": (-1,)}
+
+
+def _session(function):
+    target = resolve(function, op="layer_norm", framework="torch")
+    return Session(target, target.bindings[0])
+
+
+def _norm(x, gamma, beta, eps, axes):
+    d = x - x.mean(axes, keepdim=True)
+    y = d / torch.sqrt(d.square().mean(axes, keepdim=True) + eps)
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def test_framework_from_imports(write):
+    """A file that imports torch is for PyTorch, NumPy beside it or not."""
+    path = write(
+        """
+        import numpy as np
+        import torch
+        def layer_norm(x, gamma, beta, *, eps, axes):
+            return torch.nn.functional.layer_norm(x, gamma.shape, gamma, beta, eps)
+        """
+    )
+    target = resolve(f"{path}:layer_norm")
+    assert (target.framework, target.version) == ("torch", torch.__version__)
+    assert resolve(lambda x, g, b, *, eps, axes: torch.abs(x), op="layer_norm").framework == "torch"
+
+
+def test_module_with_modes(layer_norm_inputs):
+    """A torch module is put into training and inference, and its forward is what has to fit."""
+
+    class Layer(torch.nn.Module):
+        def forward(self, x, gamma, beta, *, eps, axes):
+            return x if self.training else -x
+
+    class Other(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+    session = _session(Layer())
+    assert (session.start(layer_norm_inputs, SETTINGS).outputs()["y"] == layer_norm_inputs["x"]).all()
+    inferred = session.start(layer_norm_inputs, SETTINGS, mode="inference").outputs()["y"]
+    assert (inferred == -layer_norm_inputs["x"]).all()
+    with pytest.raises(Exception, match=r"Other\(x\) cannot be called"):
+        _session(Other())
+    with pytest.raises(UnknownFramework):
+        resolve(Other(), op="layer_norm", framework="tensorflow")
+
+
+def test_derivatives_come_from_autograd(layer_norm_inputs):
+    """Gradient, tangent and second order of a composed function need nothing beside it."""
+    session = _session(lambda x, gamma, beta, *, eps, axes: _norm(x, gamma, beta, eps, axes))
+    g = layer_norm_inputs["x"][::-1].copy()
+    own = session.start(layer_norm_inputs, SETTINGS).pull(g).gradients()
+    target = resolve("torch", op="layer_norm")
+    native = Session(target, target.bindings[0])
+    for name, value in native.start(layer_norm_inputs, SETTINGS).pull(g).gradients().items():
+        np.testing.assert_allclose(own[name], value, atol=1e-12)
+    tangents = [each.jvp(layer_norm_inputs, SETTINGS, {"x": g}) for each in (session, native)]
+    np.testing.assert_allclose(*tangents, atol=1e-12)
+    for name, value in native.vjp_vjp(layer_norm_inputs, SETTINGS, g, {"x": g}).items():
+        np.testing.assert_allclose(session.vjp_vjp(layer_norm_inputs, SETTINGS, g, {"x": g})[name], value, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "missing"),
+    [
+        (lambda x, g, b, *, eps, axes: _norm(x, g, b, eps, axes).detach(), ("x", "gamma", "beta")),
+        (torch.no_grad()(lambda x, g, b, *, eps, axes: _norm(x, g, b, eps, axes)), ("x", "gamma", "beta")),
+        (torch.inference_mode()(lambda x, g, b, *, eps, axes: _norm(x, g, b, eps, axes)), ("x", "gamma", "beta")),
+        (lambda x, g, b, *, eps, axes: _norm(x, g.detach(), b, eps, axes), ("gamma",)),
+        (lambda x, g, b, *, eps, axes: torch.tensor(_norm(x, g, b, eps, axes).tolist()), ("x", "gamma", "beta")),
+    ],
+)
+def test_gradients_that_do_not_arrive(layer_norm_inputs, function, missing):
+    """A gradient that autograd cannot carry to an input is missing, and not zero."""
+    inputs = {name: array.astype(np.float32) for name, array in layer_norm_inputs.items()}
+    evaluation = _session(function).start(inputs, SETTINGS)
+    with pytest.raises(MissingGradient, match="no gradient reaches " + ", ".join(missing)) as caught:
+        evaluation.pull(inputs["x"])
+    assert caught.value.missing == missing
+
+
+def test_a_tangent_that_does_not_arrive(layer_norm_inputs):
+    """A tangent that is dropped on the way is missing."""
+    session = _session(lambda x, g, b, *, eps, axes: torch.tensor(_norm(x, g, b, eps, axes).tolist()))
+    with pytest.raises(MissingGradient, match="no tangent reaches y"):
+        session.jvp(layer_norm_inputs, SETTINGS, {"x": layer_norm_inputs["x"]})
+
+
+def test_a_kernel_brings_its_own_gradient(layer_norm_inputs):
+    """Where autograd sees nothing, NAME_vjp beside the function serves."""
+
+    class Kernel:
+        @torch.no_grad()
+        def __call__(self, x, gamma, beta, *, eps, axes):
+            return x * 2
+
+        def vjp(self, x, gamma, beta, g, *, eps, axes):
+            return g * 2, gamma, beta
+
+    pulled = _session(Kernel()).start(layer_norm_inputs, SETTINGS).pull(layer_norm_inputs["x"]).gradients()
+    assert (pulled["x"] == 2 * layer_norm_inputs["x"]).all()
+
+
+def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
+    """An evaluation can be pulled back more than once."""
+    target = resolve("torch", op="layer_norm")
+    for binding in target.bindings:
+        evaluation = Session(target, binding).start(layer_norm_inputs, SETTINGS)
+        first, second = (evaluation.pull(k * layer_norm_inputs["x"]).gradients()["x"] for k in (1.0, 2.0))
+        np.testing.assert_allclose(2 * first, second, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda x, *a, **k: None, BadOutput, "y is None"),
+        (lambda x, *a, **k: x.detach().numpy(), BadOutput, "y is ndarray"),
+        (lambda x, *a, **k: (x, x), BadOutput, "y is tuple"),
+        (lambda x, *a, **k: x.to_sparse(), BadOutput, "sparse"),
+        (lambda x, *a, **k: x.to(torch.int32), BadOutput, "int32"),
+        (lambda x, *a, **k: x.to(torch.complex64), BadOutput, "complex64"),
+        (lambda x, *a, **k: x.to("meta"), BadOutput, "device meta"),
+        (lambda x, *a, **k: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), BadOutput, "not a dense"),
+        (lambda x, *a, **k: x.add_(1), TargetRaised, "RuntimeError: a leaf Variable"),
+        (lambda x, *a, **k: x @ x, TargetRaised, "RuntimeError: mat1 and mat2"),
+        (lambda x, *a, **k: x.undefined, TargetRaised, "AttributeError"),
+    ],
+)
+def test_what_is_no_result(layer_norm_inputs, function, error, message):
+    """Whatever comes in place of a tensor of floats is told as what it is."""
+    with pytest.raises(error, match=message):
+        _session(function).start(layer_norm_inputs, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda x, g, b, **k: (x * g + b).sum(), BadOutput, r"y has shape \(\) in place of \(4, 7\)"),
+        (lambda x, g, b, **k: (x * g + b).float(), BadOutput, "y has dtype float32 in place of float64"),
+    ],
+)
+def test_no_gradient_without_the_cotangents_shape(layer_norm_inputs, function, error, message):
+    """A y of another shape or dtype than the cotangent has no gradient."""
+    evaluation = _session(function).start(layer_norm_inputs, SETTINGS)
+    assert evaluation.outputs()
+    with pytest.raises(error, match=message):
+        evaluation.pull(layer_norm_inputs["x"])
+
+
+def test_what_raises_in_the_backward_or_in_forward_mode(layer_norm_inputs):
+    """A backward that raises, and a missing forward mode, end in TargetRaised with their stage."""
+
+    class Broken(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, *g):
+            raise ValueError("no backward")
+
+    session = _session(lambda x, g, b, *, eps, axes: Broken.apply(x) * g + b)
+    x = layer_norm_inputs["x"]
+    for stage, act in (
+        ("vjp", lambda: session.start(layer_norm_inputs, SETTINGS).pull(x)),
+        ("jvp", lambda: session.jvp(layer_norm_inputs, SETTINGS, {"x": x})),
+        ("vjp_vjp", lambda: session.vjp_vjp(layer_norm_inputs, SETTINGS, x, {"x": x})),
+    ):
+        with pytest.raises(TargetRaised) as caught:
+            act()
+        assert caught.value.stage == stage
+
+
+def test_changed_inputs_show_in_inference(layer_norm_inputs):
+    """Where nothing is tracked, a target that works in place is seen to have changed its input."""
+    session = _session(lambda x, g, b, *, eps, axes: x.add_(1))
+    evaluation = session.start(layer_norm_inputs, SETTINGS, mode="inference")
+    assert (evaluation.inputs()["x"] == layer_norm_inputs["x"] + 1).all()
+
+
+def test_settings_that_a_target_leaves_behind_are_undone(layer_norm_inputs):
+    """Gradient mode, and the threads, are the process's again after each call."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        torch.set_grad_enabled(False)
+        torch.set_num_threads(1)
+        return x
+
+    threads = torch.get_num_threads()
+    _session(layer_norm).start(layer_norm_inputs, SETTINGS)
+    assert torch.is_grad_enabled()
+    assert torch.get_num_threads() == threads
+
+
+def test_a_backward_that_is_not_differentiable(layer_norm_inputs):
+    """A backward outside autograd's sight has no second order, which is no violation."""
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, *g):
+            return torch.tensor((g[0] * 2).tolist(), dtype=g[0].dtype)
+
+    session = _session(lambda x, g, b, *, eps, axes: Doubled.apply(x))
+    x, inputs = layer_norm_inputs["x"], {**layer_norm_inputs, "gamma": None, "beta": None}
+    assert (session.start(inputs, SETTINGS).pull(x).gradients()["x"] == 2 * x).all()
+    with pytest.raises(Unsupported, match="the backward is not differentiable"):
+        session.vjp_vjp(inputs, SETTINGS, x, {"x": x})

@@ -1,0 +1,60 @@
+"""The end of a report: counts, conventions, reasons and the last word."""
+
+from __future__ import annotations
+
+from normspec import Verdict
+
+
+def test_the_last_line_says_conforms(a_result, a_report, printed):
+    """A report without a violation ends with that word."""
+    assert printed(a_report(a_result())).rstrip().splitlines()[-1] == "CONFORMS"
+
+
+def test_the_last_line_names_what_is_violated(a_result, a_report, printed):
+    """A report with violations ends with how many requirements they are, and which."""
+    text = printed(a_report(a_result(verdict=Verdict.FAIL), a_result(verdict=Verdict.FAIL, dtype="float64")))
+    assert text.rstrip().splitlines()[-1] == "DOES NOT CONFORM: 1 violated: LN-F1."
+
+
+def test_an_interrupted_run_says_that_it_is_partial(a_result, a_report, printed):
+    """What was established is printed, with the word that it is not all."""
+    text = printed(a_report(a_result(), partial=True))
+    assert "PARTIAL: stopped before the end (no violation so far)" in text
+
+
+def test_a_target_that_could_not_be_judged_does_not_conform(a_result, a_report, printed):
+    """An error is told with its reason and does not end in CONFORMS."""
+    text = printed(a_report(a_result(), a_result(requirement="CM-T1", verdict=Verdict.ERROR, reason="ValueError: no")))
+    assert "ValueError: no" in text
+    assert text.rstrip().splitlines()[-1] == "PARTIAL: the target could not be judged on CM-T1."
+
+
+def test_nothing_exercised_is_no_pass(a_result, a_report, printed):
+    """A report in which nothing ran does not conform."""
+    report = a_report(a_result(verdict=Verdict.NOT_EXERCISED, ratio=None))
+    assert printed(report).rstrip().endswith("NOTHING WAS CHECKED")
+    assert report.exit_status == 2
+
+
+def test_declared_conventions_are_shown_with_their_reasons(a_result, a_report, printed):
+    """Each declared convention is a line: what, by whom, why."""
+    text = " ".join(printed(a_report(a_result())).split())
+    assert "variance_algorithm=shifted torch.nn.LayerNorm: the kernel shifts by the first element" in text
+
+
+def test_what_is_unsupported_is_told_once_for_each_reason(a_result, a_report, printed):
+    """Equal reasons are one line that lists the requirements."""
+    text = printed(
+        a_report(
+            a_result(),
+            a_result(requirement="LN-G10", verdict=Verdict.UNSUPPORTED, ratio=None, reason="no forward mode"),
+            a_result(requirement="LN-G9", verdict=Verdict.UNSUPPORTED, ratio=None, reason="no forward mode"),
+        )
+    )
+    assert text.count("no forward mode") == 1
+    assert "(LN-G10, LN-G9;" in text
+
+
+def test_the_seed_that_repeats_the_run_is_printed(a_result, a_report, printed):
+    """Profile, seed and number of cases stand at the end."""
+    assert "profile quick, seed 7, 12 cases, 1.2 s" in printed(a_report(a_result()))

@@ -1,0 +1,93 @@
+"""Under the table: what is wrong, where, on which numbers, and what follows."""
+
+from __future__ import annotations
+
+import attrs
+
+from normspec import Verdict
+from normspec.spec import requirements
+
+
+def words(text: str) -> str:
+    """The text with its columns and line breaks undone."""
+    return " ".join(text.split())
+
+
+def test_a_failure_shows_the_sentence_of_its_requirement(a_result, a_report, printed, counterexample):
+    """The requirement's own words stand with the failure."""
+    text = printed(a_report(a_result(requirement="LN-F3", verdict=Verdict.FAIL, counterexample=counterexample)))
+    assert words(requirements()["LN-F3"].sentence) in words(text)
+
+
+def test_a_failure_shows_the_case_in_hexadecimal(a_result, a_report, printed, counterexample):
+    """Inputs, settings and the three numbers can be typed back exactly."""
+    text = words(printed(a_report(a_result(verdict=Verdict.FAIL, ratio=9e5, counterexample=counterexample))))
+    for part in (
+        "float32 (1, 2) [[-0x1p-1, 0x1p-1]]",
+        "beta None",
+        "eps 0x1p-2 (0.25)",
+        "axes (-1,)",
+        "y[0, 1]",
+        "expected 0.707106769 0x1.6a09e6p-1",
+        "got 0.5 0x1p-1",
+        "envelope 2.38418579e-07 0x1p-22",
+        "error 9e5 envelopes",
+        "x strided",
+    ):
+        assert part in text
+
+
+def test_a_failure_names_the_class_under_which_it_would_pass(a_result, a_report, printed):
+    """A kernel that is only less accurate learns which convention describes it."""
+    text = printed(a_report(a_result(verdict=Verdict.FAIL, passes_under=("storage=H2",))))
+    assert "would pass under storage=H2" in text
+
+
+def test_a_failure_without_a_diagnosis_says_nothing_of_one(a_result, a_report, printed):
+    """The line of the diagnosis is there when there is a diagnosis, and not otherwise."""
+    assert "diagnosis" not in printed(a_report(a_result(verdict=Verdict.FAIL)))
+    text = words(printed(a_report(a_result(verdict=Verdict.FAIL, diagnosis="eps outside"))))
+    assert "diagnosis eps outside" in text
+
+
+def test_the_smallest_case_is_shown_of_those_that_share_a_requirement(a_result, a_report, printed, counterexample):
+    """A failure in three dtypes is told once, on its smallest case, with every place where it shows."""
+    large = attrs.evolve(counterexample, inputs={**counterexample.inputs, "gamma": None}, note="the smallest")
+    results = [
+        a_result(verdict=Verdict.FAIL, dtype="float16", counterexample=counterexample),
+        a_result(verdict=Verdict.FAIL, dtype="float32", counterexample=large),
+        a_result(verdict=Verdict.FAIL, dtype="float64", counterexample=counterexample, binding="F.layer_norm"),
+    ]
+    text = words(printed(a_report(*results)))
+    assert "how the smallest" in text
+    assert "torch.nn.LayerNorm: float16, float32; F.layer_norm: float64" in text
+
+
+def test_a_broken_function_does_not_print_thirty_screens(a_result, a_report, printed, counterexample):
+    """With every requirement violated, the first few are shown in full and the others get a line each."""
+    results = [
+        a_result(requirement=i, dtype=d, verdict=Verdict.FAIL, counterexample=counterexample)
+        for i in requirements()
+        if i.startswith(("CM-", "LN-"))
+        for d in ("float16", "bfloat16", "float32", "float64")
+    ]
+    text = printed(a_report(*results))
+    assert text.count("expected ") == 5
+    assert all(i in text.split("And also")[1] for i in ("LN-F1", "LN-G11"))
+    assert len(text.splitlines()) < 300
+
+
+def test_the_most_telling_violations_come_first(a_result, a_report, printed):
+    """The contract, then values, gradients and laws of the operator, then what is common to all operators."""
+    ids = ["CM-T2", "LN-F3", "LN-G1", "LN-L1", "CM-P5"]
+    text = printed(a_report(*(a_result(requirement=i, verdict=Verdict.FAIL) for i in sorted(ids))))
+    told = [line.split()[1] for line in text.splitlines() if line.startswith("✗ ")]
+    assert told == ids
+
+
+def test_a_violated_should_is_advice(a_result, a_report, printed, counts):
+    """A SHOULD that is violated is told after the failures and leaves the target conforming."""
+    text = printed(a_report(a_result(), a_result(requirement="LN-L2", level="SHOULD", verdict=Verdict.FAIL)))
+    assert "Advice" in text
+    assert (counts(text)["fail"], counts(text)["advice"]) == (0, 1)
+    assert text.rstrip().endswith("CONFORMS")

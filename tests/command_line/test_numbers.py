@@ -1,0 +1,44 @@
+"""Numbers as a report writes them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from normspec.conformance.reporting.numbers import array_text, hex_float, ratio_text
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -0.5, 0.1, 5e-324, 1.7976931348623157e308, math.inf, -math.inf])
+def test_hexadecimal_reads_back_exactly(value):
+    """The short form loses no bit, and not the sign of zero."""
+    back = float.fromhex(hex_float(value))
+    assert (back, math.copysign(1, back)) == (value, math.copysign(1, value))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.0, "0"),
+        (1e-9, "<.01"),
+        (0.42, "0.42"),
+        (0.9999, "0.99"),
+        (1.0, "1.00"),
+        (1.0001, "1.01"),
+        (58.4, "58"),
+        (123456.0, "1e5"),
+        (math.inf, "inf"),
+        (math.nan, "nan"),
+    ],
+)
+def test_a_ratio_never_rounds_across_the_envelope(ratio, text):
+    """What lies within the envelope reads below 1, what lies outside above."""
+    assert ratio_text(ratio) == text
+
+
+def test_long_arrays_are_shortened():
+    """An array past a shrunk case shows its head, or that all of it is one value."""
+    assert array_text(np.ones((4, 5), np.float32)) == "float32 (4, 5) every element 0x1p+0"
+    assert array_text(np.arange(100.0)).endswith("0x1.4p+2, ... 100 elements, whole in --json]")
+    assert array_text(np.zeros((0, 3))) == "float64 (0, 3) []"

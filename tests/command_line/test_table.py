@@ -1,0 +1,69 @@
+"""The table: one row per requirement, one column per dtype, and nothing hidden in a cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec import Verdict
+
+
+def row(text: str, identifier: str) -> str:
+    """The line of the table that begins with the id."""
+    return next(line for line in text.splitlines() if line.startswith(identifier + " "))
+
+
+def test_a_pass_shows_its_margin(a_result, a_report, printed):
+    """A pass is a tick and the worst error in units of the envelope."""
+    assert row(printed(a_report(a_result(ratio=0.42))), "LN-F1").endswith("✓ 0.42")
+
+
+def test_each_dtype_has_a_column(a_result, a_report, printed):
+    """The dtypes of one requirement stand beside one another, narrow ones first."""
+    text = printed(a_report(a_result(dtype="float64", ratio=0.2), a_result(dtype="float16", ratio=0.1)))
+    assert "float16  float64" in text
+    assert row(text, "LN-F1").endswith("✓ 0.10   ✓ 0.20")
+
+
+def test_bindings_that_agree_share_a_row(a_result, a_report, printed):
+    """Two bindings with the same verdict are one row, with the larger ratio."""
+    text = printed(a_report(a_result(ratio=0.2), a_result(binding="F.layer_norm", ratio=0.3)))
+    assert row(text, "LN-F1").endswith("✓ 0.30")
+    assert text.count("✓ 0.") == 1
+
+
+def test_bindings_that_differ_have_rows_of_their_own(a_result, a_report, printed):
+    """A failure of one binding is not blurred with the pass of another: each is named."""
+    text = printed(a_report(a_result(), a_result(binding="F.layer_norm", verdict=Verdict.FAIL, ratio=58.0)))
+    assert "torch.nn.LayerNorm" in row(text, "LN-F1")
+    assert any("F.layer_norm" in line and line.endswith("✗ 58") for line in text.splitlines())
+
+
+def test_a_cell_shows_the_gravest_of_its_modes(a_result, a_report, printed):
+    """Where one mode passes and another was not exercised, the cell does not say pass."""
+    report = a_report(a_result(mode="training"), a_result(mode="inference", verdict=Verdict.NOT_EXERCISED, ratio=None))
+    assert row(printed(report), "LN-F1").endswith("·")
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
+def test_every_verdict_prints_in_every_encoding(a_result, a_report, printed, counts, verdict, encoding):
+    """A stream without the symbols gets ASCII ones, and the same words."""
+    text = printed(a_report(a_result(verdict=verdict, reason="because")), encoding=encoding)
+    assert counts(text)[verdict.value] == 1
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_table_fits_its_width(a_result, a_report, printed, counterexample, width):
+    """No line is wider than the console, whatever the ratios and the names are."""
+    results = [
+        a_result(dtype=d, binding=b, verdict=v, ratio=r, counterexample=counterexample, reason="a long reason " * 12)
+        for d in ("float16", "bfloat16", "float32", "float64")
+        for b in ("torch.nn.LayerNorm", "torch.nn.functional.layer_norm")
+        for v, r in ((Verdict.FAIL, 123456.0), (Verdict.PASS, 1e-9))
+    ]
+    assert max(map(len, printed(a_report(*results), width=width).splitlines())) <= width
+
+
+def test_text_of_the_target_is_not_markup(a_result, a_report, printed):
+    """Square brackets in a reason are printed as they are."""
+    assert "[bold]no[/bold]" in printed(a_report(a_result(verdict=Verdict.UNSUPPORTED, reason="[bold]no[/bold]")))

@@ -1,0 +1,46 @@
+"""What every test shares: which frameworks this environment has to have, and where the checkout is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+#: Set by tox to the frameworks that an environment is about. Where it is not set, whatever is installed counts.
+FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
+
+
+def _wanted(framework: str) -> bool:
+    if FRAMEWORKS is not None:
+        return framework in FRAMEWORKS.split()
+    return importlib.util.find_spec(framework) is not None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Stop at once where a framework that this environment is about is not installed: no test is skipped for that."""
+    config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
+    for framework in (FRAMEWORKS or "").split():
+        if importlib.util.find_spec(framework) is None:
+            raise pytest.UsageError(f"NORMSPEC_FRAMEWORKS names {framework}, which cannot be imported")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the folders of frameworks that this environment is not about: `tests/<room>/torch/`."""
+    inside = collection_path.relative_to(Path(__file__).parent).parts
+    return True if "torch" in inside and not _wanted("torch") else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `torch` where the environment is not about PyTorch."""
+    if not _wanted("torch"):
+        for item in items:
+            if item.get_closest_marker("torch"):
+                item.add_marker(pytest.mark.skip(reason="this environment is not about PyTorch"))
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The folder that holds the checkout: the source that the tests came with, not what they import."""
+    return Path(__file__).parent.parent

@@ -1,0 +1,126 @@
+"""The pages that the package carries keep their own rules."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from normspec.conformance.faults import FAULTS
+from normspec.spec import Level, pages, reader, requirement, requirements
+
+REQUIREMENTS = tuple(requirements().values())
+#: Requirements that are about a promise rather than a relation of numbers.
+WITHOUT_FORMULA = {"CM-T1", "CM-T2", "CM-T3", "CM-P4", "CM-S1", "CM-D1", "CM-A1"}
+SHOULD = {"CM-P3", "CM-A1", "LN-L2", "LN-L6", "LN-L8", "LN-G7", "BN-L2", "BN-G8"}
+BY_ID = pytest.mark.parametrize("found", REQUIREMENTS, ids=lambda found: found.id)
+
+
+def test_every_page_is_carried_by_the_package():
+    """The pages are data of the installed package, and there are no others beside them."""
+    carried = {entry.name for entry in files("normspec.spec").iterdir() if entry.name.endswith(".md")}
+    assert carried == {f"{name}.md" for name in pages()}
+    assert list(pages()) == list(reader.PAGES)
+
+
+def test_pages_are_read_once():
+    """Repeated reading returns the same mappings."""
+    assert pages() is pages()
+    assert requirements() is requirements()
+
+
+def test_requirements_cannot_be_changed():
+    """The mapping of requirements is read-only."""
+    with pytest.raises(TypeError):
+        requirements()["LN-F1"] = None  # type: ignore[index]
+
+
+def test_requirements_come_in_page_order():
+    """Common requirements stand first, then layer_norm's, then batch_norm's."""
+    order = list(reader.PAGES)
+    positions = [order.index(found.page) for found in REQUIREMENTS]
+    assert positions == sorted(positions)
+    assert {found.page for found in REQUIREMENTS} == {"common", "layer_norm", "batch_norm"}
+
+
+def test_ids_leave_no_gap():
+    """Within a family the numbers run from 1, as none has been withdrawn."""
+    families: dict[str, list[int]] = {}
+    for found in REQUIREMENTS:
+        family, number = re.findall(r"(.*?)(\d+)", found.id)[0]
+        families.setdefault(family, []).append(int(number))
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in families.values())
+
+
+def test_the_levels():
+    """Exactly the requirements that are advice are SHOULD."""
+    assert {found.id for found in REQUIREMENTS if found.level is Level.SHOULD} == SHOULD
+
+
+@BY_ID
+def test_a_requirement_is_complete(found):
+    """A requirement has one sentence, a reason, a fault, and a formula where it relates numbers."""
+    assert found.sentence.endswith(".")
+    assert len(found.sentence.split()) <= 45
+    assert found.reason.endswith(".")
+    assert found.excludes
+    assert bool(found.formula) == (found.id not in WITHOUT_FORMULA)
+    assert requirement(found.id) is found
+
+
+@BY_ID
+def test_bitwise_laws_use_the_sign_of_equality(found):
+    """A law that asks for bits relates results by [=]; advice on bits does so too."""
+    if "bitwise" in found.title:
+        assert "[=]" in found.formula
+
+
+@BY_ID
+def test_the_faults_of_a_requirement_are_those_of_the_registry(found):
+    """A requirement excludes exactly the faults that name it as the one that must kill them."""
+    expected = {fault.name for fault in FAULTS if fault.requirement == found.id}
+    assert set(found.excludes) == expected
+
+
+def test_every_fault_has_its_requirement():
+    """Every fault stands under a requirement that exists, and under one alone."""
+    listed = [name for found in REQUIREMENTS for name in found.excludes]
+    assert sorted(listed) == sorted(fault.name for fault in FAULTS)
+
+
+@pytest.mark.parametrize("page", reader.PAGES)
+def test_ids_that_a_page_cites_exist(page: str):
+    """Every id and every relative link in the text leads somewhere."""
+    text = pages()[page]
+    assert set(re.findall(r"\b(?:CM|LN|BN)-[A-Z]\d+", text)) <= set(requirements())
+    assert set(re.findall(r"\]\((\w+)\.md\)", text)) <= set(reader.PAGES)
+
+
+def test_the_formulas_of_the_envelope_are_numbered_without_a_gap():
+    """The accuracy page defines A1, A2, ... each once, and cites no other."""
+    text = pages()["accuracy"]
+    defined = [int(number) for number in re.findall(r"^    \(A(\d+)\)", text, re.M)]
+    assert defined == list(range(1, len(defined) + 1))
+    everywhere = "".join(pages().values())
+    assert {int(number) for number in re.findall(r"\bA(\d{1,2})\b", everywhere)} <= set(defined)
+
+
+def test_the_code_cites_formulas_that_the_page_defines():
+    """Every number that the envelope's code refers to is defined on the page."""
+    defined = set(re.findall(r"^    \(([AR]\d+)\)", pages()["accuracy"], re.M))
+    cited = set()
+    for module in files("normspec.reference").iterdir():
+        if module.name.startswith(("envelope", "accuracy")):
+            cited |= set(re.findall(r"\b[AR]\d{1,2}\b", module.read_text(encoding="utf-8")))
+    assert cited <= defined
+
+
+def test_every_convention_stands_on_its_page():
+    """The page of conventions lists each key of the code with its values, the normative one first."""
+    from normspec.adapters.conventions import CONVENTIONS
+
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", pages()["conventions"], re.M | re.S))
+    values = {key: tuple(re.findall(r"^\| `([\w-]+)` \|", text, re.M)) for key, text in sections.items()}
+    assert {key: set(found) for key, found in values.items()} == {key: set(v) for key, v in CONVENTIONS.items()}
+    assert {key: found[0] for key, found in values.items()} == {key: v[0] for key, v in CONVENTIONS.items()}

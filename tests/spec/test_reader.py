@@ -1,0 +1,139 @@
+"""The reader takes a well-formed page as it stands, and names page and line of any other."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from normspec import spec
+from normspec.spec import Level, reader
+
+WELL_FORMED = """# common
+
+Prose before the first requirement.
+
+## Types
+
+### CM-T1 (MUST): a title
+The first half of a sentence
+and the second.
+
+```formula
+a = b
+
+c = d
+```
+
+*Why:* A reason, of
+two lines. And of two sentences.
+*Excludes:* `ln-one`, `bn-two-2`,
+`ln-three`
+*Sources:* <https://example.org/1>, <https://example.org/2>
+
+## Next
+
+### CM-T2 (SHOULD): another title
+Another sentence.
+
+*Why:* Another reason.
+*Excludes:* `ln-four`
+"""
+
+
+def read(text: str, page: str = "common"):
+    """Read one page."""
+    return reader.read({page: text})
+
+
+def test_every_field_is_read():
+    """A requirement has the fields that its page gives, with lines joined and marks taken off."""
+    assert read(WELL_FORMED)["CM-T1"] == spec.Requirement(
+        id="CM-T1",
+        level=Level.MUST,
+        title="a title",
+        sentence="The first half of a sentence and the second.",
+        formula="a = b\n\nc = d",
+        reason="A reason, of two lines. And of two sentences.",
+        excludes=("ln-one", "bn-two-2", "ln-three"),
+        page="common",
+        sources=("https://example.org/1", "https://example.org/2"),
+    )
+
+
+def test_formula_and_sources_may_be_absent():
+    """A requirement without formula and sources has empty ones."""
+    found = read(WELL_FORMED)["CM-T2"]
+    assert (found.level, found.formula, found.sources) == (Level.SHOULD, "", ())
+
+
+def test_requirements_keep_the_order_of_the_page():
+    """Requirements come in the order in which they stand."""
+    assert list(read(WELL_FORMED)) == ["CM-T1", "CM-T2"]
+
+
+def test_a_requirement_is_a_value():
+    """A requirement cannot be changed."""
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        read(WELL_FORMED)["CM-T1"].title = "another"
+
+
+MALFORMED = {
+    "a level in lower case": ("(MUST)", "(must)", spec.MalformedHeading, 7),
+    "a level that RFC 2119 has and this page has not": ("(MUST)", "(MAY)", spec.MalformedHeading, 7),
+    "a heading without a title": ("(MUST): a title", "(MUST):", spec.MalformedHeading, 7),
+    "an id without a number": ("CM-T1", "CM-T", spec.MalformedHeading, 7),
+    "an id with a leading zero": ("CM-T1", "CM-T01", spec.MalformedHeading, 7),
+    "an id of another page": ("CM-T1", "LN-T1", spec.ForeignRequirement, 7),
+    "an id that is given twice": ("CM-T2", "CM-T1", spec.DuplicateRequirement, 25),
+    "no sentence": ("Another sentence.\n", "", spec.MissingSentence, 25),
+    "two sentences": ("Another sentence.", "One. Two.", spec.NotOneSentence, 26),
+    "a sentence without an end": ("Another sentence.", "Another", spec.NotOneSentence, 26),
+    "a formula that does not close": ("c = d\n```", "c = d", spec.UnclosedFormula, 11),
+    "a second paragraph": ("Another sentence.\n", "Another sentence.\n\nMore.\n", spec.MisplacedText, 28),
+    "text after the faults": ("`ln-four`\n", "`ln-four`\n\nMore.\n", spec.MisplacedText, 31),
+    "no reason": ("*Why:* Another reason.\n", "", spec.MissingReason, 28),
+    "an empty reason": ("*Why:* Another reason.", "*Why:*", spec.MissingReason, 28),
+    "no faults": ("*Excludes:* `ln-four`\n", "", spec.MissingExcludes, 28),
+    "an empty list of faults": ("*Excludes:* `ln-four`", "*Excludes:*", spec.MissingExcludes, 29),
+    "a fault without backticks": ("`ln-four`", "ln-four", spec.MalformedExcludes, 29),
+    "a fault that is named twice": ("`ln-four`", "`ln-four`, `ln-four`", spec.MalformedExcludes, 29),
+    "a source that is no link": ("<https://example.org/2>", "an article", spec.MalformedSources, 21),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_page_is_an_error_of_its_own(name: str):
+    """Each departure from the format raises its own class, with the page and the line."""
+    old, new, error, line = MALFORMED[name]
+    assert old in WELL_FORMED
+    with pytest.raises(error) as caught:
+        read(WELL_FORMED.replace(old, new))
+    assert type(caught.value) is error
+    assert caught.value.page == "common"
+    assert caught.value.line == line, caught.value
+    assert str(caught.value).startswith("common.md, line ")
+
+
+def test_every_error_of_a_page_is_exercised():
+    """The table of malformed pages has every class that a page can raise."""
+    classes = {thing for thing in vars(spec).values() if isinstance(thing, type)}
+    expected = {thing for thing in classes if issubclass(thing, spec.MalformedPage)} - {spec.MalformedPage}
+    assert {error for _, _, error, _ in MALFORMED.values()} == expected
+
+
+def test_an_id_is_unique_across_pages():
+    """An id cannot be taken on a second page, since it belongs to one page by its prefix."""
+    with pytest.raises(spec.ForeignRequirement, match=r"layer_norm\.md, line 7"):
+        reader.read({"common": WELL_FORMED, "layer_norm": WELL_FORMED})
+
+
+def test_a_page_without_requirements_may_use_such_headings():
+    """Headings of the third level on the page of errata are no requirements."""
+    assert not read("# errata\n\n### ERR-1: a title\nText.\n", page="errata")
+
+
+def test_an_unknown_id_is_named():
+    """Asking for an id that no page has raises an error that names it."""
+    with pytest.raises(spec.UnknownRequirement, match="LN-Z9") as caught:
+        spec.requirement("LN-Z9")
+    assert caught.value.id == "LN-Z9"
