@@ -73,6 +73,9 @@ class Binding:
     expected: Mapping[str, str] = attrs.field(factory=dict)
     #: (x's shape, settings) -> None, or the reason why this binding does not take such a call.
     accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = _accepts_all
+    #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on these
+    #: and whose framework has no other way to say so; None for every real binding.
+    prepare: Callable[..., None] | None = None
     #: Whether it behaves by mode, as a module with train() and eval() does.
     has_modes: bool = False
 

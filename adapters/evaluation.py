@@ -54,6 +54,8 @@ class Evaluation:
         cotangent = session.target.bridge.tensor(g, layout, session.device)
         with Stage("vjp"), bridge.guarded(self._size, gradients=True):
             if own is not None and not bridge.tracks(y):
+                if binding.prepare is not None:
+                    binding.prepare(mode="training", wrt=self._wrt)
                 found = own(*self._tensors.values(), cotangent, **session.keywords(self._settings))
                 named = dict(zip(DIFFERENTIABLE, three(binding, "vjp", found), strict=True))
             else:

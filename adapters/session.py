@@ -63,6 +63,8 @@ class Session:
             tensors[name] = None if array is None else self._tensor(array, layout, tracked=training and name in wrt)
         call = self._call(settings, mode)
         size = _size(inputs)
+        if self.binding.prepare is not None:
+            self.binding.prepare(mode=mode, wrt=tuple(wrt))
         with Stage("call"), bridge.guarded(size, gradients=training):
             returned = call(*tensors.values())
             bridge.finish(self.device)

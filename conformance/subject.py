@@ -45,7 +45,7 @@ class Observation:
             raise self._failure
         if self._outputs is None:
             try:
-                self._outputs = checked_shapes(self._subject.start(self.case).outputs(), self.case)
+                self._outputs = self._subject.outputs(self.case)
             except CALL_FAILED as failure:
                 self._failure = failure
                 raise
@@ -116,6 +116,10 @@ class Subject:
             raise Unsupported(reason)
         return self.session.start(case.inputs, case.settings, **options)
 
+    def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:
+        """The outputs of a fresh call, of the shapes that they must have."""
+        return checked_shapes(self.start(case, **options).outputs(), case)
+
     def observe(self, case: Case) -> Observation:
         """What the target makes of a case, remembered."""
         key = id(case)
@@ -131,7 +135,7 @@ class Subject:
     def repeatable(self, case: Case) -> bool:
         """Whether the target gave the same bits when it was called again; [=] is judged only then."""
         if self._repeatable is None:
-            first, second = (self.start(case).outputs()["y"] for _ in range(2))
+            first, second = (self.outputs(case)["y"] for _ in range(2))
             self._repeatable = bool(np.array_equal(first, second, equal_nan=True))
         return self._repeatable
 

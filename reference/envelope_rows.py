@@ -96,8 +96,11 @@ class Rows:
         if self.n == 1:  # x/1 and 0 + (x - 0)/1 are exact
             error = np.zeros_like(self.mu)
         else:
+            size = np.abs(self.x)
             error = a.u * (
-                (self.s + 1 + 6 * self.depth) * mean(np.abs(self.x)) + np.abs(self.mu)
+                (self.s + 1 + 6 * self.depth) * mean(size)
+                + 3 * size.max(axis=1, keepdims=True)
+                + np.abs(self.mu)
             )
             if a.accuracy.variance == "shifted":
                 error = np.maximum(error, self._shifted_mean_error + a.u * np.abs(self.mu))

@@ -99,10 +99,9 @@ def _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, 
     if not -x.ndim <= channel_axis < x.ndim:
         raise ValueError(f"channel_axis {channel_axis} is no axis of an array of rank {x.ndim}")
     channel = channel_axis % x.ndim
-    given: dict[str, Any] = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
-    for name, vector in given.items():
-        if vector is None and name in ("gamma", "beta"):
-            continue
+    vectors: dict[str, Any] = {"running_mean": running_mean, "running_var": running_var}
+    vectors.update({name: vector for name, vector in (("gamma", gamma), ("beta", beta)) if vector is not None})
+    for name, vector in vectors.items():
         _check_float(vector, name)
         if vector.shape != (x.shape[channel],):
             raise ValueError(f"{name} has shape {vector.shape}, not one entry for each of {x.shape[channel]} channels")

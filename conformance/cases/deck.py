@@ -50,6 +50,10 @@ _OFFSETS: Groups = tuple(("offset", i) for i in range(8)) + (("witness", 7), ("w
 _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
 
+#: For large shapes: the last element decides, so that a dropped tail shows however long the rest is.
+_TAILS: Groups = (("one_hot", 1), *_LAWFUL, ("one_hot", 4))
+
+
 def _tags(*tags: str) -> frozenset[str]:
     return frozenset(tags)
 
@@ -109,8 +113,8 @@ def _both(operator: str) -> list[Description]:
         d(33, _EASY, "mixed", gamma="mixed", cotangent="one_hot"),
         # Sizes that cost little: just past a block of rows, of features, of both.
         d(3, _EASY, "size", repeat=1025, cotangent="one_hot"),
-        d(1025, _LAWFUL[:3], "size", cotangent="one_hot"),
-        d(130, _LAWFUL, "size", repeat=131),
+        d(1025, _TAILS[:3], "size", cotangent="one_hot"),
+        d(130, _TAILS, "size", repeat=131),
     ]
 
 
@@ -145,7 +149,10 @@ def _batch_norm() -> list[Description]:
         d(12, nine[:5], "axes", rank=4, channel_axis=-1),
         d(6, nine[:4], "axes", rank=3, channel_axis=2),
         d(6, nine[:4], "axes", rank=2, channel_axis=0),
+        # Coinciding sizes: as many channels as samples, or as there are places along every axis.
         d(9, nine[:3], "axes", rank=3),
+        d(9, nine[:3], "axes", rank=3, channel_axis=-1),
+        d(5, nine[:5], "axes", rank=2),
         d(12, nine[:5], "layout", rank=4),
         d(6, nine[:4], "layout", rank=3),
         d(1, nine[:3], "single", rank=2),
@@ -181,7 +188,7 @@ def large(operator: str, profile: str) -> list[Description]:
         past = [2**k + 1 for k in range(1, 13)]
         shapes += tuple((n, 3) for n in past) + tuple((3, count) for count in past)
     return [
-        _describe(operator, n, _LAWFUL, "size", repeat=count, gamma="mixed", cotangent="mixed")
+        _describe(operator, n, _TAILS, "size", repeat=count, gamma="mixed", cotangent="mixed")
         for n, count in shapes
     ]
 

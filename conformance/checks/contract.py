@@ -101,6 +101,10 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
         stored = case.inputs["running_mean"]
         assert stored is not None
         yield "running_mean is one element short", case.replace(running_mean=stored[:-1])
+        yield "channel_axis does not exist", case.replace(channel_axis=case.x.ndim)
+    else:
+        more = tuple(range(-case.x.ndim - 1, 0))
+        yield "axes name one that does not exist", case.replace(axes=more, gamma=None, beta=None)
 
 
 @check("CM-A1", when=lambda case: ordinary(case) and "law" in case.tags)
@@ -112,7 +116,7 @@ def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     for wrong, bad in _bad_calls(case):
         try:
-            subject.start(bad).outputs()
+            subject.outputs(bad)
         except TargetRaised:
             yield Finding(bad, violated=False)
         except Unsupported:

@@ -36,7 +36,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     moved = rescaled(case)
     if moved is None:
         return
-    y, got = subject.observe(case).outputs["y"], subject.start(moved).outputs()["y"]
+    y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
     a, b = output_bound(subject, case), output_bound(subject, moved)
     yield close(
         subject, moved, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), "x scaled, eps with it"
@@ -48,7 +48,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves the bits of y."""
     moved = rescaled(case)
     if moved is not None:
-        y, got = subject.observe(case).outputs["y"], subject.start(moved).outputs()["y"]
+        y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
         yield equal(subject, moved, "y", got, y, "x scaled, eps with it")
 
 
@@ -57,7 +57,7 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without beta, -x gives -y."""
     plain = without_beta(case)
     negative = plain.replace(x=-plain.x)
-    y, got = subject.start(plain).outputs()["y"], subject.start(negative).outputs()["y"]
+    y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
     if subject.repeatable(plain):
         yield equal(subject, negative, "y", got, -y, "-x")
     else:
@@ -84,7 +84,7 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     y = subject.observe(case).outputs["y"]
     want = scaled_exactly(y, 4.0)
     moved = case.replace(gamma=bigger, beta=shifted)
-    got = subject.start(moved).outputs()["y"]
+    got = subject.outputs(moved)["y"]
     if want is not None and subject.repeatable(case):
         yield equal(subject, moved, "y", got, want, "gamma and beta times 4")
     else:
@@ -113,7 +113,7 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes y, within the envelope."""
     moved, order = _permuted_groups(case)
     y = as_rows(case, subject.observe(case).outputs["y"])[order]
-    got = subject.start(moved).outputs()["y"]
+    got = subject.outputs(moved)["y"]
     bound = output_bound(subject, moved)
     want = from_rows(case, y).astype(np.float64)
     yield close(subject, moved, "y", got, want, lambda n: 2 * bound(n), "groups permuted")
@@ -124,5 +124,5 @@ def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes the bits of y."""
     moved, order = _permuted_groups(case)
     y = as_rows(case, subject.observe(case).outputs["y"])[order]
-    got = subject.start(moved).outputs()["y"]
+    got = subject.outputs(moved)["y"]
     yield equal(subject, moved, "y", got, from_rows(case, y), "groups permuted")

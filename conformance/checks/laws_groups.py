@@ -25,7 +25,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     rows = as_rows(case, subject.observe(case).outputs["y"])
     for group in some_groups(case):
         single = only_group(case, group)
-        got = subject.start(single).outputs()["y"]
+        got = subject.outputs(single)["y"]
         want = rows[group].reshape(got.shape).astype(np.float64)
         bound = output_bound(subject, single)
         yield close(
@@ -39,7 +39,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     rows = as_rows(case, subject.observe(case).outputs["y"])
     for group in some_groups(case):
         single = only_group(case, group)
-        got = subject.start(single).outputs()["y"]
+        got = subject.outputs(single)["y"]
         yield equal(subject, single, "y", got, rows[group].reshape(got.shape), f"group {group} alone")
 
 
@@ -72,7 +72,7 @@ def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:  # noqa: ANN001
     want = permute(subject.observe(case).outputs["y"].astype(np.float64))
-    got = subject.start(moved).outputs()["y"]
+    got = subject.outputs(moved)["y"]
     a, b = output_bound(subject, case), output_bound(subject, moved)
     yield close(subject, moved, "y", got, want, lambda n: permute(a(n)) + b(n), note)
 
@@ -87,7 +87,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     else:
         return
     there = case.replace(x=moved)
-    y, got = subject.observe(case).outputs["y"], subject.start(there).outputs()["y"]
+    y, got = subject.observe(case).outputs["y"], subject.outputs(there)["y"]
     a, b = output_bound(subject, case), output_bound(subject, there)
     yield close(
         subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}"
@@ -98,7 +98,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference mode gives what training mode gives."""
     _ = subject.observe(case).outputs
-    got = subject.start(case, mode="inference").outputs()["y"]
+    got = subject.outputs(case, mode="inference")["y"]
     yield subject.judge_output(case, "y", got, note="in inference mode")
 
 
@@ -120,7 +120,7 @@ def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
         )
         where = np.zeros(beside.x.shape, bool)
         where[2] = True
-        got = subject.start(beside).outputs()["y"]
+        got = subject.outputs(beside)["y"]
         yield subject.judge_output(
             beside, "y", got, where=where, note=f"group {group} between padding and extreme groups"
         )

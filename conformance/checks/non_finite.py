@@ -9,7 +9,7 @@ import numpy as np
 from ...adapters.errors import BadOutput, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
-from ..subject import Subject
+from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows, group_count, group_size
 from .registry import check, ordinary
 
@@ -48,7 +48,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
         note = f"{poison} in another group"
         evaluation = subject.start(bad)
         # The others are what they are without the poison: judged as the exact values of the clean case.
-        clean = subject.judge_output(case, "y", evaluation.outputs()["y"], where=~hit, note=note)
+        clean = subject.judge_output(case, "y", checked_shapes(evaluation.outputs(), bad)["y"], where=~hit, note=note)
         yield _on(clean, bad)
         if subject.forward_only or _inference(case):
             continue
@@ -95,7 +95,7 @@ def not_swallowed(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     for poison in _POISONS:
         bad, hit = _poisoned(case, poison)
-        y = subject.start(bad).outputs()["y"].astype(np.float64)
+        y = subject.outputs(bad)["y"].astype(np.float64)
         wrong = hit & (~np.isnan(y) if np.isnan(poison) else np.isfinite(y))
         if not wrong.any():
             yield Finding(bad, violated=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ...adapters.session import Evaluation
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -50,17 +51,29 @@ def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: 
 
 @check("CM-P1", when=_with_inference, raising="error")
 def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Neither the inputs nor the cotangent are changed."""
-    evaluation = subject.start(case)
-    evaluation.outputs()
+    """Neither the inputs nor the cotangent are changed, with gamma and beta or without."""
+    yield from _unchanged(subject, case)
+    try:  # without parameters there is least to do, and most temptation to do it in place
+        yield from _unchanged(subject, case.replace(gamma=None, beta=None))
+    except Unsupported:
+        return
 
-    def inputs_kept(when: str) -> Iterator[Finding]:
+
+def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
+
+    def inputs_kept(evaluation: Evaluation, when: str) -> Iterator[Finding]:
         for name, now in evaluation.inputs().items():
             given = case.inputs[name]
             if given is not None and now is not None:
                 yield changed(given, now, case, name, f"{name} was changed by {when}")
 
-    yield from inputs_kept("the call")
+    # Untracked first: where gradients are tracked, a framework may refuse to let x be changed at all.
+    untracked = subject.start(case, wrt=())
+    untracked.outputs()
+    yield from inputs_kept(untracked, "the call")
+    evaluation = subject.start(case)
+    evaluation.outputs()
+    yield from inputs_kept(evaluation, "the call")
     if subject.forward_only:
         return
     try:
@@ -68,7 +81,7 @@ def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     except (Unsupported, TargetRaised, BadOutput):
         return
     pulled.gradients()
-    yield from inputs_kept("taking gradients")
+    yield from inputs_kept(evaluation, "taking gradients")
     yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
 
 
@@ -76,7 +89,7 @@ def _repeated(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray, n
     """Call again and again; yield what differs in its bits from the first time."""
     first = subject.observe(case).outputs
     for _ in range(subject.repeats):
-        for name, value in subject.start(case).outputs().items():
+        for name, value in subject.outputs(case).items():
             if not same_bits(first[name], value):
                 yield name, first[name], value
     if subject.forward_only:
@@ -159,7 +172,7 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).gradients
     evaluation = subject.start(case)
     evaluation.outputs()
-    subject.start(other(case)).outputs()
+    subject.outputs(other(case))
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     for name, value in found.items():
         yield subject.judge_gradient(case, name, value, note="the gradient taken after another call")

@@ -9,7 +9,7 @@ import numpy as np
 from ...adapters.errors import LayoutNotApplicable, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
-from ..subject import Subject
+from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows
 from .registry import check, ordinary
 
@@ -31,7 +31,7 @@ def _judged(subject: Subject, case: Case, layouts: dict[str, str], note: str) ->
         evaluation = subject.start(case, layouts=layouts)
     except LayoutNotApplicable:
         return
-    for name, value in evaluation.outputs().items():
+    for name, value in checked_shapes(evaluation.outputs(), case).items():
         yield subject.judge_output(case, name, value, note=note)
     if subject.forward_only:
         return

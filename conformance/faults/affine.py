@@ -8,6 +8,7 @@ from ..sound.batch_norm import BatchNorm
 from ..sound.layer_norm import LayerNorm
 from ..sound.rows import Array, Rows
 from .registry import WIDE, fault, issue
+from .variance import last_bit_by_exponent
 
 
 @fault("affine-order", ln="LN-F5", bn="BN-F5")
@@ -88,16 +89,17 @@ class NoGammaNoBeta(Rows):
 
 @fault("stale-beta", ln="LN-F6", bn="BN-F6", kind="state")
 class StaleBeta(Rows):
-    """Adds the beta of the last call that had one where beta is None."""
+    """Adds what the last call that had a beta left in the buffer where beta is None."""
 
     kept: Array | None = None
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
         if beta is not None:
             self.kept = beta
-        # Broadcasting decides whether what is left in the buffer fits.
-        fits = self.kept is not None and all(k in (1, n) for k, n in zip(self.kept.shape, xhat.shape, strict=True))
-        return super().affine(xhat, gamma, self.kept if fits else beta)
+        elif self.kept is not None:
+            # Of another size it is read as far as it goes, and over again.
+            beta = np.resize(self.kept, (1, xhat.shape[1]) if self.parameters_along_rows else (xhat.shape[0], 1))
+        return super().affine(xhat, gamma, beta)
 
 
 @fault("gamma-by-group", ln="LN-F5")
@@ -136,8 +138,7 @@ class GammaLastBit(Rows):
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
         if gamma is not None:
-            _, exponent = np.frexp(gamma)
-            gamma = np.where((exponent % 3 == 0) & (gamma != 0), np.nextafter(gamma, np.inf, dtype=gamma.dtype), gamma)
+            gamma = last_bit_by_exponent(gamma)
         return super().affine(xhat, gamma, beta)
 
 

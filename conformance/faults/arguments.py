@@ -36,39 +36,23 @@ class GammaReadCyclicallyByChannel(BatchNorm):
     def column(self, array: Array, role: str) -> Array:
         return np.resize(self.read(array, role), (self.shape[self.channel_axis], 1))
 
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        return results
 
-
-@fault("axes-clamped", ln="CM-A1", kind="argument")
-class AxesClamped(LayerNorm):
-    """Accepts axes that the array does not have and takes the last one."""
+@fault("parameters-broadcast", ln="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
+class ParametersBroadcast(LayerNorm):
+    """Accepts a gamma or beta of one element and broadcasts it."""
 
     def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
-        if all(-x.ndim <= axis < x.ndim for axis in axes):
-            super().check(x, parameters, likewise, eps, axes)
-
-    def begin(self, x: Array, axes: tuple[int, ...]) -> None:
-        super().begin(x, axes if all(-x.ndim <= axis < x.ndim for axis in axes) else (-1,))
+        many = {name: array for name, array in parameters.items() if array is not None and array.size != 1}
+        super().check(x, many, likewise, eps, axes)
 
 
-@fault("channel-axis-wrapped", bn="CM-A1", kind="argument")
-class ChannelAxisWrapped(BatchNorm):
-    """Accepts a channel axis that the array does not have and wraps it round."""
+@fault("parameters-broadcast", bn="CM-A1", kind="argument")
+class ParametersBroadcastOverChannels(BatchNorm):
+    """Accepts a gamma or beta of one element and broadcasts it."""
 
     def check(self, x, parameters, likewise, eps, channel_axis):  # type: ignore[no-untyped-def, override]
-        super().check(x, parameters, likewise, eps, channel_axis % x.ndim)
-
-
-@fault("negative-eps-accepted", ln="CM-A1", bn="CM-A1", kind="argument")
-class NegativeEpsAccepted(Operator):
-    """Accepts a negative eps and takes its magnitude."""
-
-    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def]
-        super().check(x, parameters, likewise, abs(eps), axes)  # type: ignore[misc]
-
-    def number(self, value: float) -> np.floating:
-        return super().number(abs(value))
+        many = {name: array for name, array in parameters.items() if array is not None and array.size != 1}
+        super().check(x, many, likewise, eps, channel_axis)
 
 
 @fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", kind="argument")
@@ -110,13 +94,28 @@ class VectorRefused(LayerNorm):
             raise IndexError("tuple index out of range")
 
 
-@fault("many-axes-refused", ln="CM-T1", bn="CM-T1", kind="argument")
 class ManyAxesRefused(Operator):
-    """Raises for an x of more than four axes."""
+    """The base that takes arrays of a few axes only."""
+
+    most: int
 
     def before(self, stage: str, arrays: Arrays) -> None:
-        if arrays[0] is not None and arrays[0].ndim > 4:
-            raise NotImplementedError("at most four axes")
+        if arrays[0] is not None and arrays[0].ndim > self.most:
+            raise NotImplementedError(f"at most {self.most} axes")
+
+
+@fault("four-axes-refused", ln="CM-T1", kind="argument")
+class FourAxesRefused(ManyAxesRefused):
+    """Raises for an x of more than three axes."""
+
+    most = 3
+
+
+@fault("five-axes-refused", bn="CM-T1", kind="argument")
+class FiveAxesRefused(ManyAxesRefused):
+    """Raises for an x of more than four axes."""
+
+    most = 4
 
 
 @fault("statistics-returned-too", ln="CM-T1", kind="argument")

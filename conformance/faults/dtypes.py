@@ -294,13 +294,3 @@ class MixedGradientAsX(Retyped):
         if stage != "vjp":
             return results
         return results[0], *(self.retyped(gradient, self.data.type) for gradient in results[1:])
-
-
-@fault("mixed-refused", ln="CM-D1", bn="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
-class MixedRefused(Operator):
-    """Raises where gamma has another dtype than x in the backward pass, though the forward pass takes it."""
-
-    def before(self, stage: str, arrays: Arrays) -> None:
-        x, gamma = arrays[0], arrays[1]
-        if stage == "vjp" and x is not None and gamma is not None and gamma.dtype != x.dtype:
-            raise TypeError(f"expected gamma of {x.dtype}, got {gamma.dtype}")

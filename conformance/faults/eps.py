@@ -116,8 +116,8 @@ class EpsFloat32(Rows):
 
 @fault(
     "variance-plus-eps-narrow",
-    ln="LN-F4",
-    bn="BN-F4",
+    ln="LN-F1",
+    bn="BN-F1",
     kind="dtype",
     dtypes=SIXTEEN_BIT,
     sources=issue("pytorch/pytorch#41527"),

@@ -155,11 +155,13 @@ class GradientWithoutEps(Rows):
     sources=issue("pyg-team/pytorch_geometric#2917", "tracel-ai/burn#1992"),
 )
 class ConstantGroupNanGradient(Rows):
-    """Differentiates through sqrt(var) on its own, which is NaN where the variance is zero."""
+    """Differentiates through sqrt(var) on its own, which is NaN where all values are equal."""
 
     def input_gradient(self, p: Pull) -> Array:
         dx = super().input_gradient(p)
-        return dx if p.statistics.fixed else np.where(p.statistics.variance == 0, dx.dtype.type(np.nan), dx)
+        if p.statistics.fixed or not dx.size:
+            return dx
+        return np.where(np.ptp(p.x, axis=1, keepdims=True) == 0, dx.dtype.type(np.nan), dx)
 
 
 @fault("dx-inverse-cube", ln="LN-R2", bn="BN-R2", kind="gradient", dtypes=("bfloat16", "float32"))

@@ -108,12 +108,12 @@ class Counted(Operator):
 
 @fault("drifts-after-ten-calls", ln="CM-P2", bn="CM-P2", kind="state", sources=issue("karpathy/llm.c#852"))
 class DriftsAfterTenCalls(Counted):
-    """Corrupts the first value of y from the eleventh call on."""
+    """Adds to the first value of y what a counter holds, from the eleventh call on."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         y = results[0]
         if stage == "call" and self.calls > 10 and y is not None and y.size:
-            y.flat[0] = 2 * abs(float(y.flat[0])) + 1
+            y.flat[0] = abs(float(y.flat[0])) + 1 + self.calls % 7
         return results
 
 

@@ -38,6 +38,8 @@ class UnbiasedVarianceGuarded(Rows):
     "one-pass-variance",
     ln="LN-F8",
     bn="BN-F8",
+    # The spacing of bfloat16 keeps |mean| / deviation below what cancellation needs.
+    dtypes=("float16", *WIDE),
     sources=issue("pytorch/pytorch#51102", "microsoft/onnxruntime#28463", "tensorflow/tensorflow#3290"),
 )
 class OnePassVariance(Rows):
@@ -51,6 +53,8 @@ class OnePassVariance(Rows):
     "one-pass-variance-clamped",
     ln="LN-F8",
     bn="BN-F8",
+    # The spacing of bfloat16 keeps |mean| / deviation below what cancellation needs.
+    dtypes=("float16", *WIDE),
     sources=issue("google/flax#1491", "patrick-kidger/equinox#314", "keras-team/keras-core#866"),
 )
 class OnePassVarianceClamped(Rows):
@@ -101,9 +105,17 @@ class VarianceOverPaddedCount(Rows):
         return self.row_sum(deviation * deviation) / x.dtype.type(-(-x.shape[1] // 4) * 4)
 
 
-@fault("variance-over-n-plus-one", ln="LN-L12", bn="BN-L9")
+@fault("variance-over-count-twice", ln="LN-L12", bn="BN-L9")
+class VarianceOverCountTwice(Rows):
+    """Divides the squared deviations by n twice, so that values pass the bound sqrt(n - 1)."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        return super().variance(x, mean) / x.dtype.type(x.shape[1])
+
+
+@fault("variance-over-n-plus-one", ln="LN-F2", bn="BN-F2")
 class VarianceOverNPlusOne(Rows):
-    """Divides the squared deviations by n + 1, so that an outlier passes the bound sqrt(n - 1)."""
+    """Divides the squared deviations by n + 1."""
 
     def variance(self, x: Array, mean: Array) -> Array:
         deviation = x - mean
@@ -128,10 +140,11 @@ class DividesByReciprocalRoot(Rows):
 
 @fault("constant-group-unnormalised", ln="LN-L13", bn="BN-L10")
 class ConstantGroupUnnormalised(Rows):
-    """Leaves a group as it is where its variance is zero."""
+    """Leaves a group as it is where all its values are equal."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
-        return np.where(s.variance == 0, x, super().normalise(x, s))
+        xhat = super().normalise(x, s)
+        return xhat if s.fixed or not x.size else np.where(np.ptp(x, axis=1, keepdims=True) == 0, x, xhat)
 
 
 @fault("median-for-mean", ln="LN-F1", bn="BN-F1")
@@ -159,14 +172,15 @@ class ReciprocalRootSinglePrecision(Rows):
         return super().rstd(variance, eps).astype(np.float32).astype(variance.dtype)
 
 
-def last_bit_by_exponent(r: Array) -> Array:
-    """r, one unit in the last place up where its exponent is a multiple of 3.
+def last_bit_by_exponent(values: Array) -> Array:
+    """The values, one unit in the last place up for two exponents in every five.
 
-    So scaling by any power of two whose exponent is no multiple of 3 changes bits somewhere, as it does where the
-    root goes through exp2 and log2; the exponents are counted, not hashed, to be the same everywhere.
+    So scaling by a power of two changes bits, as it does where a root goes through exp2 and log2: shifted by any
+    number of places that is no multiple of five, some exponents move in or out of the two.
     """
-    _, exponent = np.frexp(r)
-    return np.where(exponent % 3 == 0, np.nextafter(r, np.inf, dtype=r.dtype), r)
+    _, exponent = np.frexp(values)
+    raised = np.nextafter(values, np.inf, dtype=values.dtype)
+    return np.where((exponent % 5 < 2) & (values != 0), raised, values)
 
 
 @fault("reciprocal-root-by-power", ln="LN-L2", bn="BN-L2", dtypes=WIDE)

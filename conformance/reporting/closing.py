@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..verdicts import Report, Result, Verdict
+from .failures import findings
 from .layout import print_prose
 from .symbols import ADVICE, COLOURS, Symbols, is_advice
 
@@ -73,7 +74,8 @@ def _ids(results: Sequence[Result]) -> str:
 def last_word(report: Report) -> tuple[str, str]:
     """The line that ends the report, and its colour."""
     failures, errors = report.failures(), report.errors()
-    broken = f"{len({r.requirement for r in failures})} violated: {_ids(failures)}"
+    broken = _several([finding.requirement for finding in findings(failures)], 8)
+    broken = f"{len({r.requirement for r in failures})} violated: {broken}"
     if report.partial:
         found = broken if failures else "no violation so far"
         words = f"PARTIAL: stopped before the end ({found}). What is shown was established; the rest was not."

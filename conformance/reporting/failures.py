@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import attrs
@@ -77,31 +78,34 @@ def _telling(identifier: str) -> int:
     return "_FSIEGRL".find(rest[:1]) % 9
 
 
-def _value_rows(case: Counterexample, result: Result) -> list[tuple[str, str]]:
+def _multiple(case: Counterexample) -> float | None:
+    """The error of this very case in envelopes, where it is a number."""
+    if case.expected is None or case.got is None or not case.envelope:
+        return None
+    multiple = abs(case.got - case.expected) / case.envelope
+    return multiple if math.isfinite(multiple) else None
+
+
+def _input_rows(case: Counterexample) -> list[tuple[str, str]]:
+    rows = [(name, array_text(array)) for name, array in case.inputs.items()]
+    return rows + [(name, setting_text(value)) for name, value in case.settings.items()]
+
+
+def _value_rows(case: Counterexample) -> list[tuple[str, str]]:
     place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
     rows = [("wrong", place)]
     for label, value in (("expected", case.expected), ("got", case.got), ("envelope", case.envelope)):
         if value is not None:
             rows.append((label, f"{decimal(value)}   {hex_float(value)}"))
-    if result.ratio is not None and result.ratio > 1:
-        rows.append(("error", f"{ratio_text(result.ratio)} envelopes"))
+    multiple = _multiple(case)
+    if multiple is not None:
+        rows.append(("error", f"{ratio_text(multiple)} envelopes"))
     return rows
 
 
-def detail_rows(finding: Finding) -> list[tuple[str, str]]:
-    """Label and text of each line that describes the finding."""
-    result = finding.clearest
+def _outcome_rows(result: Result) -> list[tuple[str, str]]:
     case = result.counterexample
-    rows = [("where", finding.where())]
-    if case is not None:
-        if len(finding.results) > 1:
-            binding = "" if result.binding == result.target else f"{result.binding}, "
-            rows.append(("shown", binding + result.dtype))
-        rows += [(name, array_text(array)) for name, array in case.inputs.items()]
-        rows += [(name, setting_text(value)) for name, value in case.settings.items()]
-        rows += _value_rows(case, result)
-        if case.note:
-            rows.append(("how", case.note))
+    rows = [("how", case.note)] if case is not None and case.note else []
     if result.reason and (case is None or result.reason != case.note):
         rows.append(("why", result.reason))
     if result.passes_under:
@@ -111,14 +115,35 @@ def detail_rows(finding: Finding) -> list[tuple[str, str]]:
     return rows
 
 
-def _print_detail(finding: Finding, console: Console, symbols: Symbols) -> None:
+def detail_rows(finding: Finding, seen: dict[tuple[object, ...], str]) -> list[tuple[str, str]]:
+    """
+    Label and text of each line that describes the finding.
+
+    `seen` remembers the inputs already printed, by the requirement under which they stand: one mistake is often shown
+    best by one case, and that is printed once.
+    """
+    result = finding.clearest
+    case = result.counterexample
+    rows = [("where", finding.where())]
+    if case is not None:
+        if len(finding.results) > 1:
+            binding = "" if result.binding == result.target else f"{result.binding}, "
+            rows.append(("shown", binding + result.dtype))
+        inputs = _input_rows(case)
+        first = seen.setdefault((result.target, result.op, *inputs), finding.requirement)
+        rows += inputs if first == finding.requirement else [("case", f"the same as for {first}")]
+        rows += _value_rows(case)
+    return rows + _outcome_rows(result)
+
+
+def _print_detail(finding: Finding, seen: dict[tuple[object, ...], str], console: Console, symbols: Symbols) -> None:
     symbol, style = look(finding.results[0], symbols)
     console.print()
     console.print(Text.assemble((f"{symbol} {finding.requirement}", style), "  ", (title(finding.requirement), "bold")))
     words = sentence(finding.requirement)
     if words:
         print_prose(Text(words), console, indent=2)
-    rows = detail_rows(finding)
+    rows = detail_rows(finding, seen)
     indent = 4 + max(len(label) for label, _ in rows)
     for label, text in rows:
         print_prose(Text(text), console, indent=indent, first=Text(f"  {label}", style="dim"))
@@ -137,8 +162,9 @@ def _print_brief(finding: Finding, console: Console, symbols: Symbols) -> None:
 def print_failures(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
     """Print the violated requirements: the first few in full, a line for each of the others."""
     found = findings(results)
+    seen: dict[tuple[object, ...], str] = {}
     for finding in found[:DETAILED]:
-        _print_detail(finding, console, symbols)
+        _print_detail(finding, seen, console, symbols)
     if found[DETAILED:]:
         console.print()
         console.print(Text("And also, with their cases in --json:", style="dim"))

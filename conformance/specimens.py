@@ -1,0 +1,33 @@
+"""Faults and sound variants as targets, so that they run through the same engine as everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..adapters.binding import Binding, Target
+from ..adapters.numpy import BRIDGE
+from .sound.implementation import Implementation
+
+
+def target_of(
+    name: str,
+    operator: str,
+    implementation: Implementation,
+    conventions: Mapping[str, str] | None = None,
+) -> Target:
+    """Return a target with one binding, on NumPy arrays of all four dtypes."""
+    binding = Binding(
+        operator=operator,
+        name=name,
+        call=implementation.call,
+        derivatives={
+            "vjp": implementation.vjp,
+            "jvp": implementation.jvp,
+            "vjp_vjp": implementation.vjp_vjp,
+        },
+        conventions=dict(conventions or {}),
+        prepare=implementation.prepare,
+    )
+    return Target(name, "numpy", np.__version__, BRIDGE, (binding,))

@@ -1,0 +1,64 @@
+"""Requests that cannot be carried out: one line that says what to do, exit 2. Nothing is faked here."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from normspec.conformance.command_line.root import main
+
+FILE = """
+import numpy as np
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    return x
+
+def too_few(x):
+    return x
+
+number = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """A folder with a file of functions, and one that does not import."""
+    (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
+    (tmp_path / "broken.py").write_text("import nonesuch_module\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ("check nonesuch", "numpy"),
+        ("check numpy --op nonesuch", "layer_norm"),
+        ("check numpy --dtype int8", "float32"),
+        ("check mine.py:layer_norm --framework nonesuch", "numpy"),
+        ("check numpy --profile nonesuch", "quick"),
+        ("check numpy --device nonesuch", "--device"),
+        ("check missing.py:layer_norm", "missing.py"),
+        ("check broken.py:layer_norm", "nonesuch_module"),
+        ("check mine.py:nonesuch --op layer_norm", "too_few"),
+        ("check mine.py:too_few --op layer_norm", "eps"),
+        ("check mine.py:number --op layer_norm", "number"),
+        ("check mine.py", "NAME"),
+        ("check numpy nonesuch", "nonesuch"),
+    ],
+)
+def test_each_mistake_is_one_line(arguments, word, capsys):
+    """Whatever is wrong with the request, there is one line about it, and no report."""
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("normspec: ")
+    assert err.count("\n") == 1
+    assert word in err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed here")
+def test_a_framework_that_is_missing_names_the_extra(capsys):
+    """The line has the command that installs it."""
+    assert main(["check", "torch"]) == 2
+    assert "normspec[torch]" in capsys.readouterr().err
