@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from ..adapters.binding import Binding, Target
 from ..adapters.conventions import CONVENTIONS
 from ..adapters.errors import TargetRaised
-from ..spec import requirement
+from ..spec import requirement, requirements
 from .cases.case import Description
 from .cases.deck import deck
 from .cases.strategy import generate
@@ -61,8 +62,9 @@ class Run:
         """Run everything; on Ctrl-C return what was established, as a partial report."""
         started, partial = time.perf_counter(), False
         try:
-            for target in self.plan.targets:
-                self._run_target(target)
+            with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
+                for target in self.plan.targets:
+                    self._run_target(target)
         except KeyboardInterrupt:
             partial = True
         return Report(
@@ -153,11 +155,13 @@ class Run:
 
     def _checks(self, operator: str, dtype: str) -> list[Check]:
         wanted = self.plan.requirements
-        return [
+        order = list(requirements())
+        found = [
             check
             for check in checks_of(operator)
             if dtype in check.dtypes and (wanted is None or check.requirement in wanted)
         ]
+        return sorted(found, key=lambda check: order.index(check.requirement))
 
     def _lacking(self, subject: Subject, reason: str) -> list[Result]:
         self._done += len(self._descriptions_of(subject))

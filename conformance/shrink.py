@@ -145,6 +145,8 @@ def passes_under(
             session=None,
             repeatable=None,
             observed=OrderedDict(),
+            repeated={},
+            arithmetics={},
         )
         if _holds(weaker, tally, tally.description, library) and all(
             _holds(weaker, tally, description, library) for description in descriptions

@@ -13,7 +13,7 @@ from ..adapters.binding import Binding, Target
 from ..adapters.conventions import CONVENTIONS
 from ..adapters.errors import BadOutput, TargetRaised, Unsupported
 from ..adapters.session import Evaluation, Session
-from ..reference.accuracy import AccuracyClass
+from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
 from ..reference.formats import FORMATS
 from .cases.case import Case
@@ -89,7 +89,10 @@ class Subject:
     #: How often one call is repeated to meet a race (CM-P2, CM-P3).
     repeats: int = 128
     _session: Session | None = None
+    #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
+    repeated: dict[Case, Any] = attrs.field(factory=dict)
     _repeatable: bool | None = None
+    _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
 
     @property
@@ -192,9 +195,13 @@ class Subject:
         running = declared.get("running_variance", "biased")
         return case.truth(eps, running, Truth)
 
-    def arithmetic(self, case: Case, *, normative: bool = False) -> Any:
-        conventions = {} if normative else self.conventions
-        return arithmetic_of(case, AccuracyClass.from_conventions(conventions))
+    def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
+        key = (normative, *(v.dtype for v in case.inputs.values() if v is not None))
+        if key not in self._arithmetics:
+            conventions = {} if normative else self.conventions
+            accuracy = AccuracyClass.from_conventions(conventions)
+            self._arithmetics[key] = arithmetic_of(case, accuracy)
+        return self._arithmetics[key]
 
     # -- judging ---------------------------------------------------------------------------------
 

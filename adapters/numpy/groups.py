@@ -50,10 +50,14 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def statistics(x: Array) -> tuple[Array, Array, Array]:
-    """Mean, deviations and biased variance of each row; two passes, so that a large mean costs no digits."""
+    """
+    Mean, deviations and biased variance of each row; two passes, so that a large mean costs no digits.
+
+    Squares are formed in float64, where those of float32 data cannot overflow.
+    """
     mean = x.mean(axis=1, keepdims=True)
     d = x - mean
-    return mean, d, np.square(d).mean(axis=1, keepdims=True)
+    return mean, d, np.square(d, dtype=np.float64).mean(axis=1, keepdims=True)
 
 
 def rsqrt(variance: Array, eps: float) -> Array:

@@ -85,8 +85,17 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
     yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
 
 
-def _repeated(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Call again and again; yield what differs in its bits from the first time."""
+Difference = tuple[str, np.ndarray, np.ndarray]
+
+
+def _repeated(subject: Subject, case: Case) -> list[Difference]:
+    """Call again and again, once for both checks: what differed in its bits, with the first time's."""
+    if case not in subject.repeated:
+        subject.repeated[case] = list(_differences(subject, case))
+    return subject.repeated[case]
+
+
+def _differences(subject: Subject, case: Case) -> Iterator[Difference]:
     first = subject.observe(case).outputs
     for _ in range(subject.repeats):
         for name, value in subject.outputs(case).items():

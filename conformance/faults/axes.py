@@ -134,9 +134,17 @@ class ChannelAxisAlwaysOne(ExchangedAxis):
         return min(1, x.ndim - 1)
 
 
-@fault("over-channels", bn="BN-L12")
+@fault("over-channels", bn="BN-F7")
 class OverChannels(ExchangedAxis):
     """Normalises over the channels where there are as many of them as samples."""
 
     def other_axis(self, x: Array, channel_axis: int) -> int:
         return 0 if channel_axis % x.ndim else x.ndim - 1
+
+
+@fault("layer-norm-instead", bn="BN-L12")
+class LayerNormInstead(ChannelRows):
+    """Normalises each sample over its channels where x has two axes."""
+
+    def row_mean(self, terms: Array) -> Array:
+        return self.training_mean(terms, (0,)) if len(self.shape) == 2 else super().row_mean(terms)

@@ -139,7 +139,7 @@ class DxUsesY(Rows):
         return p.statistics.rstd * self.project(p.h, y, p.statistics)
 
 
-@fault("gradient-without-eps", ln="LN-G5", bn="BN-G6", kind="gradient")
+@fault("gradient-without-eps", ln="LN-G1", bn="BN-G1", kind="gradient")
 class GradientWithoutEps(Rows):
     """Uses 1/sigma for 1/sqrt(var + eps) in the backward pass."""
 
