@@ -65,9 +65,8 @@ class Arithmetic:
     #: Largest finite and smallest normal value of the computation's format.
     largest: float
     smallest_normal: float
-    #: Largest finite values of the formats of the data and of the parameters.
+    #: Largest finite value of the data's format.
     largest_data: float = float("inf")
-    largest_parameter: float = float("inf")
     #: True where the data has 16 bits, so that the storage classes differ.
     narrow: bool = False
     accuracy: AccuracyClass = AccuracyClass()
@@ -97,7 +96,6 @@ class Arithmetic:
             largest=computed.largest,
             smallest_normal=computed.smallest_normal,
             largest_data=stored.largest,
-            largest_parameter=held.largest,
             narrow=stored.narrow,
             accuracy=accuracy,
         )
@@ -117,7 +115,7 @@ class Arithmetic:
 
     @property
     def saves_statistics(self) -> bool:
-        """Whether mean and r are rounded to the parameters' 16 bits before they are used (H2)."""
+        """Whether mean and r are rounded to the data's 16 bits before they are used (H2)."""
         return self.narrow and self.accuracy.storage == "H2"
 
 

@@ -7,6 +7,7 @@ shape of the output it belongs to. See spec/accuracy.md for what is promised and
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -97,7 +98,7 @@ class OperatorEnvelope:
         return self._rows.rows
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Layout:
     """How an operator's arrays map to rows: LayerNorm groups, or BatchNorm channels."""
 
@@ -108,18 +109,30 @@ class Layout:
     parameters: tuple[int, ...]
 
     def rows(self, z: Array) -> Array:
-        z = np.broadcast_to(z, self.shape)
-        if self.channel is None:
-            n = math.prod(self.parameters)
-            return z.reshape(-1 if n else 0, n)
-        moved = np.moveaxis(z, self.channel, 0)
-        return moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
+        if z.shape != self.shape:
+            z = np.broadcast_to(z, self.shape)
+        if self.channel is not None:
+            z = z.transpose(self.to_front)
+        return z.reshape(self.rows_shape)
 
     def data(self, rows: Array) -> Array:
+        if rows.shape != self.rows_shape:
+            rows = np.broadcast_to(rows, self.rows_shape)
         if self.channel is None:
-            return np.broadcast_to(rows, self.rows_shape).reshape(self.shape)
-        moved = (self.shape[self.channel], *np.delete(self.shape, self.channel))
-        return np.moveaxis(np.broadcast_to(rows, self.rows_shape).reshape(moved), 0, self.channel)
+            return rows.reshape(self.shape)
+        moved = tuple(self.shape[axis] for axis in self.to_front)
+        return rows.reshape(moved).transpose(self.from_front)
+
+    @cached_property
+    def to_front(self) -> tuple[int, ...]:
+        """The order of axes that puts the channels first."""
+        rest = (axis for axis in range(len(self.shape)) if axis != self.channel)
+        return (self.channel or 0, *rest)
+
+    @cached_property
+    def from_front(self) -> tuple[int, ...]:
+        """The order of axes that puts the channels back."""
+        return tuple(self.to_front.index(axis) for axis in range(len(self.shape)))
 
     def parameter(self, values: Array) -> Array:
         return values.reshape(self.parameters)
@@ -130,7 +143,7 @@ class Layout:
         flat = _float64(values).reshape(-1)
         return flat[None, :] if self.channel is None else flat[:, None]
 
-    @property
+    @cached_property
     def rows_shape(self) -> tuple[int, int]:
         if self.channel is None:
             n = math.prod(self.parameters)

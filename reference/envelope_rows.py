@@ -41,7 +41,7 @@ class Rows:
 
     @property
     def saved(self) -> bool:
-        """Whether the batch statistics are rounded to the parameters' format in between (class H2)."""
+        """Whether the batch statistics are rounded to the data's format in between (class H2)."""
         return self.arithmetic.saves_statistics and self.given_mean is None
 
     @property
@@ -106,7 +106,7 @@ class Rows:
                 error = np.maximum(error, self._shifted_mean_error + a.u * np.abs(self.mu))
             error = error + 2 * a.eta
         if self.saved:
-            error = error + a.u_parameter * (np.abs(self.mu) + error) + a.eta_parameter
+            error = error + a.u_data * (np.abs(self.mu) + error) + a.eta_data
         return error
 
     @cached_property
@@ -159,7 +159,7 @@ class Rows:
             low = -np.expm1(-np.log1p(excess) / 2 + np.log1p(-4 * a.u))
         rho = np.maximum(high, low)
         if self.saved:
-            rho = rho * (1 + a.u_parameter) + a.u_parameter + a.eta_parameter / self.r
+            rho = rho * (1 + a.u_data) + a.u_data + a.eta_data / self.r
         return rho
 
     @cached_property
@@ -185,7 +185,7 @@ class Rows:
         a = self.arithmetic
         if not a.narrow or a.accuracy.storage not in ("H2", "native"):
             return np.ones(self.r.shape, bool)
-        return self.r * 2 <= a.largest_parameter
+        return self.r * 2 <= a.largest_data
 
     @cached_property
     def cube_in_range(self) -> NDArray[np.bool_]:
@@ -302,7 +302,7 @@ class RowEnvelope:
             error = error + a.u_data * rows.r_high * sizes + 3 * a.eta_data
         if a.saves_statistics:
             c2 = np.abs(mean(h * rows.xh))
-            error = error + 4 * a.u_parameter * rows.r_high * (
+            error = error + 4 * a.u_data * rows.r_high * (
                 sizes + rows.r_high * rows.reach * c2
             )
         return rounded(error, dx, a.u_data, a.eta_data)

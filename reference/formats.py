@@ -62,8 +62,11 @@ FORMATS: dict[str, Format] = {
 }
 
 
+#: The same by name and by NumPy dtype: a dtype's name is slow to ask for.
+_BY_DTYPE: dict[Any, Format] = {**FORMATS, **{format.dtype: format for format in FORMATS.values()}}
+
+
 def format_of(dtype: Any) -> Format:
     """Return the format with this name, or of this NumPy dtype; raise KeyError for any other."""
-    if isinstance(dtype, str):
-        return FORMATS[dtype]
-    return FORMATS[np.dtype(dtype).name]
+    found = _BY_DTYPE.get(dtype)
+    return found if found is not None else FORMATS[np.dtype(dtype).name]

@@ -42,7 +42,7 @@ class ParametersBroadcast(LayerNorm):
     """Accepts a gamma or beta of one element and broadcasts it."""
 
     def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
-        many = {name: array for name, array in parameters.items() if array is not None and array.size != 1}
+        many = {name: array if array is None or array.size != 1 else None for name, array in parameters.items()}
         super().check(x, many, likewise, eps, axes)
 
 
@@ -51,7 +51,7 @@ class ParametersBroadcastOverChannels(BatchNorm):
     """Accepts a gamma or beta of one element and broadcasts it."""
 
     def check(self, x, parameters, likewise, eps, channel_axis):  # type: ignore[no-untyped-def, override]
-        many = {name: array for name, array in parameters.items() if array is not None and array.size != 1}
+        many = {name: array if array is None or array.size != 1 else None for name, array in parameters.items()}
         super().check(x, many, likewise, eps, channel_axis)
 
 

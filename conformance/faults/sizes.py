@@ -97,10 +97,12 @@ class GroupsBeyond65535(LayerNorm):
 
 @fault("values-beyond-65535", bn="CM-S1", kind="size", sources=issue("pytorch/pytorch#2917", "pytorch/pytorch#16998"))
 class ValuesBeyond65535(BatchNorm):
-    """Takes mean and variance from the first 65,535 values of a channel."""
+    """Leaves the values of a channel from the 65,536th on unwritten."""
 
-    def statistics(self, x: Array, eps: np.floating) -> Statistics:
-        return super().statistics(x[:, :65535], eps)
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().output(x, s, gamma, beta)
+        y[:, 65535:] = 0
+        return y
 
 
 @fault("channels-beyond-1024", bn="CM-S1", kind="size")

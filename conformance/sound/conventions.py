@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .batch_norm import BatchNorm
-from .operator import Operator
+from .operator import Arrays, Operator
 from .registry import sound
 from .rows import Array, Rows, Statistics
 
@@ -50,12 +50,18 @@ class SecondStageNarrow(Operator):
 
 @sound("saved-narrow", conventions={"storage": "H2"})
 class SavedNarrow(Operator):
-    """Mean and reciprocal root saved for the backward pass in the dtype of x."""
+    """Mean and reciprocal root saved for the backward pass in the dtype of the parameters."""
+
+    saved: np.dtype
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        given = [array.dtype for array in arrays[:3] if array is not None]
+        self.saved = given[-1]
 
     def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
         if s.fixed:
             return s
-        return Statistics(rounded_to(s.mean, self.data), s.variance, rounded_to(s.rstd, self.data))
+        return Statistics(rounded_to(s.mean, self.saved), s.variance, rounded_to(s.rstd, self.saved))
 
 
 @sound("bessel", operators=("batch_norm",), conventions={"running_variance": "bessel"})

@@ -7,6 +7,8 @@ fault overrides the step it does differently and inherits the rest.
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import numpy as np
 
@@ -107,7 +109,7 @@ class Rows:
         # The scaled eps is one number a row, and eps itself in the rows that are not scaled.
         mean, variance = self.moments(np.ldexp(x, -exponent))
         # It must not vanish: a constant row would divide zero by zero.
-        scaled_eps = np.maximum(np.ldexp(eps, -2 * exponent), min(eps, np.finfo(x.dtype).smallest_normal))
+        scaled_eps: Any = np.maximum(np.ldexp(eps, -2 * exponent), min(eps, np.finfo(x.dtype).smallest_normal))
         rstd = self.rstd(variance, scaled_eps)
         return Statistics(np.ldexp(mean, exponent), np.ldexp(variance, 2 * exponent), np.ldexp(rstd, -exponent))
 
