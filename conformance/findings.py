@@ -63,12 +63,12 @@ def compare(
 ) -> Comparison:
     """Return the worst of |got - exact| / envelope.
 
-    Elements whose envelope is not finite, whose exact value is not a number, or that ``where`` leaves
+    Elements whose envelope or exact value is not finite, or that ``where`` leaves
     out are not judged. A value that may round beyond the largest finite number may be infinite.
     """
     stored = format_of(got.dtype)
     value = got.astype(np.float64)
-    judged = np.isfinite(envelope) & ~np.isnan(exact.hi)
+    judged = np.isfinite(envelope) & np.isfinite(exact.hi)
     if where is not None:
         judged = judged & where
     with np.errstate(all="ignore"):

@@ -87,7 +87,7 @@ class OperatorEnvelope:
     def in_range(self, *, gradient: bool) -> NDArray[np.bool_]:
         """Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3)."""
         rows = self._rows.rows
-        inside = rows.squares_in_range & rows.saved_in_range
+        inside = rows.squares_in_range & rows.stored_in_range
         if gradient:
             inside = inside & rows.cube_in_range
         return np.asarray(self._layout.data(np.broadcast_to(inside, rows.x.shape)))

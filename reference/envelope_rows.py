@@ -180,12 +180,15 @@ class Rows:
             return self.n * highest**2 <= self.arithmetic.largest / 4
 
     @cached_property
-    def saved_in_range(self) -> NDArray[np.bool_]:
-        """Whether the format that r is stored in can hold it (R3)."""
-        a = self.arithmetic
-        if not a.narrow or a.accuracy.storage not in ("H2", "native"):
-            return np.ones(self.r.shape, bool)
-        return self.r * 2 <= a.largest_data
+    def stored_in_range(self) -> NDArray[np.bool_]:
+        """Whether the 16-bit format can hold what the class stores in it: xhat, and r too (R3)."""
+        a, inside = self.arithmetic, np.ones(self.mu.shape, bool)
+        if a.narrow and a.accuracy.storage != "H0":
+            highest = np.abs(self.xh).max(axis=1, keepdims=True, initial=0.0)
+            inside = 2 * highest <= a.largest_data
+        if a.narrow and a.accuracy.storage in ("H2", "native"):
+            inside = inside & (2 * self.r <= a.largest_data)
+        return inside
 
     @cached_property
     def cube_in_range(self) -> NDArray[np.bool_]:

@@ -74,6 +74,7 @@ def _both(operator: str) -> list[Description]:
         d(8, _LAWFUL, "law", "repeat", "layout", gamma="mixed", beta="mixed", eps=2.0**-10),
         d(6, (("integers", 0), ("integers", 1), ("integers", 2)), "law", "shift", gamma="powers"),
         d(7, (("constant", 0), ("normal", 0), ("constant", 2), ("constant", 3)), "law", "constant"),
+        d(9, (("one_hot", 0), ("normal", 0), ("one_hot", 4)), "law", gamma="powers", eps=2.0**-20),
         d(4, (("normal", 0), ("normal", 1), ("integers", 2)), "derivative", eps=0.5),
         d(5, (("normal", 0), ("near_eps", 1)), "derivative", gamma="powers", eps=2.0**-7),
         # One thing at a time.
@@ -197,6 +198,6 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
     own = _layer_norm() if operator == "layer_norm" else _batch_norm()
     both = _both(operator)
-    laws = 5  # the law and derivative cases stay in front; the operator's own come next
+    laws = 6  # the law and derivative cases stay in front; the operator's own come next
     ordered = both[:laws] + own + both[laws:] + large(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]

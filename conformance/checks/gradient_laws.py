@@ -11,7 +11,7 @@ from ..findings import Finding, as_exact
 from ..subject import Subject
 from ..truth import GRADIENTS
 from .groups import as_rows, group_size, spread
-from .laws_exact import rescaled
+from .laws_exact import rescaled, stored_exactly
 from .registry import check, ordinary
 from .relations import close, equal, gradient_bound, scaled_exactly
 
@@ -84,7 +84,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The scale law of gradients, to the last bit."""
     moved = rescaled(case)
-    if moved is None:
+    if moved is None or not stored_exactly(subject, case):
         return
     _ = subject.observe(case).outputs
     factor = (moved.settings["eps"] / case.settings["eps"]) ** 0.5

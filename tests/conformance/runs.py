@@ -1,0 +1,83 @@
+"""Runs of the suite for tests: small plans over targets, faults, sound variants and functions made on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from normspec import Report, Result
+from normspec.adapters.binding import Binding, Target
+from normspec.adapters.numpy import BRIDGE
+from normspec.conformance.engine import Plan, Run
+from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.profiles import profile_of
+from normspec.conformance.progress import Listener
+from normspec.conformance.sound import DECLARED, SOUND, Sound
+from normspec.conformance.specimens import target_of
+
+OPERATORS = ("layer_norm", "batch_norm")
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+
+FAULT: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}
+VARIANT: Mapping[str, Sound] = {variant.name: variant for variant in (*SOUND, *DECLARED)}
+
+
+def run(
+    target: Target,
+    *,
+    dtypes: tuple[str, ...] | None = ("float32",),
+    profile: str = "quick",
+    seed: int = 0,
+    requirements: Iterable[str] | None = None,
+    explain: bool = False,
+    conventions: Mapping[str, str] | None = None,
+    forward_only: bool = False,
+    listener: Listener | None = None,
+) -> Report:
+    """Run the checks of some requirements, all by default, against a target; violations are shrunk if ``explain``."""
+    plan = Plan(
+        targets=(target,),
+        dtypes=dtypes,
+        device="cpu",
+        conventions=dict(conventions or {}),
+        profile=profile_of(profile),
+        seed=seed,
+        forward_only=forward_only,
+        explain=explain,
+        requirements=None if requirements is None else frozenset(requirements),
+    )
+    return Run(plan, listener).report()
+
+
+def specimen(made: Fault | Sound, *, declared: bool = True) -> Target:
+    """A fault or a sound variant as a target, with or without the conventions that it declares."""
+    conventions = getattr(made, "conventions", {}) if declared else {}
+    return target_of(made.name, made.operator, made.build(), conventions)
+
+
+def function(operator: str, call: Callable[..., Any], **derivatives: Callable[..., Any]) -> Target:
+    """A function on NumPy arrays, and its derivatives "vjp", "jvp" and "vjp_vjp", as a target."""
+    return Target("own", "numpy", np.__version__, BRIDGE, (Binding(operator, "own", call, derivatives),))
+
+
+def variant_function(name: str, change: Callable[..., Any]) -> Target:
+    """A sound variant whose call goes through ``change(call, x, *arguments, **settings)``; gradients stay right."""
+    made = VARIANT[name].build()
+
+    def call(*arguments: Any, **settings: Any) -> Any:
+        return change(made.call, *arguments, **settings)
+
+    return function(VARIANT[name].operator, call, vjp=made.vjp, jvp=made.jvp, vjp_vjp=made.vjp_vjp)
+
+
+def result(report: Report, requirement: str, dtype: str = "float32") -> Result:
+    """The one result of a report about a requirement in a dtype."""
+    (found,) = (r for r in report.results if (r.requirement, r.dtype) == (requirement, dtype))
+    return found
+
+
+def verdicts(report: Report) -> dict[str, str]:
+    """Each requirement's verdict, of a report in one dtype of one binding."""
+    return {r.requirement: r.verdict.value for r in report.results}

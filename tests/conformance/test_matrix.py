@@ -1,0 +1,56 @@
+"""Requirements, checks and faults match: no id without a check, no check without a fault that it kills."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec.conformance.checks.registry import checks_of, operators_of
+from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.selftest import judge_fault
+from normspec.spec import requirements
+
+from .runs import DTYPES, OPERATORS, run, specimen, verdicts
+
+#: (operator, requirement), for every operator that a requirement is about.
+PAIRS = [(operator, name) for name in requirements() for operator in operators_of(name)]
+
+
+def one_dtype(fault: Fault) -> str:
+    """The dtype that a fault is shown in here: float32, or the first in which it shows."""
+    return "float32" if "float32" in fault.dtypes else fault.dtypes[0]
+
+
+def test_every_requirement_is_checked_for_each_operator_it_is_about() -> None:
+    """There is a check for each operator and requirement of the pages, and no other."""
+    checks = [(check.operator, check.requirement) for operator in OPERATORS for check in checks_of(operator)]
+    assert sorted(checks) == sorted(PAIRS)
+
+
+def test_a_check_is_about_dtypes_that_exist() -> None:
+    """Every check runs in at least one of the four dtypes, and in no other."""
+    for operator in OPERATORS:
+        for check in checks_of(operator):
+            assert check.dtypes and set(check.dtypes) <= set(DTYPES), check.requirement
+
+
+def test_every_fault_names_a_requirement_of_its_operator() -> None:
+    """The requirement that must kill a fault exists, and is about the fault's operator."""
+    for fault in FAULTS:
+        assert (fault.operator, fault.requirement) in PAIRS, fault.name
+
+
+@pytest.mark.parametrize(("operator", "requirement"), PAIRS)
+def test_a_check_kills_the_faults_registered_to_its_requirement(operator: str, requirement: str) -> None:
+    """Each requirement has a fault, and its check alone finds every one of them in the quick deck."""
+    registered = [f for f in FAULTS if (f.operator, f.requirement) == (operator, requirement)]
+    assert registered
+    survivors = []
+    for fault in registered:
+        dtype = one_dtype(fault)
+        found = run(specimen(fault), dtypes=(dtype,), requirements={requirement})
+        if verdicts(found) != {requirement: "fail"}:
+            survivors.append((fault.name, dtype))
+    # A size that the quick deck has not is in the deck of `standard`, and the self-test goes there.
+    assert [name for name, dtype in survivors if not judge_fault(name, (dtype,), "quick", 0).killed] == []
+    if requirement != "CM-S1":
+        assert survivors == []

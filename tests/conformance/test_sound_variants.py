@@ -1,0 +1,32 @@
+"""Sound variants pass: the suite accuses no correct implementation, however it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec.conformance.selftest import judge_sound
+
+from .runs import DTYPES, VARIANT, run, specimen
+
+#: A few of the most different ways to compute, for the dtypes that the others are not run in.
+EVERYWHERE = ("ln-plain", "ln-welford", "ln-fused-backward", "bn-folded-affine", "bn-lanes-of-eight", "bn-bessel")
+
+
+@pytest.mark.parametrize("name", VARIANT)
+def test_a_sound_variant_is_accused_of_nothing(name: str) -> None:
+    """No MUST is violated, or left unjudged by an error, in float32 under what the variant declares."""
+    assert judge_sound(name, ("float32",), "quick", 0).accused_by == ()
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_a_sound_variant_conforms_in_every_dtype(name: str) -> None:
+    """The report of a sound variant over all four dtypes conforms, and has a result in each."""
+    report = run(specimen(VARIANT[name]), dtypes=DTYPES)
+    assert report.conforms, [(r.requirement, r.dtype, r.reason) for r in (*report.failures(), *report.errors())]
+    assert {r.dtype for r in report.results} == set(DTYPES)
+
+
+@pytest.mark.parametrize("name", ["ln-two-pass", "bn-two-pass"])
+def test_a_sound_variant_conforms_over_generated_cases(name: str) -> None:
+    """Generated cases of `standard` and its large shapes accuse a plain two-pass implementation of nothing."""
+    assert judge_sound(name, ("float32",), "standard", 1).accused_by == ()
