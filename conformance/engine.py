@@ -96,9 +96,7 @@ class Run:
                         subject = self._subject(target, binding, dtype)
                         reason = taken.get(dtype, "")
                         rows[binding.name] += (
-                            self._lacking(subject, reason)
-                            if reason
-                            else self._run_subject(subject, cases, library)
+                            self._lacking(subject, reason) if reason else self._run_subject(subject, cases, library)
                         )
             finally:
                 for results in rows.values():
@@ -121,9 +119,7 @@ class Run:
             repeats=self.plan.profile.repeats,
         )
 
-    def _usable_dtypes(
-        self, target: Target, binding: Binding, dtypes: Sequence[str]
-    ) -> dict[str, str]:
+    def _usable_dtypes(self, target: Target, binding: Binding, dtypes: Sequence[str]) -> dict[str, str]:
         """Return, for each dtype whose plainest call raises while another's works, the reason."""
         failed: dict[str, str] = {}
         worked = False
@@ -132,9 +128,7 @@ class Run:
             if dtype not in target.dtypes:
                 failed[dtype] = f"{target.name} has no {dtype}"
                 continue
-            plain = Description(
-                binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed"
-            )
+            plain = Description(binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed")
             fit = fitted(plain, binding)
             if fit is None:
                 continue
@@ -171,13 +165,9 @@ class Run:
     def _descriptions_of(self, subject: Subject) -> list[Description]:
         return deck(subject.operator, self.plan.profile.name, self.plan.seed)
 
-    def _run_subject(
-        self, subject: Subject, cases: Sequence[Description], library: Library
-    ) -> list[Result]:
+    def _run_subject(self, subject: Subject, cases: Sequence[Description], library: Library) -> list[Result]:
         tallies = [Tally(check) for check in self._checks(subject.operator, subject.dtype)]
-        fitting = list(
-            dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None)
-        )
+        fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         self._total += len(fitting) - len(cases)
         interrupted = False
         try:
@@ -192,9 +182,7 @@ class Run:
             raise
         finally:
             if interrupted:  # keep what is known; there is no time left to shrink
-                self._results += [
-                    self._result(subject, tally, None, library) for tally in tallies if tally.judged
-                ]
+                self._results += [self._result(subject, tally, None, library) for tally in tallies if tally.judged]
         results = []
         for tally in tallies:
             if tally.violation is not None:
@@ -202,9 +190,7 @@ class Run:
             results.append(self._result(subject, tally, fitting, library))
         return results
 
-    def _run_case(
-        self, subject: Subject, tallies: list[Tally], description: Description, library: Library
-    ) -> None:
+    def _run_case(self, subject: Subject, tallies: list[Tally], description: Description, library: Library) -> None:
         case = library.case(description)
         for tally in tallies:
             if tally.violation is None and tally.check.when(case):
@@ -297,4 +283,3 @@ def cases_of(operator: str, profile: Profile, seed: int) -> Iterator[Description
     """Yield every description that a run of this profile and seed checks."""
     yield from deck(operator, profile.name, seed)
     yield from generate(operator, seed, profile.generated)
-

@@ -58,9 +58,7 @@ class Comparison:
     envelope: float = float("nan")
 
 
-def compare(
-    got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None
-) -> Comparison:
+def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> Comparison:
     """Return the worst of |got - exact| / envelope.
 
     Elements whose envelope or exact value is not finite, or that ``where`` leaves

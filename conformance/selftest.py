@@ -9,7 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from multiprocessing import get_context
 from typing import Any
 
-
 from ..adapters.targets import check_operators
 from .api import DEFAULT_SEED, checked_dtypes
 from .engine import Plan, Run
@@ -86,9 +85,7 @@ def _in_parallel(
     return results, False
 
 
-def _report(
-    specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, **plan: Any
-) -> Report:
+def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, **plan: Any) -> Report:
     conventions = dict(getattr(specimen, "conventions", {}))
     target = target_of(specimen.name, specimen.operator, specimen.build(), conventions)
     return Run(
@@ -111,9 +108,7 @@ def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
     killed = _killed(_report(fault, shows, profile, seed))
     if fault.requirement not in killed and profile == "quick":
-        again = _report(
-            fault, shows, "standard", seed, requirements=frozenset({fault.requirement})
-        )
+        again = _report(fault, shows, "standard", seed, requirements=frozenset({fault.requirement}))
         killed |= _killed(again)
     return FaultRow(
         fault=fault.name,
@@ -134,9 +129,5 @@ def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
     names = dtypes or ("float16", "bfloat16", "float32", "float64")
     report = _report(variant, names, profile, seed)
     wrong = (Verdict.FAIL, Verdict.ERROR)
-    accused = {
-        r.requirement: None for r in report.results if r.level == "MUST" and r.verdict in wrong
-    }
+    accused = {r.requirement: None for r in report.results if r.level == "MUST" and r.verdict in wrong}
     return SoundRow(variant.name, variant.operator, tuple(accused), variant.summary)
-
-

@@ -55,9 +55,7 @@ class Shrinker:
         return best[0] if reduced is not None and best else tally.violation
 
 
-def violation(
-    check: Check, subject: Subject, description: Description, library: Library
-) -> Finding | None:
+def violation(check: Check, subject: Subject, description: Description, library: Library) -> Finding | None:
     """Return the check's violation on a description, or None where there is none."""
     fit = fitted(description, subject.binding)
     if fit is None:
@@ -69,9 +67,7 @@ def violation(
     return next((f for f in found if f.violated and f.judged), None)
 
 
-def _reduced(
-    description: Description, fails: Callable[[Description], bool]
-) -> Description | None:
+def _reduced(description: Description, fails: Callable[[Description], bool]) -> Description | None:
     """Return a smaller description that still fails: fewer groups first, then shorter ones."""
     if not fails(description):
         return None

@@ -158,9 +158,7 @@ class Subject:
             raise
         return self.named_gradients(pulled.gradients(), case)
 
-    def named_gradients(
-        self, gradients: Mapping[str, np.ndarray | None], case: Case
-    ) -> dict[str, np.ndarray]:
+    def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
         """Gradients under the names "dx", "dgamma", "dbeta"; BadOutput where a shape is wrong."""
         named = {}
         for name, value in gradients.items():
@@ -228,9 +226,7 @@ class Subject:
                 if name != "y":  # a statistic is judged where its channel is
                     mask = channel_mask(mask, case)
                 inside = mask if inside is None else inside & mask
-            return compare(
-                got, truth.outputs()[name], truth.output_bounds(arithmetic)[name], where=inside
-            )
+            return compare(got, truth.outputs()[name], truth.output_bounds(arithmetic)[name], where=inside)
 
         return self._finding(case, name, measure, note)
 
@@ -268,9 +264,7 @@ class Subject:
 
         return self._finding(case, name, measure, note)
 
-    def judge(
-        self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Any, note: str = ""
-    ) -> Finding:
+    def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Any, note: str = "") -> Finding:
         """Compare with exact values; ``bounds(normative)`` returns the envelope."""
         return self._finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
 
@@ -301,4 +295,4 @@ class Subject:
 def channel_mask(mask: np.ndarray, case: Case) -> np.ndarray:
     """Return a per-channel mask from one of x's shape, for batch_norm."""
     axis = case.settings["channel_axis"] % mask.ndim
-    return np.moveaxis(mask, axis, 0).reshape(mask.shape[axis], -1).all(axis=1)
+    return np.logical_and.reduce(np.moveaxis(mask, axis, 0).reshape(mask.shape[axis], -1), axis=1)

@@ -56,9 +56,7 @@ class Tally:
         return Verdict.NOT_EXERCISED
 
 
-def findings(
-    check: Check, subject: Subject, case: Case, tally: Tally | None = None
-) -> list[Finding]:
+def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = None) -> list[Finding]:
     """Run a check on a case; an exception of the target becomes what it means to that check."""
     found: list[Finding] = []
     try:

@@ -111,9 +111,7 @@ class Truth:
         for name, variance in (("running_mean", False), ("running_var", True)):
             old = np.asarray(self.case.inputs[name])
             if settings["training"]:
-                moved = values.running(
-                    old, settings["momentum"], variance=variance, bessel=self.bessel
-                )
+                moved = values.running(old, settings["momentum"], variance=variance, bessel=self.bessel)
             else:
                 moved = DD(old.astype(np.float64), np.zeros(old.shape))
             found[f"new_{name}"] = moved
@@ -130,7 +128,9 @@ class Truth:
         zero = np.zeros_like(ones)
         momentum = DD(ones * settings["momentum"], zero)
         _, _, plain = batch_norm_exact(
-            *self.arguments[:3],
+            self.case.x,
+            None,
+            None,
             np.zeros_like(ones),
             np.zeros_like(ones),
             **{**settings, "momentum": 1.0},
@@ -201,14 +201,12 @@ class Truth:
                 if self.settings["training"]:
                     bounds |= envelope.running(*old, self.settings["momentum"], bessel=self.bessel)
                 else:
-                    zero = np.zeros(np.shape(old[0]))
+                    zero = np.zeros(np.asarray(old[0]).shape)
                     bounds |= {"new_running_mean": zero, "new_running_var": zero}
             self._bounds[key] = bounds
         return self._bounds[key]
 
-    def gradient_bounds(
-        self, arithmetic: Arithmetic, g: np.ndarray | None = None
-    ) -> dict[str, np.ndarray]:
+    def gradient_bounds(self, arithmetic: Arithmetic, g: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """The envelope of every gradient for a cotangent."""
         g = self.case.g if g is None else g
         key = ("gradients", arithmetic, id(g))

@@ -21,22 +21,14 @@ class AccuracyClass:
 
     #: How the variance is formed: "centred" (two-pass, Welford, merged), "shifted" (one pass about
     #: an element of the group), "one-pass" (mean of squares less squared mean, clamped at zero).
-    variance: str = attrs.field(
-        default="centred", validator=attrs.validators.in_(("centred", "shifted", "one-pass"))
-    )
+    variance: str = attrs.field(default="centred", validator=attrs.validators.in_(("centred", "shifted", "one-pass")))
     #: How the affine map is applied: "folded" allows x*a + b, "centred" only (x - mu)*r*gamma + beta.
-    affine: str = attrs.field(
-        default="folded", validator=attrs.validators.in_(("folded", "centred"))
-    )
+    affine: str = attrs.field(default="folded", validator=attrs.validators.in_(("folded", "centred")))
     #: What a 16-bit format is rounded to on the way: "H0" only the results, "H1" the normalised
     #: value too, "H2" the saved statistics and parameter sums too, "native" every operation.
-    storage: str = attrs.field(
-        default="H0", validator=attrs.validators.in_(("H0", "H1", "H2", "native"))
-    )
+    storage: str = attrs.field(default="H0", validator=attrs.validators.in_(("H0", "H1", "H2", "native")))
     #: Whether subnormal numbers are "kept" or "flushed" to zero.
-    subnormals: str = attrs.field(
-        default="kept", validator=attrs.validators.in_(("kept", "flushed"))
-    )
+    subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
 
     @classmethod
     def from_conventions(cls, conventions: Mapping[str, str]) -> AccuracyClass:
@@ -72,9 +64,7 @@ class Arithmetic:
     accuracy: AccuracyClass = AccuracyClass()
 
     @classmethod
-    def of(
-        cls, data: Any, parameter: Any = None, accuracy: AccuracyClass = AccuracyClass()
-    ) -> Arithmetic:
+    def of(cls, data: Any, parameter: Any = None, accuracy: AccuracyClass = AccuracyClass()) -> Arithmetic:
         """Return the arithmetic for tensors of these formats in this class.
 
         16-bit data is computed on in float32, unless the class is "native"; the parameters have the
@@ -109,9 +99,7 @@ class Arithmetic:
         """
         if not self.narrow or self.accuracy.storage == "H0":
             return self
-        return attrs.evolve(
-            self, u=self.u_data, eta=self.eta_data, largest=self.largest_data
-        )
+        return attrs.evolve(self, u=self.u_data, eta=self.eta_data, largest=self.largest_data)
 
     @property
     def saves_statistics(self) -> bool:

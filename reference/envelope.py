@@ -50,12 +50,8 @@ class OperatorEnvelope:
         """Envelopes of "new_running_mean" and "new_running_var", shape (channels,)."""
         with np.errstate(all="ignore"):
             return {
-                "new_running_mean": self._rows.running(
-                    _float64(old_mean), momentum, variance=False, bessel=bessel
-                ),
-                "new_running_var": self._rows.running(
-                    _float64(old_variance), momentum, variance=True, bessel=bessel
-                ),
+                "new_running_mean": self._rows.running(_float64(old_mean), momentum, variance=False, bessel=bessel),
+                "new_running_var": self._rows.running(_float64(old_variance), momentum, variance=True, bessel=bessel),
             }
 
     def jvp(self, tx: Any, tgamma: Any, tbeta: Any) -> Array:
@@ -90,7 +86,7 @@ class OperatorEnvelope:
         inside = rows.squares_in_range & rows.stored_in_range
         if gradient:
             inside = inside & rows.cube_in_range
-        return np.asarray(self._layout.data(np.broadcast_to(inside, rows.x.shape)))
+        return self._layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
 
     @property
     def statistics(self) -> Rows:

@@ -43,9 +43,7 @@ class DerivativeEnvelope:
             error = error + self.arithmetic.u * (rows.s + 5) * rows.r_high * rows.reach
         return np.abs(rows.xh) + error, rows.r_high
 
-    def _envelope(
-        self, majorant: Callable[[Array, Array], Array], terms: int, underflow: Array | float
-    ) -> Array:
+    def _envelope(self, majorant: Callable[[Array, Array], Array], terms: int, underflow: Array | float) -> Array:
         """Return majorant(high) - majorant(exact) + roundings, for a result in the data's format."""
         a, rows = self.arithmetic, self.rows
         high = majorant(*self._high)
@@ -53,8 +51,10 @@ class DerivativeEnvelope:
         # Three sums nest at most (in xh * mean(h P a)), each of n terms: 3 s roundings. Forming a
         # term, dividing its means by n and adding the terms up takes at most 24 more.
         error = high - exact + a.u * (3 * rows.s + 24 + terms) * high + a.eta * underflow
-        # Where a sum of terms may overflow the format they are formed in, nothing is judged (R4).
-        return np.where(high < a.largest / 4, error, np.inf)
+        # Where a sum of n terms, or the r^3 that the chain rule forms, may overflow the format they are
+        # formed in, nothing is judged (R4).
+        worst = rows.n * float(np.max(high, initial=0.0)) * max(1.0, float(np.max(rows.r_high, initial=0.0)) ** 3)
+        return error if worst < a.largest / 4 else np.full_like(error, np.inf)
 
     def _projected(self, z: Array, xh: Array) -> Array:
         """Majorant of P z; in inference the statistics are constants and P is the identity."""

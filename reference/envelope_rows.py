@@ -98,13 +98,11 @@ class Rows:
         else:
             size = np.abs(self.x)
             error = a.u * (
-                (self.s + 1 + 6 * self.depth) * mean(size)
-                + 3 * size.max(axis=1, keepdims=True)
-                + np.abs(self.mu)
+                (self.s + 1 + 6 * self.depth) * mean(size) + 3 * size.max(axis=1, keepdims=True) + np.abs(self.mu)
             )
             if a.accuracy.variance == "shifted":
                 error = np.maximum(error, self._shifted_mean_error + a.u * np.abs(self.mu))
-            error = error + 2 * a.eta
+            error = error + (self.s + 2) * a.eta
         if self.saved:
             error = error + a.u_data * (np.abs(self.mu) + error) + a.eta_data
         return error
@@ -126,21 +124,14 @@ class Rows:
         if self.given_variance is not None:
             return np.zeros_like(self.v)
         e, v = self.mean_error, self.v
-        centred = (
-            u * (self.s + 8) * (v + e * e)
-            + e * e
-            + 2 * e * mean(np.abs(self.d)) * (1 + self.depth)
-            + 3 * eta
-        )
+        centred = u * (self.s + 8) * (v + e * e) + e * e + 2 * e * mean(np.abs(self.d)) * (1 + self.depth) + 3 * eta
         if self.arithmetic.accuracy.variance == "one-pass":
             m = np.abs(self.mu)
             passed = u * ((self.s + 4) * (v + m * m) + m * m) + 2 * m * e + e * e + 3 * eta
             return np.maximum(passed, centred)
         if self.arithmetic.accuracy.variance == "shifted":
             far, e = self._farthest, self._shifted_mean_error
-            passed = (
-                u * ((self.s + 5) * (v + far * far) + far * far) + 2 * far * e + e * e + 3 * eta
-            )
+            passed = u * ((self.s + 5) * (v + far * far) + far * far) + 2 * far * e + e * e + 3 * eta
             return np.maximum(passed, centred)
         return centred
 
@@ -149,12 +140,8 @@ class Rows:
         """Largest relative error of r (A7), finite and not first order; inf where w may reach 0."""
         a = self.arithmetic
         with np.errstate(all="ignore"):
-            missing = (
-                np.minimum(self.v, self.variance_error) + 2 * a.u * self.w + 2 * a.eta
-            ) / self.w
-            excess = (
-                self.variance_error + 2 * a.u * (self.w + self.variance_error) + 2 * a.eta
-            ) / self.w
+            missing = (np.minimum(self.v, self.variance_error) + 2 * a.u * self.w + 2 * a.eta) / self.w
+            excess = (self.variance_error + 2 * a.u * (self.w + self.variance_error) + 2 * a.eta) / self.w
             high = np.expm1(-np.log1p(-np.minimum(missing, 1)) / 2 + np.log1p(4 * a.u))
             low = -np.expm1(-np.log1p(excess) / 2 + np.log1p(-4 * a.u))
         rho = np.maximum(high, low)
@@ -246,9 +233,7 @@ class RowEnvelope:
         a, rows = self.arithmetic, self.rows
         y = self.gamma * rows.xh + self.beta
         scaled = np.abs(self.gamma) * (np.abs(rows.xh) + rows.xh_error)
-        error = (
-            np.abs(self.gamma) * rows.xh_error + a.u * (scaled + 2 * np.abs(y)) + 2 * a.eta
-        )
+        error = np.abs(self.gamma) * rows.xh_error + a.u * (scaled + 2 * np.abs(y)) + 2 * a.eta
         if rows.folded:
             error = (
                 error
@@ -305,9 +290,7 @@ class RowEnvelope:
             error = error + a.u_data * rows.r_high * sizes + 3 * a.eta_data
         if a.saves_statistics:
             c2 = np.abs(mean(h * rows.xh))
-            error = error + 4 * a.u_data * rows.r_high * (
-                sizes + rows.r_high * rows.reach * c2
-            )
+            error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.reach * c2)
         return rounded(error, dx, a.u_data, a.eta_data)
 
     def dgamma(self, g: Array) -> Array:
@@ -360,10 +343,7 @@ class RowEnvelope:
         value = (1 - momentum) * old + momentum * new
         share = max(momentum, 1 - momentum)
         error = (
-            momentum * error
-            + 4 * a.u * share * (np.abs(old) + np.abs(new) + error)
-            + a.u * np.abs(value)
-            + 3 * a.eta
+            momentum * error + 4 * a.u * share * (np.abs(old) + np.abs(new) + error) + a.u * np.abs(value) + 3 * a.eta
         )
         if a.saves_statistics:  # the update too is formed in 16 bits
             error = error + 4 * a.u_parameter * share * (np.abs(old) + np.abs(new) + error)

@@ -28,7 +28,7 @@ class Float64Values:
     envelope: OperatorEnvelope
 
     @cached_property
-    def _parts(self):  # noqa: ANN202 - (rows, gamma, beta, axis, inference, layout)
+    def _parts(self):
         forward, layout = self.envelope._rows, self.envelope._layout
         return (
             forward.rows,

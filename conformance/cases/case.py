@@ -119,7 +119,7 @@ def factor(n: int, parts: int) -> tuple[int, ...]:
     for left in range(parts, 1, -1):
         best = 1
         for divisor in range(1, rest + 1):
-            if divisor ** left > rest:
+            if divisor**left > rest:
                 break
             if rest % divisor == 0:
                 best = divisor

@@ -46,7 +46,7 @@ _EXTREME: Groups = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), (
 _FEW: Groups = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
 _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
 _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
-_OFFSETS: Groups = tuple(("offset", i) for i in range(8)) + (("witness", 7), ("witness", 10))
+_OFFSETS: Groups = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10))
 _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
 
@@ -189,8 +189,7 @@ def large(operator: str, profile: str) -> list[Description]:
         past = [2**k + 1 for k in range(1, 13)]
         shapes += tuple((n, 3) for n in past) + tuple((3, count) for count in past)
     return [
-        _describe(operator, n, _TAILS, "size", repeat=count, gamma="mixed", cotangent="mixed")
-        for n, count in shapes
+        _describe(operator, n, _TAILS, "size", repeat=count, gamma="mixed", cotangent="mixed") for n, count in shapes
     ]
 
 

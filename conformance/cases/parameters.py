@@ -22,9 +22,7 @@ def _random(seed: int, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *key])))
 
 
-def affine_values(
-    kind: str, shape: tuple[int, ...], format: Format, seed: int, role: int
-) -> NDArray[Any] | None:
+def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, role: int) -> NDArray[Any] | None:
     """Return gamma (role 1) or beta (role 2) of this kind and shape, or None."""
     random = _random(seed, 1000 + role, int(np.prod(shape)), AFFINE.index(kind))
     if kind == "none":

@@ -119,7 +119,7 @@ def _integers(drawing: Drawing) -> Array:
 
 
 def _subnormal(drawing: Drawing) -> Array:
-    return drawing.random.integers(-9, 10, drawing.n) * drawing.format.smallest_subnormal
+    return drawing.random.integers(-9, 10, drawing.n).astype(np.float64) * drawing.format.smallest_subnormal
 
 
 def _near_overflow(drawing: Drawing) -> Array:
@@ -237,9 +237,7 @@ ORDER: tuple[str, ...] = tuple(REGIMES)
 GENERATED: tuple[str, ...] = tuple(name for name in ORDER if REGIMES[name].in_range)
 
 
-def draw_group(
-    regime: str, index: int, *, n: int, eps: float, format: Format, seed: int, row: int = 0
-) -> Array:
+def draw_group(regime: str, index: int, *, n: int, eps: float, format: Format, seed: int, row: int = 0) -> Array:
     """Return one group of ``n`` float64 values that are exact in ``format``.
 
     The values come from a counter-based generator keyed by all arguments, so the same arguments

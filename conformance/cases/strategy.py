@@ -15,6 +15,7 @@ import attrs
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 
 from .case import Description
 from .parameters import AFFINE, COTANGENT
@@ -41,9 +42,7 @@ def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> 
         used = tuple(name for name, _ in like.groups if name not in regimes)
         regimes += tuple(dict.fromkeys(used))
     count = draw(st.integers(1, 3 if short else 12))
-    groups = tuple(
-        (str(draw(_one_of(regimes))), draw(st.integers(0, INDICES - 1))) for _ in range(count)
-    )
+    groups = tuple((str(draw(_one_of(regimes))), draw(st.integers(0, INDICES - 1))) for _ in range(count))
     description = attrs.evolve(
         like,
         n=draw(_one_of(SHORT_LENGTHS if short else LENGTHS)),
@@ -58,9 +57,7 @@ def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> 
     )
     if short:
         return attrs.evolve(description, eps=draw(_one_of((like.eps, *EPS))))
-    return attrs.evolve(
-        description, momentum=draw(_one_of(MOMENTA)), rank=draw(st.integers(2, 5))
-    )
+    return attrs.evolve(description, momentum=draw(_one_of(MOMENTA)), rank=draw(st.integers(2, 5)))
 
 
 def _settings(examples: int, *phases: Phase) -> hypothesis.settings:
@@ -69,7 +66,7 @@ def _settings(examples: int, *phases: Phase) -> hypothesis.settings:
         phases=phases,
         database=None,
         deadline=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=tuple(HealthCheck),
         verbosity=Verbosity.quiet,
     )
 
@@ -109,9 +106,7 @@ def _tagged(description: Description, tags: set[str], index: int) -> Description
     return attrs.evolve(description, tags=frozenset(tags), training=training)
 
 
-def smallest(
-    like: Description, fails: Callable[[Description], bool], *, examples: int = 80
-) -> Description | None:
+def smallest(like: Description, fails: Callable[[Description], bool], *, examples: int = 80) -> Description | None:
     """Return the smallest short description that still fails, or None where no short one does."""
     try:
         return hypothesis.find(
@@ -120,7 +115,7 @@ def smallest(
             settings=_settings(examples, Phase.generate, Phase.shrink),
             random=random.Random(like.seed),
         )
-    except hypothesis.errors.NoSuchExample:
+    except NoSuchExample:
         return None
 
 

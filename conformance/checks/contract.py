@@ -52,9 +52,7 @@ def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
     for name, value in outputs.items():
         owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
         if owner is not None and value.dtype != owner.dtype:
-            yield _violation(
-                case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}"
-            )
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return
     yield Finding(case, violated=False)
 
@@ -80,9 +78,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
     for name, value in gradients.items():
         owner = case.inputs[{v: k for k, v in GRADIENTS.items()}[name]]
         if owner is not None and value.dtype != owner.dtype:
-            yield _violation(
-                case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}"
-            )
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return
     yield Finding(case, violated=False)
 

@@ -64,4 +64,3 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
         return subject.truth(case, normative=normative).envelope(arithmetic).jvp(*tangents.values())
 
     yield subject.judge(case, "tangent of y", found, exact, bounds)
-

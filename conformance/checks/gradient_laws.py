@@ -121,7 +121,7 @@ def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient does not depend on which others are asked for."""
     _ = subject.observe(case).gradients
     present = [name for name in GRADIENTS if case.inputs[name] is not None]
-    subsets = [(name,) for name in present]
+    subsets: list[tuple[str, ...]] = [(name,) for name in present]
     if len(present) == 3:
         subsets.append(("gamma", "beta"))
     for subset in subsets:

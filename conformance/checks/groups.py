@@ -44,9 +44,7 @@ def from_rows(case: Case, rows: np.ndarray) -> np.ndarray:
         return rows.reshape(case.x.shape)
     channel = case.settings["channel_axis"] % case.x.ndim
     around = tuple(size for axis, size in enumerate(case.x.shape) if axis != channel)
-    return np.ascontiguousarray(
-        np.moveaxis(rows.reshape(rows.shape[0], *around), 0, channel)
-    )
+    return np.ascontiguousarray(np.moveaxis(rows.reshape(rows.shape[0], *around), 0, channel))
 
 
 def spread(case: Case, values: np.ndarray) -> np.ndarray:
@@ -73,8 +71,6 @@ def only_group(case: Case, group: int) -> Case:
     channel = case.settings["channel_axis"] % case.x.ndim
     shape = (*case.x.shape[:channel], 1, *case.x.shape[channel + 1 :])
     columns: dict[str, Any] = {
-        name: None if value is None else value[group : group + 1]
-        for name, value in case.inputs.items()
-        if name != "x"
+        name: None if value is None else value[group : group + 1] for name, value in case.inputs.items() if name != "x"
     }
     return case.replace(x=x.reshape(shape), g=g.reshape(shape), **columns)

@@ -50,9 +50,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
     a, b = output_bound(subject, case), output_bound(subject, moved)
-    yield close(
-        subject, moved, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), "x scaled, eps with it"
-    )
+    yield close(subject, moved, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), "x scaled, eps with it")
 
 
 @check("LN-L2", "BN-L2", when=_law, raising="error")

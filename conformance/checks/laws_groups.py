@@ -28,9 +28,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
         got = subject.outputs(single)["y"]
         want = rows[group].reshape(got.shape).astype(np.float64)
         bound = output_bound(subject, single)
-        yield close(
-            subject, single, "y", got, want, lambda n, b=bound: 2 * b(n), f"group {group} alone"
-        )
+        yield close(subject, single, "y", got, want, lambda n, b=bound: 2 * b(n), f"group {group} alone")
 
 
 @check("LN-L8", when=_law, raising="error")
@@ -70,7 +68,7 @@ def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _permuted(subject, case, moved, permute, "samples permuted")
 
 
-def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:  # noqa: ANN001
+def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:
     want = permute(subject.observe(case).outputs["y"].astype(np.float64))
     got = subject.outputs(moved)["y"]
     a, b = output_bound(subject, case), output_bound(subject, moved)
@@ -89,9 +87,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     there = case.replace(x=moved)
     y, got = subject.observe(case).outputs["y"], subject.outputs(there)["y"]
     a, b = output_bound(subject, case), output_bound(subject, there)
-    yield close(
-        subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}"
-    )
+    yield close(subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}")
 
 
 @check("LN-L15", when=_law, raising="violates")
@@ -115,9 +111,7 @@ def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
     for group in some_groups(case):
         mine = rows[group : group + 1]
         x = np.concatenate([padding, extreme, mine, padding, mine * 0 + 1, extreme])
-        beside = case.replace(
-            x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype)
-        )
+        beside = case.replace(x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype))
         where = np.zeros(beside.x.shape, bool)
         where[2] = True
         got = subject.outputs(beside)["y"]

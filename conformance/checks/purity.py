@@ -27,11 +27,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     integers = f"u{a.dtype.itemsize}"
-    return bool(
-        np.array_equal(
-            np.ascontiguousarray(a).view(integers), np.ascontiguousarray(b).view(integers)
-        )
-    )
+    return bool(np.array_equal(np.ascontiguousarray(a).view(integers), np.ascontiguousarray(b).view(integers)))
 
 
 def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: str) -> Finding:

@@ -29,9 +29,7 @@ def output_bound(subject: Subject, case: Case, name: str = "y") -> Bound:
     return bound
 
 
-def gradient_bound(
-    subject: Subject, case: Case, name: str, g: np.ndarray | None = None
-) -> Bound:
+def gradient_bound(subject: Subject, case: Case, name: str, g: np.ndarray | None = None) -> Bound:
     """The envelope of a gradient where the range rules hold, infinite elsewhere."""
 
     def bound(normative: bool) -> np.ndarray:
@@ -56,9 +54,7 @@ def close(
     return subject.judge(case, name, got, as_exact(want), bound, note)
 
 
-def equal(
-    subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str
-) -> Finding:
+def equal(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
     """[=]: numerically equal over the normal range, judged where repeated calls agree."""
     if not subject.repeatable(case):
         return Finding(case, violated=False, judged=False, output=name, note=note)

@@ -34,9 +34,7 @@ def emptied(case: Case) -> Case:
     axis = 0
     if case.operator == "batch_norm" and case.settings["channel_axis"] % case.x.ndim == 0:
         axis = 1
-    return case.replace(
-        x=np.take(case.x, [], axis=axis), g=np.take(case.g, [], axis=axis)
-    )
+    return case.replace(x=np.take(case.x, [], axis=axis), g=np.take(case.g, [], axis=axis))
 
 
 @check("CM-S2", when=lambda case: "law" in case.tags and ordinary(case), raising="violates")
@@ -63,6 +61,4 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
         value = gradients.get(name)
         if value is not None and np.any(value.astype(np.float64) != 0):
             worst = float(value.astype(np.float64).reshape(-1)[0])
-            yield Finding(
-                empty, violated=True, output=name, expected=0.0, got=worst, note="no groups at all"
-            )
+            yield Finding(empty, violated=True, output=name, expected=0.0, got=worst, note="no groups at all")

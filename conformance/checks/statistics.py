@@ -89,9 +89,7 @@ def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
     moved = case.replace(running_mean=np.ones_like(mean) * 3, running_var=np.ones_like(var) * 5)
     got = subject.outputs(moved)["y"]
     bound = output_bound(subject, case)
-    yield close(
-        subject, moved, "y", got, y.astype(np.float64), lambda n: 2 * bound(n), "other running statistics"
-    )
+    yield close(subject, moved, "y", got, y.astype(np.float64), lambda n: 2 * bound(n), "other running statistics")
 
 
 check("BN-I1", when=tagged("inference"))(y_of)
@@ -119,15 +117,11 @@ def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     whole = subject.observe(case).outputs["y"]
     for sample in sorted({0, case.x.shape[axis] - 1}):
-        alone = case.replace(
-            x=np.take(case.x, [sample], axis=axis), g=np.take(case.g, [sample], axis=axis)
-        )
+        alone = case.replace(x=np.take(case.x, [sample], axis=axis), g=np.take(case.g, [sample], axis=axis))
         got = subject.outputs(alone)["y"]
         want = np.take(whole, [sample], axis=axis).astype(np.float64)
         bound = output_bound(subject, alone)
-        yield close(
-            subject, alone, "y", got, want, lambda n, b=bound: 2 * b(n), f"sample {sample} alone"
-        )
+        yield close(subject, alone, "y", got, want, lambda n, b=bound: 2 * b(n), f"sample {sample} alone")
 
 
 @check("BN-I4", when=tagged("inference"), raising="violates")
@@ -142,7 +136,7 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     bounds = [output_bound(subject, c) for c in cases]
     want = ys[0].astype(np.float64) + ys[1].astype(np.float64) - ys[3].astype(np.float64)
     yield close(
-        subject, cases[2], "y", ys[2], want, lambda n: sum(b(n) for b in bounds), "y(a) + y(b) - y(0)"
+        subject, cases[2], "y", ys[2], want, lambda n: np.sum([b(n) for b in bounds], axis=0), "y(a) + y(b) - y(0)"
     )
 
 
@@ -207,6 +201,4 @@ def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     truth = subject.truth(plain)
     exact = layer_norm_exact(as_rows(plain, plain.x), None, None, eps=truth.settings["eps"], axes=(-1,))
     back = type(exact)(from_rows(plain, exact.hi), from_rows(plain, exact.lo))
-    yield subject.judge(
-        plain, "y", y, back, output_bound(subject, plain), "layer_norm of the transposed array"
-    )
+    yield subject.judge(plain, "y", y, back, output_bound(subject, plain), "layer_norm of the transposed array")

@@ -94,5 +94,9 @@ class RefusesSingleValue(BatchNorm):
 class SinglePrecisionEps(Rows):
     """eps rounded to float32 before it is used."""
 
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x, x.dtype.type(np.float32(eps)))
+
     def rstd(self, variance: Array, eps: np.floating) -> Array:
-        return super().rstd(variance, eps.dtype.type(np.float32(eps)))
+        # A column where rows were scaled, and then of what was rounded before; one number everywhere else.
+        return super().rstd(variance, variance.dtype.type(np.float32(eps)) if np.ndim(eps) == 0 else eps)

@@ -1,0 +1,103 @@
+"""Counterexamples are small: a planted fault ends on a short group of explicit numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec import Result, Verdict
+from normspec.conformance.cases.case import Case
+from normspec.conformance.cases.witnesses import WITNESSES
+from normspec.conformance.checks.groups import group_count, group_size
+
+from .runs import FAULT, result, run, specimen
+
+#: Faults of every kind but sizes, and the dtype that each is planted in.
+PLANTED = (
+    ("ln-eps-on-std", "float32"),
+    ("ln-eps-tenfold", "bfloat16"),
+    ("ln-eps-float32", "float64"),
+    ("ln-unbiased-variance", "float16"),
+    ("bn-unbiased-variance", "float64"),
+    ("ln-one-pass-variance", "float32"),
+    ("ln-fix-gamma", "float32"),
+    ("ln-dx-no-mean", "float32"),
+    ("bn-dx-no-xhat", "float16"),
+    ("ln-dgamma-x", "float32"),
+    ("ln-double-backward-sign", "float32"),
+    ("bn-jvp-detached", "float64"),
+    ("ln-strides-ignored", "float32"),
+    ("ln-cotangent-strides-ignored", "float32"),
+    ("bn-running-var-bessel", "float32"),
+    ("bn-momentum-convention", "float32"),
+    ("bn-inference-beta-ignored", "float32"),
+    ("ln-nan-to-zero", "float32"),
+    ("bn-nan-skipped", "float32"),
+    ("ln-x-overwritten", "float32"),
+    ("ln-output-buffer-shared", "float32"),
+    ("ln-pair-shares-rstd", "float32"),
+    ("bn-channel-axis-found-by-size", "float32"),
+)
+
+
+def shrunk(name: str, dtype: str) -> tuple[Result, Case]:
+    """The result on a fault in a dtype, and the case of its counterexample."""
+    fault = FAULT[name]
+    report = run(specimen(fault), dtypes=(dtype,), requirements={fault.requirement}, explain=True)
+    found = result(report, fault.requirement, dtype)
+    assert found.verdict is Verdict.FAIL
+    assert found.counterexample is not None
+    inputs = dict(found.counterexample.inputs)
+    g = inputs.pop("g")
+    assert g is not None
+    return found, Case(fault.operator, inputs, found.counterexample.settings, g)
+
+
+@pytest.mark.parametrize(("name", "dtype"), PLANTED)
+def test_a_planted_fault_shrinks_to_a_few_explicit_numbers(name: str, dtype: str) -> None:
+    """The group has at most four elements, each a number of the witness list or the NaN that was put in."""
+    _, case = shrunk(name, dtype)
+    assert 1 <= group_size(case) <= 4
+    assert 1 <= group_count(case) <= 3
+    numbers = {number for witness in WITNESSES for number in witness.values(case.settings["eps"])}
+    known = np.array(sorted(numbers)).astype(case.x.dtype).astype(np.float64)
+    x = case.x.astype(np.float64)
+    assert set(x[np.isfinite(x)]) <= set(known)
+
+
+def test_a_fault_of_several_axes_shrinks_too() -> None:
+    """A fault that shows only where two axes are normalised together ends on a group of two by two or so."""
+    _, case = shrunk("ln-over-last-axis-only", "float32")
+    assert len(case.settings["axes"]) > 1
+    assert group_size(case) <= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "count"),
+    [("ln-first-1024-values", 1025, 1), ("bn-first-1024-values", 1025, 1), ("ln-dgamma-tail-groups", 1, 1025)],
+)
+def test_a_fault_of_size_keeps_the_size_it_needs(name: str, size: int, count: int) -> None:
+    """A fault that no small case shows is still reported, reduced in everything but what it is about."""
+    _, case = shrunk(name, "float32")
+    assert (group_size(case), group_count(case)) == (size, count)
+
+
+def test_a_counterexample_tells_what_went_wrong_where() -> None:
+    """The element named is outside its envelope, and the three numbers say by how much."""
+    found, case = shrunk("ln-eps-on-std", "float32")
+    shown = found.counterexample
+    assert shown is not None and shown.output == "y"
+    assert shown.expected is not None and shown.got is not None and shown.envelope is not None
+    assert abs(shown.got - shown.expected) > shown.envelope > 0
+    assert np.zeros(case.x.shape)[shown.index] == 0  # the index is one of the output's
+    assert found.ratio is not None and found.ratio > 1
+
+
+def test_a_run_that_is_not_to_explain_keeps_the_case_it_found() -> None:
+    """Without explaining, the violation is reported as it was met and no convention is tried."""
+    fault = FAULT["ln-eps-on-std"]
+    found = result(run(specimen(fault), requirements={fault.requirement}), fault.requirement)
+    assert found.verdict is Verdict.FAIL and found.counterexample is not None
+    x = found.counterexample.inputs["x"]
+    assert x is not None and x.size > 4
+    assert found.passes_under == ()

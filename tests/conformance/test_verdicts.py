@@ -1,0 +1,168 @@
+"""What a function that misbehaves gets: the requirement that it violates, and no more than it deserves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+from normspec import Report, Verdict
+
+from .runs import DTYPES, OPERATORS, VARIANT, function, result, run, specimen, variant_function, verdicts
+
+SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
+
+of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+
+
+def misbehaving(operator: str, change: Callable[[np.ndarray], Any]) -> Any:
+    """A function whose y is changed, and whose gradients are right."""
+
+    def changed(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        returned = call(*arguments, **settings)
+        return (change(returned[0]), *returned[1:]) if isinstance(returned, tuple) else change(returned)
+
+    return variant_function(SOUND[operator], changed)
+
+
+def violated(report: Report) -> set[str]:
+    """The requirements that are violated."""
+    return {r.requirement for r in report.results if r.verdict is Verdict.FAIL}
+
+
+def blames_the_call_alone(report: Report, requirement: str) -> None:
+    """Assert that one requirement fails, that all else is an error or was not run, and the exit status is 1."""
+    assert violated(report) == {requirement}
+    others = Counter(r.verdict for r in report.results if r.requirement != requirement)
+    assert set(others) <= {Verdict.ERROR, Verdict.NOT_EXERCISED}
+    assert others[Verdict.ERROR] > others[Verdict.NOT_EXERCISED]
+    assert (report.conforms, report.exit_status) == (False, 1)
+
+
+@of_every_operator
+def test_a_function_that_always_raises(operator: str) -> None:
+    """It violates CM-T1, with the exception's first line; nothing else can be judged."""
+
+    def fail(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        raise RuntimeError("out of order\nand more")
+
+    report = run(variant_function(SOUND[operator], fail))
+    blames_the_call_alone(report, "CM-T1")
+    assert result(report, "CM-T1").reason == "raised RuntimeError: out of order"
+
+
+@of_every_operator
+def test_a_function_that_raises_in_every_dtype(operator: str) -> None:
+    """No dtype counts as unsupported where none works: CM-T1 fails in each."""
+
+    def fail(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        raise TypeError("no")
+
+    report = run(variant_function(SOUND[operator], fail), dtypes=DTYPES)
+    assert {r.dtype for r in report.failures()} == set(DTYPES)
+    assert report.exit_status == 1
+
+
+@of_every_operator
+def test_a_function_that_returns_none(operator: str) -> None:
+    """It violates CM-T1: a call returns tensors."""
+    blames_the_call_alone(run(variant_function(SOUND[operator], lambda *_, **__: None)), "CM-T1")
+
+
+@of_every_operator
+def test_a_function_that_returns_a_list(operator: str) -> None:
+    """It violates CM-T1: a list of numbers is no tensor."""
+    blames_the_call_alone(run(misbehaving(operator, lambda y: y.tolist())), "CM-T1")
+
+
+def test_a_batch_norm_that_returns_y_alone() -> None:
+    """It violates CM-T1: the new running statistics are part of what is promised."""
+    alone = variant_function("bn-two-pass", lambda call, *arguments, **settings: call(*arguments, **settings)[0])
+    blames_the_call_alone(run(alone), "CM-T1")
+
+
+@of_every_operator
+def test_a_function_that_returns_another_shape(operator: str) -> None:
+    """It violates CM-T2 and keeps CM-T1: something was returned."""
+    report = run(misbehaving(operator, lambda y: y.reshape(-1)), requirements={"CM-T1", "CM-T2"})
+    assert verdicts(report) == {"CM-T1": "pass", "CM-T2": "fail"}
+    assert "in place of" in result(report, "CM-T2").reason
+
+
+@of_every_operator
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.complex64])
+def test_a_function_that_returns_another_dtype(operator: str, dtype: type) -> None:
+    """It violates CM-T2, whether normspec knows the dtype or not."""
+    report = run(misbehaving(operator, lambda y: y.astype(dtype)))
+    assert verdicts(report)["CM-T2"] == "fail"
+    assert np.dtype(dtype).name in result(report, "CM-T2").reason
+    assert report.exit_status == 1
+
+
+@of_every_operator
+def test_a_function_that_returns_nan_everywhere(operator: str) -> None:
+    """It violates the formula, and nothing that relates NaN to NaN counts as a pass."""
+    report = run(misbehaving(operator, lambda y: y * np.nan))
+    found = verdicts(report)
+    formula, law = ("LN-F1", "LN-L1") if operator == "layer_norm" else ("BN-F1", "BN-L1")
+    assert (found["CM-T1"], found[formula], found[law]) == ("pass", "fail", "not-exercised")
+    assert result(report, formula).ratio == np.inf
+    assert report.exit_status == 1
+
+
+@of_every_operator
+def test_a_function_that_raises_in_one_dtype_alone(operator: str) -> None:
+    """A dtype that it refuses is unsupported, with the reason; it conforms in the others."""
+
+    def refuse(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if x.dtype == np.float16:
+            raise TypeError("float16 is not for me")
+        return call(x, *arguments, **settings)
+
+    report = run(variant_function(SOUND[operator], refuse), dtypes=DTYPES)
+    of_float16 = [r for r in report.results if r.dtype == "float16"]
+    assert of_float16 and {r.verdict for r in of_float16} == {Verdict.UNSUPPORTED}
+    assert all("float16 is not for me" in r.reason for r in of_float16)
+    assert report.conforms
+
+
+@of_every_operator
+def test_a_dtype_alone_that_it_refuses_is_not_checked(operator: str) -> None:
+    """Where the only dtype asked for is refused and another works, nothing was checked: exit status 2."""
+
+    def refuse(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if x.dtype == np.float16:
+            raise TypeError("float16 is not for me")
+        return call(x, *arguments, **settings)
+
+    report = run(variant_function(SOUND[operator], refuse), dtypes=("float16",))
+    assert (report.conforms, report.exit_status) == (False, 2)
+
+
+def test_a_target_that_takes_none_of_the_cases() -> None:
+    """Nothing that was not run counts as a pass: every requirement is not exercised, and exit status 2 says so."""
+    target = specimen(VARIANT["bn-two-pass"])
+    refusing = attrs.evolve(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
+    report = run(attrs.evolve(target, bindings=(refusing,)))
+    assert report.results
+    assert {r.verdict for r in report.results} == {Verdict.NOT_EXERCISED}
+    assert (report.conforms, report.exit_status) == (False, 2)
+
+
+def test_a_layer_norm_that_takes_none_of_the_cases() -> None:
+    """A binding is never called with what it does not accept, not for its derivatives either."""
+    target = specimen(VARIANT["ln-two-pass"])
+    refusing = attrs.evolve(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
+    report = run(attrs.evolve(target, bindings=(refusing,)))
+    assert {r.verdict for r in report.results} == {Verdict.UNSUPPORTED}
+    assert (report.conforms, report.exit_status) == (False, 2)
+
+
+@of_every_operator
+def test_a_function_that_is_right_conforms(operator: str) -> None:
+    """The harness of these tests accuses no function that is left as it is."""
+    assert run(misbehaving(operator, lambda y: y)).conforms
