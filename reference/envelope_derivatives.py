@@ -54,7 +54,8 @@ class DerivativeEnvelope:
         # Where a sum of n terms, or the r^3 that the chain rule forms, may overflow the format they are
         # formed in, nothing is judged (R4).
         worst = rows.n * float(np.max(high, initial=0.0)) * max(1.0, float(np.max(rows.r_high, initial=0.0)) ** 3)
-        return error if worst < a.largest / 4 else np.full_like(error, np.inf)
+        inside = bool(rows.squares_in_range.all()) and worst < a.largest / 4
+        return error if inside else np.full_like(error, np.inf)
 
     def _projected(self, z: Array, xh: Array) -> Array:
         """Majorant of P z; in inference the statistics are constants and P is the identity."""

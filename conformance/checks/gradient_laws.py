@@ -13,7 +13,7 @@ from ..truth import GRADIENTS
 from .groups import as_rows, group_size, spread
 from .laws_exact import rescaled, stored_exactly
 from .registry import check, ordinary
-from .relations import close, equal, gradient_bound, scaled_exactly
+from .relations import close, equal, gradient_bound, same_gradient, scaled_exactly
 
 #: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
 _OURS = 2.0**-53
@@ -119,7 +119,7 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-G11", "BN-G12", when=_law, gradient=True, raising="violates")
 def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient does not depend on which others are asked for."""
-    _ = subject.observe(case).gradients
+    together = subject.observe(case).gradients
     present = [name for name in GRADIENTS if case.inputs[name] is not None]
     subsets: list[tuple[str, ...]] = [(name,) for name in present]
     if len(present) == 3:
@@ -130,4 +130,5 @@ def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
             value = found.get(GRADIENTS[name])
             if value is not None:
                 note = f"asked for {', '.join(subset)} alone"
-                yield subject.judge_gradient(case, GRADIENTS[name], value, note=note)
+                gradient = GRADIENTS[name]
+                yield same_gradient(subject, case, gradient, value, together[gradient], note)

@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..subject import Subject
 from .groups import as_rows, from_rows, group_size, only_group, some_groups
 from .registry import check, ordinary
-from .relations import close, equal, output_bound
+from .relations import close, equal, output_bound, same_output
 
 
 def _law(case: Case) -> bool:
@@ -93,15 +93,15 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-L15", when=_law, raising="violates")
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference mode gives what training mode gives."""
-    _ = subject.observe(case).outputs
+    training = subject.observe(case).outputs["y"]
     got = subject.outputs(case, mode="inference")["y"]
-    yield subject.judge_output(case, "y", got, note="in inference mode")
+    yield same_output(subject, case, "y", got, training, "in inference mode")
 
 
 @check("LN-L16", when=_law, raising="violates")
 def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
     """What stands beside a group makes no difference to it."""
-    _ = subject.observe(case).outputs
+    whole = as_rows(case, subject.observe(case).outputs["y"])
     rows, stored = as_rows(case, case.x), format_of(case.x.dtype)
     top = min(stored.largest / 8, 2.0**20)
     padding = np.zeros_like(rows[:1])
@@ -112,9 +112,8 @@ def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
         mine = rows[group : group + 1]
         x = np.concatenate([padding, extreme, mine, padding, mine * 0 + 1, extreme])
         beside = case.replace(x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype))
-        where = np.zeros(beside.x.shape, bool)
-        where[2] = True
-        got = subject.outputs(beside)["y"]
-        yield subject.judge_output(
-            beside, "y", got, where=where, note=f"group {group} between padding and extreme groups"
-        )
+        got = subject.outputs(beside)["y"][2:3]
+        single = only_group(case, group)  # the envelope is that of the group alone
+        want = whole[group].reshape(got.shape)
+        note = f"group {group} between padding and extreme groups"
+        yield same_output(subject, single, "y", got, want, note)

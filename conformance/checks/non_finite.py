@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import attrs
 import numpy as np
 
 from ...adapters.errors import BadOutput, TargetRaised, Unsupported
@@ -12,6 +13,7 @@ from ..findings import Finding
 from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows, group_count, group_size
 from .registry import check, ordinary
+from .relations import same_gradient, same_output
 
 _POISONS = (np.nan, np.inf, -np.inf)
 
@@ -42,49 +44,24 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     """A non-finite value in one group leaves every other group as it is."""
     if group_count(case) < 2 and not _inference(case):
         return
-    _ = subject.observe(case).outputs
+    clean = subject.observe(case)
+    y = clean.outputs["y"]
     for poison in _POISONS:
         bad, hit = _poisoned(case, poison)
         note = f"{poison} in another group"
         evaluation = subject.start(bad)
-        # The others are what they are without the poison: judged as the exact values of the clean case.
-        clean = subject.judge_output(case, "y", checked_shapes(evaluation.outputs(), bad)["y"], where=~hit, note=note)
-        yield _on(clean, bad)
+        got = checked_shapes(evaluation.outputs(), bad)["y"]
+        finding = same_output(subject, case, "y", np.where(hit, y, got), y, note)
+        yield attrs.evolve(finding, case=bad)
         if subject.forward_only or _inference(case):
             continue
         try:
-            gradients = subject.named_gradients(evaluation.pull(bad.g).gradients(), bad)
+            before = clean.gradients["dx"]
+            dx = subject.named_gradients(evaluation.pull(bad.g).gradients(), bad)["dx"]
         except (Unsupported, TargetRaised, BadOutput):
             continue
-        dx = gradients.get("dx")
-        if dx is not None:
-            keep = np.where(hit, subject_exact(subject, case), dx.astype(np.float64))
-            finding = subject.judge_gradient(case, "dx", keep.astype(dx.dtype), note=note)
-            yield _on(finding, bad)
-
-
-def subject_exact(subject: Subject, case: Case) -> np.ndarray:
-    """The exact dx, to stand where nothing is asked of the target."""
-    exact = subject.truth(case).gradients()["dx"]
-    assert exact is not None
-    return exact.hi
-
-
-def _on(finding: Finding, case: Case) -> Finding:
-    """The finding with the case that was really handed over."""
-    return Finding(
-        case,
-        finding.violated,
-        finding.judged,
-        finding.ratio,
-        finding.output,
-        finding.index,
-        finding.expected,
-        finding.got,
-        finding.envelope,
-        finding.note,
-        finding.deviates,
-    )
+        finding = same_gradient(subject, case, "dx", np.where(hit, before, dx), before, note)
+        yield attrs.evolve(finding, case=bad)
 
 
 @check("CM-N2", when=_poisonable, raising="violates")

@@ -12,6 +12,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .registry import check, ordinary
+from .relations import same_gradient
 
 
 def _for_laws(case: Case) -> bool:
@@ -174,10 +175,11 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient taken after other calls is the gradient of its own call."""
     subject.require_gradients()
-    _ = subject.observe(case).gradients
+    at_once = subject.observe(case).gradients
     evaluation = subject.start(case)
     evaluation.outputs()
     subject.outputs(other(case))
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     for name, value in found.items():
-        yield subject.judge_gradient(case, name, value, note="the gradient taken after another call")
+        note = "the gradient taken after another call"
+        yield same_gradient(subject, case, name, value, at_once[name], note)

@@ -54,6 +54,18 @@ def close(
     return subject.judge(case, name, got, as_exact(want), bound, note)
 
 
+def same_output(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
+    """[~]: an output equals the one that another call with the same values gave."""
+    bound = output_bound(subject, case, name)
+    return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
+
+
+def same_gradient(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
+    """[~]: a gradient equals the one that another call with the same values gave."""
+    bound = gradient_bound(subject, case, name)
+    return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
+
+
 def equal(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
     """[=]: numerically equal over the normal range, judged where repeated calls agree."""
     if not subject.repeatable(case):

@@ -12,6 +12,7 @@ from ..findings import Finding
 from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows
 from .registry import check, ordinary
+from .relations import same_gradient, same_output
 
 
 def _for_layouts(case: Case) -> bool:
@@ -26,21 +27,24 @@ def _repeated_group(case: Case) -> Case:
     return case.replace(x=from_rows(case, np.broadcast_to(rows[:1], rows.shape).copy()))
 
 
-def _judged(subject: Subject, case: Case, layouts: dict[str, str], note: str) -> Iterator[Finding]:
+def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) -> Iterator[Finding]:
+    """Compare a call on views with the call on their contiguous copies."""
+    plain = subject.observe(case)
     try:
         evaluation = subject.start(case, layouts=layouts)
     except LayoutNotApplicable:
         return
     for name, value in checked_shapes(evaluation.outputs(), case).items():
-        yield subject.judge_output(case, name, value, note=note)
+        yield same_output(subject, case, name, value, plain.outputs[name], note)
     if subject.forward_only:
         return
     try:
+        contiguous = plain.gradients
         gradients = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     except Unsupported:
         return
     for name, value in gradients.items():
-        yield subject.judge_gradient(case, name, value, note=note)
+        yield same_gradient(subject, case, name, value, contiguous[name], note)
 
 
 @check("CM-V1", when=_for_layouts, raising="violates")
@@ -51,7 +55,7 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
         if layout == "contiguous":
             continue
         handed = _repeated_group(case) if layout == "zero_stride" else case
-        yield from _judged(subject, handed, {"x": layout}, f"x {layout}")
+        yield from _compared(subject, handed, {"x": layout}, f"x {layout}")
 
 
 @check("CM-V3", when=_for_layouts, raising="violates")
@@ -61,7 +65,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None]
     for layout in ("strided", "offset"):  # they are short vectors: other layouts hold nothing new
         for name in names if layout in subject.target.bridge.layouts else ():
-            yield from _judged(subject, case, {name: layout}, f"{name} {layout}")
+            yield from _compared(subject, case, {name: layout}, f"{name} {layout}")
 
 
 @check("CM-V2", when=_for_layouts, raising="violates", gradient=True)
@@ -75,10 +79,11 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
         g = case.g
         if layout == "zero_stride":  # what sum().backward() and a broadcast loss hand over
             g = np.broadcast_to(g[:1], g.shape).copy()
-        handed = case.replace(g=g)
+        handed = case if g is case.g else case.replace(g=g)
         try:
             pulled = subject.start(handed).pull(handed.g, layout)
         except LayoutNotApplicable:
             continue
+        contiguous = subject.observe(handed).gradients
         for name, value in subject.named_gradients(pulled.gradients(), handed).items():
-            yield subject.judge_gradient(handed, name, value, note=f"cotangent {layout}")
+            yield same_gradient(subject, handed, name, value, contiguous[name], f"cotangent {layout}")

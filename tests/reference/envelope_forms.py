@@ -93,7 +93,7 @@ FOLDED_GRADIENTS: dict[str, Form] = {"coefficients": coefficients, "folded terms
 #: What a parameter gradient sums.
 PRODUCTS: dict[str, Form] = {
     "g xhat": lambda c: c.g * c.xhat,
-    "(g r) d": lambda c: (c.g * c.r) * (c.x - c.mean),
+    "(g d) r": lambda c: c.g * (c.x - c.mean) * c.r,
 }
 
 

@@ -18,10 +18,10 @@ Array = np.ndarray
 
 
 def ratio(got: Array, exact: DD, envelope: Array) -> Array:
-    """|got - exact| / envelope for each element; 0 where nothing is judged, infinity where 0 is missed."""
+    """|got - exact| / envelope for each element; 0 where the envelope is not finite, which judges nothing."""
     with np.errstate(all="ignore"):
         error = np.abs((got.astype(np.float64) - exact.hi) - exact.lo)
-        return np.where((error == 0) | np.isinf(envelope), 0.0, error / envelope)
+        return np.where((error == 0) | ~np.isfinite(envelope), 0.0, error / envelope)
 
 
 @attrs.frozen(slots=False, eq=False)

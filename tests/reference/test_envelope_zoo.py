@@ -1,0 +1,72 @@
+"""Sound algorithms in every combination stay within the envelope, and come near enough to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from normspec.reference.accuracy import AccuracyClass
+
+from .envelope_data import adversarial, problem, regimes
+from .envelope_moments import CENTRED, ONE_PASS, SHIFTED
+from .envelope_zoo import worst
+
+#: Enough to meet every order and every kind of merge; test_envelope_statistics.py goes through the rest.
+SOME = {
+    name: CENTRED[name]
+    for name in ("two-pass forwards", "two-pass pairs", "1/n pairs", "welford", "tree", "lanes", "blocks")
+}
+
+
+def rows_for(n: int, eps: float, dtype: type, operator: str, seed: int = 0):
+    """Adversarial rows and rows of every regime but the subnormal one."""
+    hard = adversarial(np.random.default_rng(seed), 4, n, dtype)
+    return problem(np.concatenate([hard, regimes(n, eps, dtype, seed, exclude=("subnormal",))]), operator, eps=eps)
+
+
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+@pytest.mark.parametrize("affine", ["centred", "folded"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zoo_is_within_and_near(dtype, affine, operator):
+    """No combination of moments, root, order and form exceeds 1 in any result, and some come above 0.05."""
+    found: dict[str, float] = {}
+    for n, eps in ((2, 1e-12), (3, 1e-5), (5, 1e-12), (8, 1e-5), (17, 1e-12), (64, 1e-5)):
+        rows = rows_for(n, eps, dtype, operator)
+        roots = ("1/sqrt", "high", "low") if n < 10 else ("1/sqrt", "sqrt(1/)")
+        for result, (reached, label) in worst(rows, SOME, AccuracyClass(affine=affine), roots=roots).items():
+            assert reached <= 1, (result, label, n, eps)
+            found[result] = max(found.get(result, 0), reached)
+    assert found["y"] > 0.05 and found["dx"] > 0.05
+
+
+def test_parameter_gradients_come_near_on_plain_rows():
+    """On standard normal rows dgamma and dbeta reach more than a fiftieth of their envelopes."""
+    for operator in ("layer_norm", "batch_norm"):
+        x = np.random.default_rng(5).standard_normal((8, 8)).astype(np.float32)
+        found = worst(problem(x, operator), SOME)
+        assert min(found["dgamma"][0], found["dbeta"][0]) > 0.02, found
+
+
+@pytest.mark.parametrize(("variance", "algorithms"), [("one-pass", ONE_PASS), ("shifted", SHIFTED)])
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_weaker_variances_carry_through(operator, variance, algorithms):
+    """y and every gradient built on a one-pass or shifted variance stay within the envelope of that class."""
+    for dtype in (np.float32, np.float64):
+        for n in (3, 16):
+            rows = rows_for(n, 1e-5, dtype, operator)
+            found = worst(rows, algorithms, AccuracyClass(variance=variance), sums=("pairs",))
+            assert max(reached for reached, _ in found.values()) <= 1, found
+
+
+def test_one_pass_is_seen_in_the_centred_class():
+    """On rows a thousand deviations from 0, y of a one-pass variance misses the centred envelope by far."""
+    x = (1000 + np.random.default_rng(0).standard_normal((30, 8))).astype(np.float32)
+    assert worst(problem(x, "layer_norm"), ONE_PASS, sums=("pairs",))["y"][0] > 5
+
+
+def test_folded_is_seen_in_the_centred_class():
+    """x a + b, a mean of 2^14 folded into b, misses the envelope of the class that subtracts the mean first."""
+    rows = problem((2.0**14 + np.arange(8) * np.ones((4, 1))).astype(np.float32), "layer_norm", eps=1.0)
+    assert worst(rows, SOME)["y"][0] <= 1
+    centred = AccuracyClass(affine="centred")
+    inside, outside = (worst(rows, SOME, centred, folded=folded)["y"][0] for folded in (False, True))
+    assert outside > max(1, 5 * inside)
