@@ -94,10 +94,10 @@ class Run:
                     library = Library(dtype)
                     for binding in bindings:
                         subject = self._subject(target, binding, dtype)
-                        reason = taken.get(dtype, "")
-                        rows[binding.name] += (
-                            self._lacking(subject, reason) if reason else self._run_subject(subject, cases, library)
-                        )
+                        if dtype in taken:
+                            rows[binding.name] += self._lacking(subject, taken[dtype])
+                        else:
+                            self._run_subject(subject, cases, library, rows[binding.name])
             finally:
                 for results in rows.values():
                     self._results += results
@@ -165,30 +165,29 @@ class Run:
     def _descriptions_of(self, subject: Subject) -> list[Description]:
         return deck(subject.operator, self.plan.profile.name, self.plan.seed)
 
-    def _run_subject(self, subject: Subject, cases: Sequence[Description], library: Library) -> list[Result]:
+    def _run_subject(
+        self, subject: Subject, cases: Sequence[Description], library: Library, results: list[Result]
+    ) -> None:
+        """Run every check over the cases and append a result for each; what is known survives Ctrl-C."""
         tallies = [Tally(check) for check in self._checks(subject.operator, subject.dtype)]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         self._total += len(fitting) - len(cases)
-        interrupted = False
+        before = len(results)
         try:
             for description in fitting:
                 self._run_case(subject, tallies, description, library)
                 self._done += 1
                 self._tell(subject)
-                if self._hopeless(subject, tallies):
+                if self._hopeless(tallies):
                     break
+            for tally in tallies:
+                if tally.violation is not None:
+                    self._tell(subject, f"shrinking {tally.check.requirement}")
+                results.append(self._result(subject, tally, fitting, library))
         except KeyboardInterrupt:
-            interrupted = True
+            rest = tallies[len(results) - before :]
+            results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
             raise
-        finally:
-            if interrupted:  # keep what is known; there is no time left to shrink
-                self._results += [self._result(subject, tally, None, library) for tally in tallies if tally.judged]
-        results = []
-        for tally in tallies:
-            if tally.violation is not None:
-                self._tell(subject, f"shrinking {tally.check.requirement}")
-            results.append(self._result(subject, tally, fitting, library))
-        return results
 
     def _run_case(self, subject: Subject, tallies: list[Tally], description: Description, library: Library) -> None:
         case = library.case(description)
@@ -200,7 +199,7 @@ class Run:
                     self._tell(subject)
 
     @staticmethod
-    def _hopeless(subject: Subject, tallies: list[Tally]) -> bool:
+    def _hopeless(tallies: list[Tally]) -> bool:
         """Whether the plain call fails and nothing can ever be judged: the rest would say it again."""
         failed = any(t.violation is not None and t.check.requirement in ("CM-T1", "CM-T2") for t in tallies)
         judged = any(t.judged and t.violation is None for t in tallies if t.check.requirement[:4] != "CM-T")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from typing import Any
 
@@ -19,6 +19,10 @@ from .progress import Listener, Progress
 from .sound import DECLARED, SOUND, Sound
 from .specimens import target_of
 from .verdicts import Report, Verdict
+
+Row = FaultRow | SoundRow
+#: A function of this module and its arguments, so that another process can run it.
+Job = tuple[Callable[..., Row], tuple[Any, ...]]
 
 
 def selftest(
@@ -41,11 +45,9 @@ def selftest(
     faults = [f for f in FAULTS if f.operator in operators]
     sound = [s for s in (*SOUND, *DECLARED) if s.operator in operators]
     started = time.perf_counter()
-    jobs: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-        (judge_sound, (s.name, wanted, profile, chosen)) for s in sound
-    ] + [(judge_fault, (f.name, wanted, profile, chosen)) for f in faults]
-    found, partial = _in_parallel(jobs, progress)
-    rows = [row for row in found if row is not None]
+    jobs: list[Job] = [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound]
+    jobs += [(judge_fault, (f.name, wanted, profile, chosen)) for f in faults]
+    rows, partial = _in_parallel(jobs, progress)
     return Matrix(
         faults=tuple(row for row in rows if isinstance(row, FaultRow)),
         sound=tuple(row for row in rows if isinstance(row, SoundRow)),
@@ -56,33 +58,27 @@ def selftest(
     )
 
 
-def _in_parallel(
-    jobs: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], listener: Listener | None
-) -> tuple[list[Any], bool]:
+def _in_parallel(jobs: Sequence[Job], listener: Listener | None) -> tuple[list[Row], bool]:
     """Run the jobs, one process a core; on Ctrl-C return what is done, and that it is partial."""
-    results: list[Any] = [None] * len(jobs)
+    found: dict[int, Row] = {}
     failing = 0
-    # spawn: a forked child would inherit the threads of whatever framework is loaded.
-    pool = ProcessPoolExecutor(max_workers=os.cpu_count() or 1, mp_context=get_context("spawn"))
-    try:
-        waiting: dict[Future[Any], int] = {
-            pool.submit(job, *arguments): place for place, (job, arguments) in enumerate(jobs)
-        }
-        total = len(waiting)
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                place = waiting.pop(future)
-                row = results[place] = future.result()
+    # spawn: a forked child would inherit the threads of whatever framework is loaded. Ctrl-C is the parent's.
+    with get_context("spawn").Pool(os.cpu_count() or 1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            for place, row in pool.imap_unordered(_numbered, enumerate(jobs)):
+                found[place] = row
                 failing += not row.killed if isinstance(row, FaultRow) else bool(row.accused_by)
                 if listener is not None:
                     name = row.fault if isinstance(row, FaultRow) else row.name
-                    listener(Progress(total - len(waiting), total, name, failing))
-    except KeyboardInterrupt:
-        return results, True
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    return results, False
+                    listener(Progress(len(found), len(jobs), name, failing))
+        except KeyboardInterrupt:
+            return [found[place] for place in sorted(found)], True
+    return [found[place] for place in sorted(found)], False
+
+
+def _numbered(numbered: tuple[int, Job]) -> tuple[int, Row]:
+    place, (work, arguments) = numbered
+    return place, work(*arguments)
 
 
 def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, **plan: Any) -> Report:

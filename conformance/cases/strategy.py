@@ -66,7 +66,7 @@ def _settings(examples: int, *phases: Phase) -> hypothesis.settings:
         phases=phases,
         database=None,
         deadline=None,
-        suppress_health_check=tuple(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
         verbosity=Verbosity.quiet,
     )
 

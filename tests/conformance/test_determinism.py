@@ -87,7 +87,9 @@ def test_an_interruption_keeps_the_dtypes_that_were_done() -> None:
 
     report = run(variant_function("ln-two-pass", change), dtypes=("float32", "float64"))
     assert report.exit_status == 3
-    assert [r for r in report.results if r.dtype == "float32"] == [attrs.evolve(r, target="own", binding="own") for r in plain.results]
+    assert [r for r in report.results if r.dtype == "float32"] == [
+        attrs.evolve(r, target="own", binding="own") for r in plain.results
+    ]
     assert any(r.dtype == "float64" for r in report.results)
 
 

@@ -21,7 +21,9 @@ from .runs import DTYPES
 of_every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 
-def compared(got: list[float], exact: list[float], envelope: list[float], dtype: str = "float32", **rest: Any) -> Comparison:
+def compared(
+    got: list[float], exact: list[float], envelope: list[float], dtype: str = "float32", **rest: Any
+) -> Comparison:
     """Compare short lists."""
     return compare(
         np.array(got).astype(FORMATS[dtype].dtype), as_exact(exact), np.array(envelope, dtype=np.float64), **rest

@@ -74,6 +74,9 @@ class Rows:
         found = {"y": envelope.y(), **envelope.gradients(self.g)}
         statistics = envelope.statistics
         found |= {"mean": statistics.mean_error[:, 0], "variance": statistics.variance_error[:, 0]}
+        inside = envelope.in_range(gradient=False).all(axis=1)
+        for name in ("mean", "variance"):
+            found[name] = np.where(inside, found[name], np.inf)
         for name, gradient in (("y", False), ("dx", True)):
             found[name] = np.where(envelope.in_range(gradient=gradient), found[name], np.inf)
         return found

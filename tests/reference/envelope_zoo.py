@@ -61,13 +61,8 @@ def worst(
     compute: np.dtype | None = None,
     roots: tuple[str, ...] = ("1/sqrt",),
     sums: tuple[str, ...] = ("forwards", "pairs"),
-    folded: bool | None = None,
 ) -> Worst:
-    """The largest ratio of each result over all combinations, computed in `compute` and rounded to the rows' dtype.
-
-    Folded forms are tried where the class allows them, or as `folded` says.
-    """
-    folded = accuracy.affine == "folded" if folded is None else folded
+    """The largest ratio of each result over all combinations, computed in `compute` and rounded to the rows' dtype."""
     bounds, exact, found = rows.bounds(accuracy), rows.exact, {}
     work = cast(rows, compute or rows.x.dtype)
     (gamma, beta), channels = work.parameters, rows.operator == "batch_norm"
@@ -89,6 +84,6 @@ def worst(
                 for order in sums:
                     total: Sum = SUMS[order]
                     call = Call(work.x, gamma, beta, work.g, mean, r, total)
-                    for result, form, values in results(call, channels, folded):
+                    for result, form, values in results(call, channels, accuracy.affine == "folded"):
                         judge(result, f"{how}; {root}; {order}; {form}", values)
     return found

@@ -44,7 +44,7 @@ def test_eta_of_float16_is_half_its_smallest_subnormal():
 def test_formats_are_found_by_name_or_dtype():
     """A format is found by its name or NumPy dtype, and anything else is a KeyError."""
     assert format_of(ml_dtypes.bfloat16) is format_of("bfloat16") is FORMATS["bfloat16"]
-    for unknown in ("float8", np.int32, np.complex64):
+    for unknown in (np.int32, np.complex64):
         with pytest.raises(KeyError):
             format_of(unknown)
 
@@ -64,7 +64,7 @@ def test_mixed_formats():
     """bfloat16 data with float32 parameters: each result is rounded in its own format."""
     a = Arithmetic.of("bfloat16", "float32")
     assert (a.u, a.u_data, a.u_parameter) == (2.0**-24, 2.0**-8, 2.0**-24)
-    assert (a.largest_data, a.largest_parameter) == (FORMATS["bfloat16"].largest, FORMATS["float32"].largest)
+    assert a.largest_data == FORMATS["bfloat16"].largest
     assert a.narrow
 
 

@@ -1,0 +1,91 @@
+"""What PyTorch itself gets wrong, pinned in its own terms: once it is mended, these tests say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from normspec import Verdict, reference
+from normspec.adapters.targets import resolve
+
+from ..runs import run
+
+#: Twelve values in three channels, and a cotangent that is not uniform.
+X = np.array([[1.0, 2.0, 3.0], [4.0, -1.0, 0.0], [0.5, 2.0, -2.0], [1.0, 1.0, 5.0]])
+G = np.array([[-1.0, 0.0, 1.0], [2.0, 3.0, -1.0], [0.0, 1.0, 2.0], [3.0, -1.0, 0.0]])
+#: gamma, or the running variance, is every second element of it.
+BUFFER = np.array([1.0, 100.0, 2.0, 200.0, 3.0, 300.0])
+EPS = 1e-5
+
+in_both_modes = pytest.mark.parametrize("training", [True, False])
+
+
+def batch_norm(gamma: torch.Tensor, variance: torch.Tensor, *, training: bool) -> tuple[np.ndarray, np.ndarray]:
+    """PyTorch's y and dx for X and G, with a running mean of zero."""
+    x = torch.tensor(X, requires_grad=True)
+    mean = torch.zeros(3, dtype=torch.float64)
+    y = functional.batch_norm(x, mean, variance, gamma, None, training, 0.1, EPS)
+    (dx,) = torch.autograd.grad(y, x, torch.tensor(G))
+    return y.detach().numpy(), dx.numpy()
+
+
+def exact_dx(gamma: np.ndarray, variance: np.ndarray, *, training: bool) -> np.ndarray:
+    """The reference's dx for the same."""
+    settings = {"eps": EPS, "momentum": 0.1, "training": training, "channel_axis": 1}
+    return reference.batch_norm_vjp(X, gamma, None, np.zeros(3), variance, G, **settings)[0]
+
+
+@in_both_modes
+def test_batch_norm_misreads_a_strided_weight_in_its_backward(training: bool) -> None:
+    """y is right, and dx is that of the first three elements of the buffer behind the weight."""
+    strided, plain = torch.tensor(BUFFER)[::2], torch.tensor(BUFFER[::2].copy())
+    ones = np.ones(3)
+    y, dx = batch_norm(strided, torch.tensor(ones), training=training)
+    right_y, right_dx = batch_norm(plain, torch.tensor(ones), training=training)
+    np.testing.assert_allclose(y, right_y, rtol=1e-15)
+    np.testing.assert_allclose(right_dx, exact_dx(BUFFER[::2], ones, training=training), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(dx, exact_dx(BUFFER[:3], ones, training=training), rtol=1e-12, atol=1e-12)
+    assert np.abs(dx - right_dx)[:, 1].max() > 40 * np.abs(right_dx)[:, 1].max()  # 100 in place of 2
+
+
+def test_batch_norm_misreads_a_strided_running_variance_in_its_backward() -> None:
+    """In inference y is right, and dx is not that of the variances: what is read instead varies from call to call."""
+    gamma, right = torch.ones(3, dtype=torch.float64), exact_dx(np.ones(3), BUFFER[::2], training=False)
+    _, contiguous = batch_norm(gamma, torch.tensor(BUFFER[::2].copy()), training=False)
+    np.testing.assert_allclose(contiguous, right, rtol=1e-12)
+    wrong = []
+    for _ in range(20):
+        y, dx = batch_norm(gamma, torch.tensor(BUFFER)[::2], training=False)
+        np.testing.assert_allclose(y, X / np.sqrt(BUFFER[::2] + EPS), rtol=1e-12)
+        wrong.append(not np.allclose(dx, right, rtol=1e-6))
+    assert any(wrong)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_check_of_parameter_layouts_meets_them(dtype: str) -> None:
+    """On data of rank 2 CM-V3 finds the misreading, and reports the deviation that the binding expects."""
+    target = resolve("torch", op="batch_norm")
+    report = run(target, dtypes=(dtype,), requirements={"CM-V3"})
+    expected = {b.name: b.expected["CM-V3"] for b in target.bindings}
+    for name in ("torch.nn.BatchNorm1d", "torch.nn.functional.batch_norm"):
+        (found,) = (r for r in report.results if r.binding == name)
+        assert (found.verdict, found.reason) == (Verdict.DEVIATES, expected[name])
+        assert found.counterexample is not None
+        assert (found.counterexample.output, found.counterexample.note) == ("dx", "gamma strided")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_squares_overflow_in_float32(dtype: torch.dtype) -> None:
+    """Of values near 1e30 layer_norm and batch_norm make zeros or NaN, where the result is of order one."""
+    rows = [[1e30, -1e30, 1e30, -1e30], [1e30, 2e30, 3e30, -1e30]]
+    x = torch.tensor(rows, dtype=dtype)
+    exact = reference.layer_norm(x.double().numpy(), None, None, eps=EPS, axes=(-1,))
+    assert np.all((np.abs(exact) > 0.1) & (np.abs(exact) < 2))
+    by_layer = functional.layer_norm(x, (4,), None, None, EPS)
+    by_batch = functional.batch_norm(x.T.contiguous(), None, None, None, None, True, 0.1, EPS).T
+    for y in (by_layer, by_batch):
+        assert bool(torch.all(torch.isnan(y) | (y == 0)))
+    in_float64 = functional.layer_norm(x.double(), (4,), None, None, EPS).numpy()
+    np.testing.assert_allclose(in_float64, exact, rtol=1e-12)
