@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import BadOutput, LayoutNotApplicable, TargetRaised, Unsupported
+from .errors import BadOutput, LayoutNotApplicable, TargetRaised, Unsupported, one_line
 
 #: What passes a stage unchanged.
 _OURS = (KeyboardInterrupt, TargetRaised, BadOutput, Unsupported, LayoutNotApplicable)
@@ -24,4 +24,6 @@ class Stage:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is None or isinstance(error, _OURS):
             return
+        if self.name == "vjp" and isinstance(error, NotImplementedError):
+            raise Unsupported(f"no gradients: {one_line(error)}") from error
         raise TargetRaised(error, self.name) from error

@@ -230,8 +230,7 @@ class Run:
                 verdict, reason = Verdict.DEVIATES, expected
             elif self.plan.explain and descriptions is not None:
                 finding = self._shrinker.shrink(subject, tally, library)
-                small = [d for d in descriptions if d.repeat is None]
-                under = passes_under(subject, tally, finding, small, library)
+                under = passes_under(subject, tally, list(descriptions), library)
         elif verdict is Verdict.DEVIATES:
             reason = _deviation(subject, tally)
         elif verdict is Verdict.PASS:

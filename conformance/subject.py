@@ -114,10 +114,23 @@ class Subject:
 
     def start(self, case: Case, **options: Any) -> Evaluation:
         """Call the target once; raise Unsupported where the binding does not take such a call."""
+        self._require_accepted(case)
+        return self.session.start(case.inputs, case.settings, **options)
+
+    def jvp(self, case: Case, tangents: Mapping[str, np.ndarray | None]) -> np.ndarray:
+        """The target's tangent of y."""
+        self._require_accepted(case)
+        return self.session.jvp(case.inputs, case.settings, tangents)
+
+    def vjp_vjp(self, case: Case, second: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray | None]:
+        """The target's second-order gradients, at the case's cotangent and these second ones."""
+        self._require_accepted(case)
+        return self.session.vjp_vjp(case.inputs, case.settings, case.g, second)
+
+    def _require_accepted(self, case: Case) -> None:
         reason = self.binding.accepts(case.x.shape, case.settings)
         if reason:
             raise Unsupported(reason)
-        return self.session.start(case.inputs, case.settings, **options)
 
     def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:
         """The outputs of a fresh call, of the shapes that they must have."""
@@ -150,12 +163,7 @@ class Subject:
     def pull(self, case: Case, g: np.ndarray | None = None, **options: Any) -> dict[str, np.ndarray]:
         """The gradients of a fresh call, by name."""
         self.require_gradients()
-        try:
-            pulled = self.start(case, **options).pull(case.g if g is None else g)
-        except TargetRaised as raised:
-            if raised.stage == "vjp" and isinstance(raised.original, NotImplementedError):
-                raise Unsupported(f"no gradients: {raised}") from raised
-            raise
+        pulled = self.start(case, **options).pull(case.g if g is None else g)
         return self.named_gradients(pulled.gradients(), case)
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from .accuracy import Arithmetic
 from .envelope_rows import Array, RowEnvelope, Rows, mean, rounded
@@ -50,12 +51,14 @@ class DerivativeEnvelope:
         exact = majorant(np.abs(rows.xh), rows.r)
         # Three sums nest at most (in xh * mean(h P a)), each of n terms: 3 s roundings. Forming a
         # term, dividing its means by n and adding the terms up takes at most 24 more.
-        error = high - exact + a.u * (3 * rows.s + 24 + terms) * high + a.eta * underflow
-        # Where a sum of n terms, or the r^3 that the chain rule forms, may overflow the format they are
-        # formed in, nothing is judged (R4).
-        worst = rows.n * float(np.max(high, initial=0.0)) * max(1.0, float(np.max(rows.r_high, initial=0.0)) ** 3)
-        inside = bool(rows.squares_in_range.all()) and worst < a.largest / 4
-        return error if inside else np.full_like(error, np.inf)
+        return high - exact + a.u * (3 * rows.s + 24 + terms) * high + a.eta * underflow
+
+    def _judged(self, high: Array) -> NDArray[np.bool_]:
+        """Whether the format holds a sum of n terms, and the r^3 of the chain rule (R4), in each row."""
+        rows, largest = self.rows, self.arithmetic.largest
+        with np.errstate(over="ignore"):
+            terms = rows.n * high.max(axis=1, keepdims=True, initial=0.0) * np.maximum(1.0, rows.r_high**3)
+        return rows.squares_in_range & (terms < largest / 4)
 
     def _projected(self, z: Array, xh: Array) -> Array:
         """Majorant of P z; in inference the statistics are constants and P is the identity."""
@@ -81,6 +84,7 @@ class DerivativeEnvelope:
             return moved + np.abs(tgamma) * xh + np.abs(tbeta)
 
         error = self._envelope(majorant, 0, self._underflow(f.gamma * tx))
+        error = np.where(self._judged(majorant(*self._high)), error, np.inf)
         return rounded(error, self._value(majorant), self.arithmetic.u_data, self.arithmetic.eta_data)
 
     def vjp_vjp(self, g: Array, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
@@ -108,6 +112,10 @@ class DerivativeEnvelope:
         x_bar = self._envelope(of_x, 0, under)
         gamma_bar = self._envelope(of_gamma, count, under.sum(axis=axis))
         g_bar = self._envelope(of_g, 0, under)
+        judged = self._judged(of_x(*self._high) + of_g(*self._high))
+        x_bar, g_bar = np.where(judged, x_bar, np.inf), np.where(judged, g_bar, np.inf)
+        gamma_judged = judged[:, 0] if axis else judged.all()
+        gamma_bar = np.where(gamma_judged, gamma_bar, np.inf)
         return (
             rounded(x_bar, self._value(of_x), ar.u_data, ar.eta_data),
             rounded(gamma_bar, self._value(of_gamma), ar.u_parameter, ar.eta_parameter),

@@ -59,6 +59,15 @@ class Rows:
         return float(np.log2(self.n))
 
     @cached_property
+    def wandering(self) -> float:
+        """W: how far the errors of partial means move a merged variance, in u sigma mean|x| (A4)."""
+        if self.n < 2:
+            return 0.0
+        streamed = np.arange(2, self.n)
+        doubled = 2.0 ** np.arange(1, np.ceil(np.log2(self.n)))
+        return float(np.sqrt(self.n / streamed - 1).sum() + 3 * np.sqrt(self.n / doubled - 1).sum() + np.sqrt(self.n))
+
+    @cached_property
     def mu(self) -> Array:
         if self.given_mean is not None:
             return self.given_mean
@@ -124,7 +133,13 @@ class Rows:
         if self.given_variance is not None:
             return np.zeros_like(self.v)
         e, v = self.mean_error, self.v
-        centred = u * (self.s + 8) * (v + e * e) + e * e + 2 * e * mean(np.abs(self.d)) * (1 + self.depth) + 3 * eta
+        sigma = np.sqrt(v)
+        centred = (
+            u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0))) * (v + e * e)
+            + e * e
+            + 2 * sigma * (u * self.wandering * mean(np.abs(self.x)) + self.s * eta)
+            + (3 + self.depth) * eta
+        )
         if self.arithmetic.accuracy.variance == "one-pass":
             m = np.abs(self.mu)
             passed = u * ((self.s + 4) * (v + m * m) + m * m) + 2 * m * e + e * e + 3 * eta
@@ -206,7 +221,8 @@ class Rows:
 
 def rounded(error: Array, exact: Array, u: float, eta: float) -> Array:
     """Return the envelope of a result stored in a format: its error, and one rounding of it (A9)."""
-    return (error + u * (np.abs(exact) + error) + eta) * EVALUATION
+    bound = (error + u * (np.abs(exact) + error) + eta) * EVALUATION
+    return np.where(np.isnan(error), np.inf, bound)  # an infinite rho times 0: nothing is known
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -254,13 +270,13 @@ class RowEnvelope:
         a, s = self.arithmetic, rows.s
         size, xh, xe = np.abs(h), np.abs(rows.xh), rows.xh_error
         c1, c2 = mean(h), mean(h * rows.xh)
-        e1 = a.u * (s + 2) * mean(size) + 2 * a.eta
+        e1 = a.u * (s + 3) * mean(size) + 2 * a.eta
         e2 = (
             rows.r_high * (rows.mean_error * np.abs(c1) + 2 * a.u * mean(size * np.abs(rows.d)))
             + rows.rho * np.abs(c2)
             + a.u * (s + 4) * mean(size * (xh + xe))
             + rows.mean_error * rows.r_high * a.u * (s + 2) * mean(size)
-            + 3 * a.eta
+            + (3 + 2 * rows.r_high) * a.eta
         )
         if rows.folded:
             e2 = e2 + (a.u * (s + 5) * mean(size * rows.reach) + 2 * a.eta) * rows.r_high
@@ -284,6 +300,7 @@ class RowEnvelope:
         t, te, sizes = self.projection(h, rows)
         dx = rows.r * t
         error = rows.r_high * te + np.abs(dx) * (rows.rho + 2 * a.u) + 3 * a.eta
+        error = error + a.eta * (np.abs(rows.d) + rows.mean_error)
         if rows.folded:
             error = error + a.eta * (rows.reach + 1)
         if self.stores_between:
@@ -302,7 +319,7 @@ class RowEnvelope:
         terms = (size * (np.abs(rows.xh) + rows.xh_error)).sum(axis=axis)
         if axis == 0:
             error = (size * rows.xh_error).sum(axis=0) + a.u * (count + 2) * terms
-            error = error + 2 * count * a.eta
+            error = error + a.eta * (2 + rows.r_high).sum() * np.ones_like(error)
         else:
             error = (
                 rows.r_high
@@ -313,7 +330,7 @@ class RowEnvelope:
                 )
             )[:, 0]
             error = error + rows.rho[:, 0] * np.abs(dgamma) + a.u * (rows.s + 4) * terms
-            error = error + 2 * rows.n * a.eta
+            error = error + rows.n * a.eta * (2 + rows.r_high[:, 0])
             if rows.folded:
                 folded = (size * rows.reach).sum(axis=1, keepdims=True)
                 error = error + (rows.r_high * (a.u * (rows.s + 5) * folded + rows.n * a.eta))[:, 0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import attrs
 
 from .case import Description
+from .witnesses import WITNESSES
 
 Groups = tuple[tuple[str, int], ...]
 
@@ -100,6 +101,7 @@ def _both(operator: str) -> list[Description]:
         d(4, _OFFSETS, "offset", eps=_NONE, gamma="ones", beta="none"),
         d(16, _OFFSETS, "offset", eps=_NONE, gamma="powers"),
         # Everything together, over the lengths at which blocks and vectors end.
+        d(4, tuple(("witness", i) for i in range(len(WITNESSES))), "value", eps=1e-3, gamma="powers"),
         d(2, _EASY, "value", eps=1e-3),
         d(4, _HARD, "value", gamma="mixed"),
         d(17, _EASY, "value", cotangent="one_hot"),

@@ -102,8 +102,10 @@ def _one_hot(drawing: Drawing) -> Array:
 def _offset(drawing: Drawing) -> Array:
     """A mean far above the deviation, still resolved by the format: deviations of a few ulps and up."""
     digits = -math.log2(drawing.format.unit_roundoff)
-    ratio = 2.0 ** (digits - (4, 5, 7, 9)[drawing.index % 4])
-    ratio = min(ratio, 2.0**30)
+    # In 16 bits, computed on in float32, deviations may be single ulps; a wider format keeps a few digits
+    # of them, since an algorithm on that format has no others.
+    lost = (0, 1, 2, 2) if drawing.format.narrow else (3, 4, 6, 8)
+    ratio = min(2.0 ** (digits - 1 - lost[drawing.index % 4]), 2.0**30)
     sign = -1.0 if drawing.index % 2 else 1.0
     scale = (1.0, 0.25, 1.0, 2.0**-6)[drawing.index // 4 % 4]
     return sign * scale * (ratio + drawing.random.integers(-4, 5, drawing.n))

@@ -33,7 +33,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
     second = _directions(case, "second order")
-    found = subject.session.vjp_vjp(case.inputs, case.settings, case.g, second)
+    found = subject.vjp_vjp(case, second)
     truth = subject.truth(case)
     directions = tuple(second.values())
     exact = truth.vjp_vjp(case.g, directions)
@@ -55,7 +55,7 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
     tangents = _directions(case, "forward mode")
-    found = subject.session.jvp(case.inputs, case.settings, tangents)
+    found = subject.jvp(case, tangents)
     truth = subject.truth(case)
     exact = truth.jvp(tuple(tangents.values()))
 

@@ -11,6 +11,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .groups import as_rows, from_rows, group_size, only_group, some_groups
+from .purity import other
 from .registry import check, ordinary
 from .relations import close, equal, output_bound, same_output
 
@@ -94,6 +95,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference mode gives what training mode gives."""
     training = subject.observe(case).outputs["y"]
+    subject.outputs(other(case))  # what the last training call saw must not show
     got = subject.outputs(case, mode="inference")["y"]
     yield same_output(subject, case, "y", got, training, "in inference mode")
 

@@ -75,6 +75,7 @@ def equal(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.nda
     size = np.maximum(np.abs(a), np.abs(b))
     with np.errstate(invalid="ignore"):
         judged = ((size >= stored.smallest_normal) & (size < stored.largest)) | (size == 0)
+        judged |= np.isfinite(a) != np.isfinite(b)
     differs = judged & (a != b)
     count = int(np.count_nonzero(differs))
     if not count:

@@ -75,14 +75,19 @@ def test_cases_do_not_depend_on_the_modules_of_the_user(tmp_path: Path) -> None:
     assert printed(tmp_path, "constants_of_the_user") == plain
 
 
-def test_nothing_is_kept_in_the_example_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither generating nor shrinking leaves a file where Hypothesis keeps its examples."""
-    monkeypatch.chdir(tmp_path)
+def test_generating_leaves_no_file_behind(tmp_path: Path) -> None:
+    """Nothing is kept where Hypothesis keeps its examples, nor anything else in the user's folder."""
+    (tmp_path / "module_of_the_user.py").write_text("NUMBERS = [12345, 67890]\n", encoding="utf-8")
+    printed(tmp_path, "module_of_the_user")
+    left = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
+    assert left - {"__pycache__"} == {"module_of_the_user.py"}
+
+
+def test_shrinking_keeps_no_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure that was made smaller is not kept for the next run."""
     monkeypatch.setattr(hypothesis.configuration, "storage_directory", lambda *parts, **_: tmp_path.joinpath(*parts))
-    generate("layer_norm", 1, 10)
-    found = strategy.smallest(deck("layer_norm", "quick", 0)[0], lambda description: description.n > 2)
-    assert found is not None
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert strategy.smallest(deck("layer_norm", "quick", 0)[0], lambda description: description.n > 2) is not None
+    assert list(tmp_path.rglob("examples")) == []
 
 
 def test_every_drawn_integer_is_small(monkeypatch: pytest.MonkeyPatch) -> None:

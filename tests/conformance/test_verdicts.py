@@ -12,7 +12,7 @@ import pytest
 
 from normspec import Report, Verdict
 
-from .runs import DTYPES, OPERATORS, VARIANT, function, result, run, specimen, variant_function, verdicts
+from .runs import DTYPES, OPERATORS, VARIANT, result, run, specimen, variant_function, verdicts
 
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from normspec.conformance.cases.regimes import GENERATED, draw_group
 from normspec.reference.formats import format_of
 

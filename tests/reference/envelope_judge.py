@@ -16,6 +16,9 @@ from normspec.reference.layer_norm import layer_norm_exact, layer_norm_vjp_exact
 
 Array = np.ndarray
 
+#: The class that is meant where none is named.
+NORMATIVE = AccuracyClass()
+
 
 def ratio(got: Array, exact: DD, envelope: Array) -> Array:
     """|got - exact| / envelope for each element; 0 where the envelope is not finite, which judges nothing."""
@@ -47,7 +50,7 @@ class Rows:
         zero = np.zeros(len(self.x))
         return () if self.operator == "layer_norm" else (zero, zero)
 
-    def envelope(self, accuracy: AccuracyClass = AccuracyClass()) -> OperatorEnvelope:
+    def envelope(self, accuracy: AccuracyClass = NORMATIVE) -> OperatorEnvelope:
         """The envelope in an accuracy class."""
         build = layer_norm_envelope if self.operator == "layer_norm" else batch_norm_envelope
         arithmetic = Arithmetic.of(self.x.dtype, self.gamma.dtype, accuracy)
@@ -68,7 +71,7 @@ class Rows:
             return {"y": found, **names}
         return {"y": found[0], "mean": found[1], "variance": found[2], **names}
 
-    def bounds(self, accuracy: AccuracyClass = AccuracyClass()) -> dict[str, Array]:
+    def bounds(self, accuracy: AccuracyClass = NORMATIVE) -> dict[str, Array]:
         """The envelope of each result, infinite where it is not judged (R1 to R3)."""
         envelope = self.envelope(accuracy)
         found = {"y": envelope.y(), **envelope.gradients(self.g)}
@@ -77,6 +80,8 @@ class Rows:
         inside = envelope.in_range(gradient=False).all(axis=1)
         for name in ("mean", "variance"):
             found[name] = np.where(inside, found[name], np.inf)
+        judged = inside if self.operator == "batch_norm" else inside.all()
+        found["dgamma"] = np.where(judged, found["dgamma"], np.inf)
         for name, gradient in (("y", False), ("dx", True)):
             found[name] = np.where(envelope.in_range(gradient=gradient), found[name], np.inf)
         return found

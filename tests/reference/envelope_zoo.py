@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 import numpy as np
+
 from normspec.reference.accuracy import AccuracyClass
 
 from .envelope_forms import (
@@ -20,7 +21,7 @@ from .envelope_forms import (
     folded_channel_gamma,
     gamma_last,
 )
-from .envelope_judge import Array, Rows, ratio
+from .envelope_judge import NORMATIVE, Array, Rows, ratio
 from .envelope_moments import Moments
 from .envelope_sums import SUMS, Sum, number
 
@@ -56,7 +57,7 @@ def cast(rows: Rows, dtype: np.dtype) -> Rows:
 def worst(
     rows: Rows,
     moments: Mapping[str, Moments],
-    accuracy: AccuracyClass = AccuracyClass(),
+    accuracy: AccuracyClass = NORMATIVE,
     *,
     compute: np.dtype | None = None,
     roots: tuple[str, ...] = ("1/sqrt",),

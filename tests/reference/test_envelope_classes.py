@@ -8,6 +8,7 @@ import attrs
 import ml_dtypes
 import numpy as np
 import pytest
+
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope import batch_norm_envelope, layer_norm_envelope
 

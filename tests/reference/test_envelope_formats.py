@@ -6,6 +6,7 @@ import attrs
 import ml_dtypes
 import numpy as np
 import pytest
+
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope import layer_norm_envelope
 from normspec.reference.formats import FORMATS, format_of

@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from mpmath import mpf
+
 from normspec.reference.accuracy import REFERENCE_ARITHMETIC, AccuracyClass, Arithmetic
 from normspec.reference.envelope import layer_norm_envelope
 from normspec.reference.envelope_rows import Rows
@@ -71,5 +72,6 @@ def test_flushed_subnormals_widen_the_envelope_of_tiny_groups():
     """In the class `flushed` a group of subnormals may count as zeros, and the envelope holds y itself."""
     x = np.array([[-1e-39, 1e-39, 3e-39, 0.0]], np.float32)
     accuracy = AccuracyClass(subnormals="flushed")
-    envelope = layer_norm_envelope(x, None, None, eps=1e-12, axes=(-1,), arithmetic=Arithmetic.of(np.float32, None, accuracy))
+    arithmetic = Arithmetic.of(np.float32, None, accuracy)
+    envelope = layer_norm_envelope(x, None, None, eps=1e-12, axes=(-1,), arithmetic=arithmetic)
     assert (envelope.y() >= np.abs(envelope.statistics.xh)).all()

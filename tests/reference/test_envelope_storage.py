@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope import layer_norm_envelope
 
