@@ -78,8 +78,12 @@ class Bridge(abc.ABC):
         """Whether the framework can differentiate this output."""
         return False
 
-    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any) -> list[Any | None]:
-        """The gradient of <output, cotangent> with respect to each input; None where none reaches it."""
+    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any, *, keep: bool = False) -> list[Any | None]:
+        """
+        The gradient of <output, cotangent> with respect to each input; None where none reaches it.
+
+        With ``keep``, another cotangent can be pulled back through the same output afterwards.
+        """
         raise NotImplementedError
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:

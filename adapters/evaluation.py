@@ -37,9 +37,11 @@ class Evaluation:
             name: None if tensor is None else self._session.read(tensor, name) for name, tensor in self._tensors.items()
         }
 
-    def pull(self, g: np.ndarray, layout: str = "contiguous") -> Pulled:
+    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> Pulled:
         """
         The gradients of sum(y * g) with respect to the inputs that the evaluation was started for.
+
+        ``keep`` leaves the evaluation fit for another pull, which a framework may otherwise refuse.
 
         Raises MissingGradient where none reaches one of them, Unsupported where the target has no gradients or
         the evaluation was made in inference mode, BadOutput where y has not the cotangent's shape or dtype.
@@ -60,7 +62,7 @@ class Evaluation:
                 named = dict(zip(DIFFERENTIABLE, three(binding, "vjp", found), strict=True))
             else:
                 _check_like(y, g, bridge)
-                found = bridge.vjp(y, [self._tensors[name] for name in self._wrt], cotangent)
+                found = bridge.vjp(y, [self._tensors[name] for name in self._wrt], cotangent, keep=keep)
                 named = dict(zip(self._wrt, found, strict=True))
             bridge.finish(session.device)
             gradients = {name: named[name] if name in self._wrt else None for name in DIFFERENTIABLE}

@@ -64,6 +64,8 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
     Elements whose envelope or exact value is not finite, or that ``where`` leaves
     out are not judged. A value that may round beyond the largest finite number may be infinite.
     """
+    if got.shape != exact.hi.shape:
+        return Comparison(float("inf"), 1)
     stored = format_of(got.dtype)
     value = got.astype(np.float64)
     judged = np.isfinite(envelope) & np.isfinite(exact.hi)

@@ -120,7 +120,10 @@ class Subject:
     def jvp(self, case: Case, tangents: Mapping[str, np.ndarray | None]) -> np.ndarray:
         """The target's tangent of y."""
         self._require_accepted(case)
-        return self.session.jvp(case.inputs, case.settings, tangents)
+        found = self.session.jvp(case.inputs, case.settings, tangents)
+        if found.shape != case.x.shape:
+            raise BadOutput(f"the tangent of y has shape {found.shape} in place of {case.x.shape}", "shape")
+        return found
 
     def vjp_vjp(self, case: Case, second: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray | None]:
         """The target's second-order gradients, at the case's cotangent and these second ones."""

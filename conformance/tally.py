@@ -75,8 +75,9 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
             if tally is not None:
                 tally.unsupported = tally.unsupported or f"raised {words}"
         elif check.raising == "violates" and plain_works(check, subject, case):
-            note = f"raised {words}" if isinstance(failure, TargetRaised) else words
-            found.append(Finding(case, violated=True, output="y", note=note))
+            raised = isinstance(failure, TargetRaised)
+            output = "gradient" if raised and failure.stage == "vjp" else "y"
+            found.append(Finding(case, violated=True, output=output, note=f"raised {words}" if raised else words))
         elif tally is not None:
             tally.error = tally.error or f"the call raised {words}"
     return found

@@ -194,12 +194,16 @@ class Rows:
 
     @cached_property
     def cube_in_range(self) -> NDArray[np.bool_]:
-        """Whether r^3, which gradients of 1/sqrt(w) form, is normal with room to spare (R2).
+        """Whether r^3, which gradients of 1/sqrt(w) form, is normal with room to spare on both sides (R2).
 
         2^10 times the smallest normal number: the factors that multiply r^3 are formed first, last or
-        in between, and each order loses a few bits below it.
+        in between, and each order loses a few bits below it. 2^-6 of the largest number: what multiplies r^3
+        contains x - mu, which is the smaller the larger r is, and gamma g.
         """
-        return self.r**3 >= 2.0**10 * self.arithmetic.smallest_normal
+        a = self.arithmetic
+        with np.errstate(over="ignore"):
+            cube = self.r**3
+        return (cube >= 2.0**10 * a.smallest_normal) & (cube <= 2.0**-6 * a.largest)
 
     @property
     def folded(self) -> bool:
@@ -303,8 +307,11 @@ class RowEnvelope:
         error = error + a.eta * (np.abs(rows.d) + rows.mean_error)
         if rows.folded:
             error = error + a.eta * (rows.reach + 1)
+        if self.arithmetic.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
+            error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
-            error = error + a.u_data * rows.r_high * sizes + 3 * a.eta_data
+            stored = np.abs(h) + mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
+            error = error + a.u_data * rows.r_high * (sizes + stored) + 3 * a.eta_data
         if a.saves_statistics:
             c2 = np.abs(mean(h * rows.xh))
             error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.reach * c2)
@@ -334,6 +341,8 @@ class RowEnvelope:
             if rows.folded:
                 folded = (size * rows.reach).sum(axis=1, keepdims=True)
                 error = error + (rows.r_high * (a.u * (rows.s + 5) * folded + rows.n * a.eta))[:, 0]
+        if self.stores_between:  # xhat is stored, and its product with g
+            error = error + 2 * a.u_data * terms + 2 * count * a.eta_data
         if a.saves_statistics:
             error = error + a.u_data * (count + 2) * terms + count * a.eta_data
         return rounded(error, dgamma, a.u_parameter, a.eta_parameter)

@@ -134,11 +134,11 @@ class TorchBridge(Bridge):
     def tracks(self, output: torch.Tensor) -> bool:
         return output.requires_grad
 
-    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any) -> list[Any | None]:
+    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any, *, keep: bool = False) -> list[Any | None]:
         if not output.requires_grad:
             return [None] * len(inputs)
-        # The graph is kept because another cotangent may be pulled back through the same evaluation.
-        return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=True, allow_unused=True))
+        # Not kept unless it must be: a compiled function gives its buffers to the one backward pass that it expects.
+        return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=keep, allow_unused=True))
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
         with forward_ad.dual_level():
@@ -160,6 +160,8 @@ class TorchBridge(Bridge):
         if not any(gradient is not None and gradient.requires_grad for gradient in first):
             # The gradients depend on the cotangent, which is tracked: here they come from outside autograd.
             raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
+        if _differentiated_once([gradient.grad_fn for gradient in first if gradient is not None]):
+            raise Unsupported("the backward is marked once_differentiable")
         # A gradient that depends on nothing tracked is constant, as far as autograd knows: it adds nothing.
         pairs = [
             (gradient, again)
@@ -179,3 +181,20 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
     if array.dtype == _BFLOAT16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
+
+
+def _differentiated_once(nodes: Sequence[Any]) -> bool:
+    """Whether autograd's graph holds the node that once_differentiable leaves, which raises when it is run.
+
+    autograd.grad with given inputs does not run it, and would return None in place of its error.
+    """
+    waiting, seen = [node for node in nodes if node is not None], set()
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if "DelayedError" in node.name():
+            return True
+        waiting += [following for following, _ in node.next_functions if following is not None]
+    return False

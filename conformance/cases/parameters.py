@@ -11,8 +11,9 @@ from ...reference.formats import Format
 
 #: gamma and beta: none, neutral, or values of both signs with zeros and powers of two among them.
 AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
-#: Cotangents: never uniform, for which dx is zero by law; the sparse ones single out one element.
-COTANGENT = ("mixed", "one_hot", "integers", "small")
+#: Cotangents: mostly not uniform, since with a gamma of ones dx is then zero by law; the sparse ones single out
+#: one element; the uniform one is that of ``y.sum().backward()``.
+COTANGENT = ("mixed", "one_hot", "integers", "small", "ones")
 
 #: Values that single out faults: zero, a negative one, powers of two, one below bfloat16's spacing.
 _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
@@ -52,6 +53,8 @@ def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: in
             flat[0], flat[-1], flat[flat.size // 2] = 1.0, -2.0, 3.0
     elif kind == "integers":
         values = random.integers(-4, 6, shape).astype(np.float64)
+    elif kind == "ones":
+        values = np.ones(shape)
     else:
         values = random.standard_normal(shape) + 0.5
         if kind == "small":

@@ -76,14 +76,15 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     for layout in subject.target.bridge.layouts:
         if layout == "contiguous":
             continue
-        g = case.g
-        if layout == "zero_stride":  # what sum().backward() and a broadcast loss hand over
-            g = np.broadcast_to(g[:1], g.shape).copy()
-        handed = case if g is case.g else case.replace(g=g)
-        try:
-            pulled = subject.start(handed).pull(handed.g, layout)
-        except LayoutNotApplicable:
-            continue
-        contiguous = subject.observe(handed).gradients
-        for name, value in subject.named_gradients(pulled.gradients(), handed).items():
-            yield same_gradient(subject, handed, name, value, contiguous[name], f"cotangent {layout}")
+        cotangents = [case.g]
+        if layout == "zero_stride":  # what a broadcast loss hands over, and what sum().backward() does
+            cotangents = [np.broadcast_to(case.g[:1], case.g.shape).copy(), np.ones_like(case.g)]
+        for g in cotangents:
+            handed = case if g is case.g else case.replace(g=g)
+            try:
+                pulled = subject.start(handed).pull(handed.g, layout)
+            except LayoutNotApplicable:
+                continue
+            contiguous = subject.observe(handed).gradients
+            for name, value in subject.named_gradients(pulled.gradients(), handed).items():
+                yield same_gradient(subject, handed, name, value, contiguous[name], f"cotangent {layout}")

@@ -128,8 +128,8 @@ def test_layouts_of_every_input(binding, training, layout):
     plainly, oddly = session.start(inputs, settings), session.start(inputs, settings, layouts=layouts)
     for name, value in plainly.outputs().items():
         _close(oddly.outputs()[name], value, np.float64)
-    for name, value in plainly.pull(g).gradients().items():
-        _close(oddly.pull(g, layout).gradients()[name], value, np.float64)
+    for name, value in plainly.pull(g, keep=True).gradients().items():
+        _close(oddly.pull(g, layout, keep=True).gradients()[name], value, np.float64)
 
 
 @pytest.mark.parametrize("axis", [0, 2, -1, -3])
