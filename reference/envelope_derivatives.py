@@ -57,7 +57,7 @@ class DerivativeEnvelope:
         """Whether the format holds a sum of n terms, and the r^3 of the chain rule (R4), in each row."""
         rows, largest = self.rows, self.arithmetic.largest
         with np.errstate(over="ignore"):
-            terms = rows.n * high.max(axis=1, keepdims=True, initial=0.0) * np.maximum(1.0, rows.r_high**3)
+            terms = rows.n * high.max(axis=1, keepdims=True, initial=1.0) * np.maximum(1.0, rows.r_high**3)
         return rows.squares_in_range & (terms < largest / 4)
 
     def _projected(self, z: Array, xh: Array) -> Array:

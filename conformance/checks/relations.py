@@ -94,11 +94,15 @@ def equal(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.nda
 
 
 def scaled_exactly(values: np.ndarray, factor: float) -> np.ndarray | None:
-    """Return values times a power of two in the same dtype, or None where that is not exact."""
+    """Return values times a power of two in the same dtype, or None where either leaves the normal range."""
+    given = values.astype(np.float64)
     with np.errstate(all="ignore"):
-        moved = (values.astype(np.float64) * factor).astype(values.dtype)
-    back = moved.astype(np.float64) / factor
-    exact = np.array_equal(back, values.astype(np.float64)) and bool(
-        np.all((moved == 0) | (np.abs(moved.astype(np.float64)) >= format_of(values.dtype).smallest_normal))
-    )
+        moved = (given * factor).astype(values.dtype)
+    normal = format_of(values.dtype).smallest_normal
+
+    def inside(z: np.ndarray) -> bool:
+        return bool(np.all((z == 0) | (np.abs(z) >= normal)))
+
+    there = moved.astype(np.float64)
+    exact = np.array_equal(there / factor, given) and inside(there) and inside(given)
     return moved if exact else None
