@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -22,6 +22,9 @@ from .truth import GRADIENTS, Truth, arithmetic_of
 
 #: What a call of the target can end in, instead of a result.
 CALL_FAILED = (TargetRaised, BadOutput, Unsupported)
+
+#: envelope(normative): under the declared conventions, or under the normative ones.
+Bound = Callable[[bool], np.ndarray]
 
 #: Cases whose results are kept: checks of one case follow one another closely.
 _KEPT = 64
@@ -214,68 +217,42 @@ class Subject:
 
     # -- judging ---------------------------------------------------------------------------------
 
+    def bound(self, case: Case, name: str, g: np.ndarray | None = None, *, range_rule: bool = True) -> Bound:
+        """The envelope of an output or gradient under the declared, or the normative, conventions."""
+
+        def envelope(normative: bool) -> np.ndarray:
+            truth = self.truth(case, normative=normative)
+            return truth.bound(name, self.arithmetic(case, normative=normative), g, range_rule=range_rule)
+
+        return envelope
+
     def judge_output(
-        self,
-        case: Case,
-        name: str,
-        got: np.ndarray,
-        *,
-        where: np.ndarray | None = None,
-        note: str = "",
+        self, case: Case, name: str, got: np.ndarray, *, note: str = "", where: np.ndarray | None = None,
         range_rule: bool = True,
-    ) -> Finding:
-        """Compare an output with the exact one, under the declared conventions."""
+    ) -> Finding:  # fmt: skip
+        """Compare an output with the exact one, everywhere or where asked."""
+        bound = self.bound(case, name, range_rule=range_rule)
 
         def measure(normative: bool) -> Comparison:
-            truth, arithmetic = (
-                self.truth(case, normative=normative),
-                self.arithmetic(case, normative=normative),
-            )
-            inside = where
-            if range_rule:
-                mask = truth.envelope(arithmetic).in_range(gradient=False)
-                if name != "y":  # a statistic is judged where its channel is
-                    mask = channel_mask(mask, case)
-                inside = mask if inside is None else inside & mask
-            return compare(got, truth.outputs()[name], truth.output_bounds(arithmetic)[name], where=inside)
+            exact = self.truth(case, normative=normative).outputs()[name]
+            return compare(got, exact, bound(normative), where=where)
 
         return self._finding(case, name, measure, note)
 
     def judge_gradient(
-        self,
-        case: Case,
-        name: str,
-        got: np.ndarray,
-        *,
-        g: np.ndarray | None = None,
-        note: str = "",
-        range_rule: bool = True,
+        self, case: Case, name: str, got: np.ndarray, *, note: str = "", range_rule: bool = True
     ) -> Finding:
-        """Compare a gradient ("dx", "dgamma", "dbeta") with the exact one."""
+        """Compare a gradient ("dx", "dgamma", "dbeta") for the case's cotangent with the exact one."""
+        bound = self.bound(case, name, range_rule=range_rule)
 
         def measure(normative: bool) -> Comparison:
-            truth, arithmetic = (
-                self.truth(case, normative=normative),
-                self.arithmetic(case, normative=normative),
-            )
-            inside = None
-            if range_rule:
-                envelope = truth.envelope(arithmetic)
-                if name == "dx":
-                    inside = envelope.in_range(gradient=True)
-                elif name == "dgamma":
-                    mask = envelope.in_range(gradient=False)
-                    if self.operator == "batch_norm":
-                        inside = channel_mask(mask, case)
-                    elif not mask.all():  # a sum over groups is judged where every group is
-                        inside = np.zeros(got.shape, bool)
-            exact = truth.gradients(g)[name]
+            exact = self.truth(case, normative=normative).gradients()[name]
             assert exact is not None
-            return compare(got, exact, truth.gradient_bounds(arithmetic, g)[name], where=inside)
+            return compare(got, exact, bound(normative))
 
         return self._finding(case, name, measure, note)
 
-    def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Any, note: str = "") -> Finding:
+    def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Bound, note: str = "") -> Finding:
         """Compare with exact values; ``bounds(normative)`` returns the envelope."""
         return self._finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
 
@@ -301,9 +278,3 @@ class Subject:
             note=note,
             deviates=deviates,
         )
-
-
-def channel_mask(mask: np.ndarray, case: Case) -> np.ndarray:
-    """Return a per-channel mask from one of x's shape, for batch_norm."""
-    axis = case.settings["channel_axis"] % mask.ndim
-    return np.logical_and.reduce(np.moveaxis(mask, axis, 0).reshape(mask.shape[axis], -1), axis=1)

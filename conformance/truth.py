@@ -215,6 +215,23 @@ class Truth:
             self._bounds["keep", id(g)] = g
         return self._bounds[key]
 
+    def bound(
+        self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
+    ) -> np.ndarray:
+        """The envelope of one output or gradient; infinite, and so not judged, outside the range rules."""
+        gradient = name in GRADIENTS.values()
+        envelope = (self.gradient_bounds(arithmetic, g) if gradient else self.output_bounds(arithmetic))[name]
+        if not range_rule or name == "dbeta":
+            return envelope
+        inside = self.envelope(arithmetic).in_range(gradient=name == "dx")
+        if name in ("y", "dx"):
+            return np.where(inside, envelope, np.inf)
+        if self.case.operator == "batch_norm":  # a value of a channel is judged where all of the channel is
+            axis = self.settings["channel_axis"] % inside.ndim
+            channels = np.moveaxis(inside, axis, 0).reshape(inside.shape[axis], -1)
+            return np.where(np.logical_and.reduce(channels, axis=1), envelope, np.inf)
+        return np.where(inside.all(), envelope, np.inf)  # a sum over groups, where all of them are
+
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
     """Return the arithmetic of a case's dtypes in an accuracy class."""

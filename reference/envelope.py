@@ -27,71 +27,71 @@ def _float64(z: Any) -> Array:
 class OperatorEnvelope:
     """The envelope of one call of layer_norm or batch_norm; arrays have the operator's own shapes."""
 
-    _rows: RowEnvelope
-    _derivatives: DerivativeEnvelope
-    _layout: Layout
+    forward: RowEnvelope
+    derivatives: DerivativeEnvelope
+    layout: Layout
 
     def y(self) -> Array:
         """Envelope of y, shape of x."""
         with np.errstate(all="ignore"):
-            return self._layout.data(self._rows.y())
+            return self.layout.data(self.forward.y())
 
     def gradients(self, g: NDArray[Any]) -> dict[str, Array]:
         """Envelopes of "dx", "dgamma" and "dbeta" for the cotangent g of y, shape of x."""
-        rows = self._layout.rows(_float64(g))
+        rows = self.layout.rows(_float64(g))
         with np.errstate(all="ignore"):
             return {
-                "dx": self._layout.data(self._rows.dx(rows)),
-                "dgamma": self._layout.parameter(self._rows.dgamma(rows)),
-                "dbeta": self._layout.parameter(self._rows.dbeta(rows)),
+                "dx": self.layout.data(self.forward.dx(rows)),
+                "dgamma": self.layout.parameter(self.forward.dgamma(rows)),
+                "dbeta": self.layout.parameter(self.forward.dbeta(rows)),
             }
 
     def running(self, old_mean: Any, old_variance: Any, momentum: float, *, bessel: bool) -> dict[str, Array]:
         """Envelopes of "new_running_mean" and "new_running_var", shape (channels,)."""
         with np.errstate(all="ignore"):
             return {
-                "new_running_mean": self._rows.running(_float64(old_mean), momentum, variance=False, bessel=bessel),
-                "new_running_var": self._rows.running(_float64(old_variance), momentum, variance=True, bessel=bessel),
+                "new_running_mean": self.forward.running(_float64(old_mean), momentum, variance=False, bessel=bessel),
+                "new_running_var": self.forward.running(_float64(old_variance), momentum, variance=True, bessel=bessel),
             }
 
     def jvp(self, tx: Any, tgamma: Any, tbeta: Any) -> Array:
         """Envelope of the forward-mode derivative of y, shape of x."""
         with np.errstate(all="ignore"):
-            return self._layout.data(
-                self._derivatives.jvp(
-                    self._layout.rows(_float64(tx)),
-                    self._layout.affine(tgamma, 0.0),
-                    self._layout.affine(tbeta, 0.0),
+            return self.layout.data(
+                self.derivatives.jvp(
+                    self.layout.rows(_float64(tx)),
+                    self.layout.affine(tgamma, 0.0),
+                    self.layout.affine(tbeta, 0.0),
                 )
             )
 
     def vjp_vjp(self, g: Any, a: Any, b: Any, c: Any) -> dict[str, Array]:
         """Envelopes of the second-order "x", "gamma" and "g" at cotangents (a, b, c)."""
         with np.errstate(all="ignore"):
-            x_bar, gamma_bar, g_bar = self._derivatives.vjp_vjp(
-                self._layout.rows(_float64(g)),
-                self._layout.rows(_float64(a)),
-                self._layout.affine(b, 0.0),
-                self._layout.affine(c, 0.0),
+            x_bar, gamma_bar, g_bar = self.derivatives.vjp_vjp(
+                self.layout.rows(_float64(g)),
+                self.layout.rows(_float64(a)),
+                self.layout.affine(b, 0.0),
+                self.layout.affine(c, 0.0),
             )
         return {
-            "x": self._layout.data(x_bar),
-            "gamma": self._layout.parameter(gamma_bar),
-            "g": self._layout.data(g_bar),
+            "x": self.layout.data(x_bar),
+            "gamma": self.layout.parameter(gamma_bar),
+            "g": self.layout.data(g_bar),
         }
 
     def in_range(self, *, gradient: bool) -> NDArray[np.bool_]:
         """Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3)."""
-        rows = self._rows.rows
+        rows = self.forward.rows
         inside = rows.squares_in_range & rows.stored_in_range
         if gradient:
             inside = inside & rows.cube_in_range
-        return self._layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
+        return self.layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
 
     @property
     def statistics(self) -> Rows:
         """The rows underneath, for laws about the statistics themselves."""
-        return self._rows.rows
+        return self.forward.rows
 
 
 @attrs.frozen(slots=False)

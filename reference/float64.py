@@ -29,7 +29,7 @@ class Float64Values:
 
     @cached_property
     def _parts(self):
-        forward, layout = self.envelope._rows, self.envelope._layout
+        forward, layout = self.envelope.forward, self.envelope.layout
         return (
             forward.rows,
             forward.gamma,

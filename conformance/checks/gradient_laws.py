@@ -13,7 +13,7 @@ from ..truth import GRADIENTS
 from .groups import as_rows, group_size, spread
 from .laws_exact import rescaled, stored_exactly
 from .registry import check, ordinary
-from .relations import close, equal, gradient_bound, same_gradient, scaled_exactly
+from .relations import close, equal, same, scaled_exactly
 
 #: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
 _OURS = 2.0**-53
@@ -28,7 +28,7 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
     dx = as_rows(case, subject.observe(case).gradients["dx"].astype(np.float64))
-    bound = gradient_bound(subject, case, "dx")
+    bound = subject.bound(case, "dx")
     ours = _OURS * (group_size(case) + 8) * np.abs(dx).sum(axis=1)
     yield subject.judge(
         case, "sum of dx", dx.sum(axis=1), as_exact(np.zeros(len(dx))),
@@ -55,7 +55,7 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     # The deviation is ours too: right to a few ulps of x, which dx then multiplies.
     reach = _OURS * 8 * (np.abs(dx) * (np.abs(rows.x) + np.abs(rows.mu))).sum(axis=1)
     ours = _OURS * (group_size(case) + 16) * own + reach
-    bound = gradient_bound(subject, case, "dx")
+    bound = subject.bound(case, "dx")
     yield subject.judge(
         case, "sum of dx (x - mu)", got, as_exact(want),
         lambda n: (as_rows(case, bound(n)) * np.abs(rows.d)).sum(axis=1) + ours, "over a group",
@@ -73,7 +73,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     before, after = subject.observe(case).gradients, subject.pull(moved)
     for name, value in after.items():
         by = 1 / factor if name == "dx" else 1.0
-        a, b = gradient_bound(subject, case, name), gradient_bound(subject, moved, name)
+        a, b = subject.bound(case, name), subject.bound(moved, name)
         yield close(
             subject, moved, name, value, before[name].astype(np.float64) * by,
             lambda n, a=a, b=b, by=by: a(n) * by + b(n), "x scaled, eps with it",
@@ -106,12 +106,12 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     both = (a + b).astype(dtype)
     found = [subject.pull(case, g) for g in (a, b, both)]
     for name in found[2]:
-        bounds = [gradient_bound(subject, case, name, g) for g in (a, b, both)]
+        bounds = [subject.bound(case, name, g) for g in (a, b, both)]
         with np.errstate(invalid="ignore"):
             want = found[0][name].astype(np.float64) + found[1][name].astype(np.float64)
         yield close(
             subject, case.replace(g=both), name, found[2][name], want,
-            lambda n, bounds=bounds, want=want: sum(b(n) for b in bounds) + _OURS * np.abs(want),
+            lambda n, bounds=bounds, want=want: np.sum([b(n) for b in bounds], axis=0) + _OURS * np.abs(want),
             "the cotangent a + b",
         )  # fmt: skip
 
@@ -131,4 +131,4 @@ def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
             if value is not None:
                 note = f"asked for {', '.join(subset)} alone"
                 gradient = GRADIENTS[name]
-                yield same_gradient(subject, case, gradient, value, together[gradient], note)
+                yield same(subject, case, gradient, value, together[gradient], note)

@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..subject import Subject
 from .groups import as_rows, from_rows
 from .registry import check, ordinary
-from .relations import close, equal, output_bound, scaled_exactly
+from .relations import close, equal, scaled_exactly
 
 #: x is scaled by 2^3, eps by 2^6: far enough to move any misplaced eps, near enough to stay exact.
 SCALE = 8.0
@@ -49,7 +49,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     if moved is None:
         return
     y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
-    a, b = output_bound(subject, case), output_bound(subject, moved)
+    a, b = subject.bound(case, "y"), subject.bound(moved, "y")
     yield close(subject, moved, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), "x scaled, eps with it")
 
 
@@ -71,7 +71,7 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     if subject.repeatable(plain):
         yield equal(subject, negative, "y", got, -y, "-x")
     else:
-        bound = output_bound(subject, plain)
+        bound = subject.bound(plain, "y")
         yield close(subject, negative, "y", got, -y.astype(np.float64), lambda n: 2 * bound(n), "-x")
 
 
@@ -98,7 +98,7 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     if want is not None and subject.repeatable(case):
         yield equal(subject, moved, "y", got, want, "gamma and beta times 4")
     else:
-        a, b = output_bound(subject, case), output_bound(subject, moved)
+        a, b = subject.bound(case, "y"), subject.bound(moved, "y")
         yield close(
             subject,
             moved,
@@ -124,7 +124,7 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     moved, order = _permuted_groups(case)
     y = as_rows(case, subject.observe(case).outputs["y"])[order]
     got = subject.outputs(moved)["y"]
-    bound = output_bound(subject, moved)
+    bound = subject.bound(moved, "y")
     want = from_rows(case, y).astype(np.float64)
     yield close(subject, moved, "y", got, want, lambda n: 2 * bound(n), "groups permuted")
 

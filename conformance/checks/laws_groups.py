@@ -13,7 +13,7 @@ from ..subject import Subject
 from .groups import as_rows, from_rows, group_size, only_group, some_groups
 from .purity import other
 from .registry import check, ordinary
-from .relations import close, equal, output_bound, same_output
+from .relations import close, equal, same
 
 
 def _law(case: Case) -> bool:
@@ -28,7 +28,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
         single = only_group(case, group)
         got = subject.outputs(single)["y"]
         want = rows[group].reshape(got.shape).astype(np.float64)
-        bound = output_bound(subject, single)
+        bound = subject.bound(single, "y")
         yield close(subject, single, "y", got, want, lambda n, b=bound: 2 * b(n), f"group {group} alone")
 
 
@@ -72,7 +72,7 @@ def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:
     want = permute(subject.observe(case).outputs["y"].astype(np.float64))
     got = subject.outputs(moved)["y"]
-    a, b = output_bound(subject, case), output_bound(subject, moved)
+    a, b = subject.bound(case, "y"), subject.bound(moved, "y")
     yield close(subject, moved, "y", got, want, lambda n: permute(a(n)) + b(n), note)
 
 
@@ -87,7 +87,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     there = case.replace(x=moved)
     y, got = subject.observe(case).outputs["y"], subject.outputs(there)["y"]
-    a, b = output_bound(subject, case), output_bound(subject, there)
+    a, b = subject.bound(case, "y"), subject.bound(there, "y")
     yield close(subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}")
 
 
@@ -97,7 +97,7 @@ def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     training = subject.observe(case).outputs["y"]
     subject.outputs(other(case))  # what the last training call saw must not show
     got = subject.outputs(case, mode="inference")["y"]
-    yield same_output(subject, case, "y", got, training, "in inference mode")
+    yield same(subject, case, "y", got, training, "in inference mode")
 
 
 @check("LN-L16", when=_law, raising="violates")
@@ -118,4 +118,4 @@ def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
         single = only_group(case, group)  # the envelope is that of the group alone
         want = whole[group].reshape(got.shape)
         note = f"group {group} between padding and extreme groups"
-        yield same_output(subject, single, "y", got, want, note)
+        yield same(subject, single, "y", got, want, note)

@@ -12,7 +12,7 @@ from ..findings import Finding, as_exact
 from ..subject import Subject
 from .groups import as_rows, group_size
 from .registry import check, ordinary
-from .relations import Bound, close, output_bound
+from .relations import close
 
 #: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
 _OURS = 2.0**-53
@@ -42,7 +42,7 @@ def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     xh = as_rows(bare, y).astype(np.float64)
     if not np.isfinite(xh).all():
         xh = np.where(np.isfinite(xh), xh, np.nan)
-    bound = output_bound(subject, bare)
+    bound = subject.bound(bare, "y")
     n = group_size(bare)
 
     def first(normative: bool) -> np.ndarray:
@@ -73,7 +73,7 @@ def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
     # Only an excess is judged: what lies within the limit is taken to be at it.
     yield subject.judge(
         bare, "|xhat|", np.maximum(size, limit), as_exact(np.full(y.shape, limit)),
-        output_bound(subject, bare), "sqrt(n - 1) is the limit",
+        subject.bound(bare, "y"), "sqrt(n - 1) is the limit",
     )  # fmt: skip
 
 
@@ -109,10 +109,10 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
         case.replace(gamma=b, beta=zero),
     ]
     ys = [subject.outputs(c)["y"] for c in cases]
-    bounds: list[Bound] = [output_bound(subject, c) for c in cases]
+    bounds = [subject.bound(c, "y") for c in cases]
     with np.errstate(invalid="ignore"):
         want = ys[1].astype(np.float64) + ys[2].astype(np.float64)
     yield close(
-        subject, cases[0], "y", ys[0], want, lambda n: sum(b(n) for b in bounds) + _OURS * np.abs(want),
+        subject, cases[0], "y", ys[0], want, lambda n: np.sum([b(n) for b in bounds], axis=0) + _OURS * np.abs(want),
         "y(a, beta) + y(b, 0)",
     )  # fmt: skip

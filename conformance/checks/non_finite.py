@@ -13,7 +13,7 @@ from ..findings import Finding
 from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows, group_count, group_size
 from .registry import check, ordinary
-from .relations import same_gradient, same_output
+from .relations import same
 
 _POISONS = (np.nan, np.inf, -np.inf)
 
@@ -51,7 +51,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
         note = f"{poison} in another group"
         evaluation = subject.start(bad)
         got = checked_shapes(evaluation.outputs(), bad)["y"]
-        finding = same_output(subject, case, "y", np.where(hit, y, got), y, note)
+        finding = same(subject, case, "y", np.where(hit, y, got), y, note)
         yield attrs.evolve(finding, case=bad)
         if subject.forward_only or _inference(case):
             continue
@@ -60,7 +60,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
             dx = subject.named_gradients(evaluation.pull(bad.g).gradients(), bad)["dx"]
         except (Unsupported, TargetRaised, BadOutput):
             continue
-        finding = same_gradient(subject, case, "dx", np.where(hit, before, dx), before, note)
+        finding = same(subject, case, "dx", np.where(hit, before, dx), before, note)
         yield attrs.evolve(finding, case=bad)
 
 

@@ -12,7 +12,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .registry import check, ordinary
-from .relations import same_gradient
+from .relations import same
 
 
 def _for_laws(case: Case) -> bool:
@@ -183,4 +183,4 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     for name, value in found.items():
         note = "the gradient taken after another call"
-        yield same_gradient(subject, case, name, value, at_once[name], note)
+        yield same(subject, case, name, value, at_once[name], note)

@@ -2,46 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...reference.formats import format_of
 from ..cases.case import Case
 from ..findings import Finding, as_exact
-from ..subject import Subject
-
-#: envelope(normative) of one side of a relation.
-Bound = Callable[[bool], np.ndarray]
-
-
-def output_bound(subject: Subject, case: Case, name: str = "y") -> Bound:
-    """The envelope of an output where the range rules hold, infinite elsewhere."""
-
-    def bound(normative: bool) -> np.ndarray:
-        truth = subject.truth(case, normative=normative)
-        arithmetic = subject.arithmetic(case, normative=normative)
-        envelope = truth.output_bounds(arithmetic)[name]
-        if name != "y":
-            return envelope
-        return np.where(truth.envelope(arithmetic).in_range(gradient=False), envelope, np.inf)
-
-    return bound
-
-
-def gradient_bound(subject: Subject, case: Case, name: str, g: np.ndarray | None = None) -> Bound:
-    """The envelope of a gradient where the range rules hold, infinite elsewhere."""
-
-    def bound(normative: bool) -> np.ndarray:
-        truth = subject.truth(case, normative=normative)
-        arithmetic = subject.arithmetic(case, normative=normative)
-        envelope = truth.gradient_bounds(arithmetic, g)[name]
-        inside = truth.envelope(arithmetic).in_range(gradient=True)
-        if name == "dx":
-            return np.where(inside, envelope, np.inf)
-        return envelope if inside.all() else np.full_like(envelope, np.inf)
-
-    return bound
+from ..subject import Bound, Subject
 
 
 def close(
@@ -54,15 +20,9 @@ def close(
     return subject.judge(case, name, got, as_exact(want), bound, note)
 
 
-def same_output(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
-    """[~]: an output equals the one that another call with the same values gave."""
-    bound = output_bound(subject, case, name)
-    return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
-
-
-def same_gradient(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
-    """[~]: a gradient equals the one that another call with the same values gave."""
-    bound = gradient_bound(subject, case, name)
+def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
+    """[~]: an output or gradient equals the one that another call with the same values gave."""
+    bound = subject.bound(case, name)
     return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
 
 

@@ -13,7 +13,7 @@ from ..subject import Subject
 from .groups import as_rows, from_rows, group_size
 from .purity import changed, other
 from .registry import check, ordinary, tagged
-from .relations import close, output_bound
+from .relations import close
 from .sizes import emptied
 from .values import y_of
 
@@ -88,7 +88,7 @@ def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
     assert mean is not None and var is not None
     moved = case.replace(running_mean=np.ones_like(mean) * 3, running_var=np.ones_like(var) * 5)
     got = subject.outputs(moved)["y"]
-    bound = output_bound(subject, case)
+    bound = subject.bound(case, "y")
     yield close(subject, moved, "y", got, y.astype(np.float64), lambda n: 2 * bound(n), "other running statistics")
 
 
@@ -120,7 +120,7 @@ def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
         alone = case.replace(x=np.take(case.x, [sample], axis=axis), g=np.take(case.g, [sample], axis=axis))
         got = subject.outputs(alone)["y"]
         want = np.take(whole, [sample], axis=axis).astype(np.float64)
-        bound = output_bound(subject, alone)
+        bound = subject.bound(alone, "y")
         yield close(subject, alone, "y", got, want, lambda n, b=bound: 2 * b(n), f"sample {sample} alone")
 
 
@@ -133,7 +133,7 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     b = random.integers(-8, 9, shape).astype(dtype)
     cases = [case.replace(x=v) for v in (a, b, (a + b).astype(dtype), np.zeros_like(a))]
     ys = [subject.outputs(c)["y"] for c in cases]
-    bounds = [output_bound(subject, c) for c in cases]
+    bounds = [subject.bound(c, "y") for c in cases]
     want = ys[0].astype(np.float64) + ys[1].astype(np.float64) - ys[3].astype(np.float64)
     yield close(
         subject, cases[2], "y", ys[2], want, lambda n: np.sum([b(n) for b in bounds], axis=0), "y(a) + y(b) - y(0)"
@@ -201,4 +201,4 @@ def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     truth = subject.truth(plain)
     exact = layer_norm_exact(as_rows(plain, plain.x), None, None, eps=truth.settings["eps"], axes=(-1,))
     back = type(exact)(from_rows(plain, exact.hi), from_rows(plain, exact.lo))
-    yield subject.judge(plain, "y", y, back, output_bound(subject, plain), "layer_norm of the transposed array")
+    yield subject.judge(plain, "y", y, back, subject.bound(plain, "y"), "layer_norm of the transposed array")

@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows
 from .registry import check, ordinary
-from .relations import same_gradient, same_output
+from .relations import same
 
 
 def _for_layouts(case: Case) -> bool:
@@ -35,7 +35,7 @@ def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) 
     except LayoutNotApplicable:
         return
     for name, value in checked_shapes(evaluation.outputs(), case).items():
-        yield same_output(subject, case, name, value, plain.outputs[name], note)
+        yield same(subject, case, name, value, plain.outputs[name], note)
     if subject.forward_only:
         return
     try:
@@ -44,7 +44,7 @@ def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) 
     except Unsupported:
         return
     for name, value in gradients.items():
-        yield same_gradient(subject, case, name, value, contiguous[name], note)
+        yield same(subject, case, name, value, contiguous[name], note)
 
 
 @check("CM-V1", when=_for_layouts, raising="violates")
@@ -87,4 +87,4 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
                 continue
             contiguous = subject.observe(handed).gradients
             for name, value in subject.named_gradients(pulled.gradients(), handed).items():
-                yield same_gradient(subject, handed, name, value, contiguous[name], f"cotangent {layout}")
+                yield same(subject, handed, name, value, contiguous[name], f"cotangent {layout}")
