@@ -261,7 +261,7 @@ class RowEnvelope:
                 + a.eta * (rows.reach + 2)
             )
         if self.stores_between:
-            error = error + a.u_data * (2 * scaled + np.abs(y)) + 2 * a.eta_data
+            error = error + a.u_data * (2 * scaled + np.abs(y)) + (2 + np.abs(self.gamma)) * a.eta_data
         return rounded(error, y, a.u_data, a.eta_data)
 
     @property
@@ -297,9 +297,9 @@ class RowEnvelope:
         h = self.gamma * g
         if self.inference:
             dx = h * rows.r
-            error = np.abs(dx) * (rows.rho + 4 * a.u * (1 + rows.rho)) + 3 * a.eta
+            error = np.abs(dx) * (rows.rho + 4 * a.u * (1 + rows.rho)) + (3 + 2 * rows.r_high) * a.eta
             if self.stores_between:
-                error = error + 2 * a.u_data * (1 + rows.rho) * np.abs(dx) + 2 * a.eta_data
+                error = error + 2 * a.u_data * (1 + rows.rho) * np.abs(dx) + 2 * (1 + rows.r_high) * a.eta_data
             return rounded(error, dx, a.u_data, a.eta_data)
         t, te, sizes = self.projection(h, rows)
         dx = rows.r * t
@@ -311,7 +311,7 @@ class RowEnvelope:
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
             stored = np.abs(h) + mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
-            error = error + a.u_data * rows.r_high * (sizes + stored) + 3 * a.eta_data
+            error = error + a.u_data * rows.r_high * (sizes + stored) + 3 * (1 + rows.r_high) * a.eta_data
         if a.saves_statistics:
             c2 = np.abs(mean(h * rows.xh))
             error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.reach * c2)
@@ -342,7 +342,7 @@ class RowEnvelope:
                 folded = (size * rows.reach).sum(axis=1, keepdims=True)
                 error = error + (rows.r_high * (a.u * (rows.s + 5) * folded + rows.n * a.eta))[:, 0]
         if self.stores_between:  # xhat is stored, and its product with g
-            error = error + 2 * a.u_data * terms + 2 * count * a.eta_data
+            error = error + 2 * a.u_data * terms + (2 * count + size.sum(axis=axis)) * a.eta_data
         if a.saves_statistics:
             error = error + a.u_data * (count + 2) * terms + count * a.eta_data
         return rounded(error, dgamma, a.u_parameter, a.eta_parameter)
