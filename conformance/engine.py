@@ -256,11 +256,12 @@ class Run:
 
 
 def _deviation(subject: Subject, tally: Tally) -> str:
-    parts = []
-    for key in sorted(tally.deviates):
-        why = subject.binding.reasons.get(key, "declared by the caller")
-        parts.append(f"{key}={subject.conventions[key]}: {why}")
-    return "; ".join(parts)
+    """The declarations that a result rests on; the reasons for a binding's own stand with the subject."""
+    own = subject.binding.conventions
+    return ", ".join(
+        f"{key}={subject.conventions[key]} (declared by the {'binding' if key in own else 'caller'})"
+        for key in sorted(tally.deviates)
+    )
 
 
 def _described(target: Target, binding: Binding, plan: Plan) -> dict[str, Any]:

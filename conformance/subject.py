@@ -189,14 +189,14 @@ class Subject:
 
     # -- the truth under the declared and the normative conventions ------------------------------
 
-    def relevant(self, *, value_only: bool = False) -> tuple[str, ...]:
-        """The conventions that matter in this dtype and differ from the normative choice."""
+    def relevant(self, output: str) -> tuple[str, ...]:
+        """The conventions that matter to an output in this dtype and differ from the normative choice."""
         keys = ["variance_algorithm", "affine", "subnormals"]
         if self.narrow:
             keys.append("storage")
         if self.dtype == "float64":
             keys.append("eps_dtype")
-        if self.operator == "batch_norm":
+        if output == "new_running_var":
             keys.append("running_variance")
         return tuple(k for k in keys if self.conventions.get(k, CONVENTIONS[k][0]) != CONVENTIONS[k][0])
 
@@ -260,7 +260,7 @@ class Subject:
         result: Comparison = measure(False)
         violated = result.judged > 0 and result.ratio > 1
         deviates: tuple[str, ...] = ()
-        relevant = self.relevant()
+        relevant = self.relevant(name)
         if result.judged and not violated and relevant:
             strict: Comparison = measure(True)
             if strict.ratio > 1:
