@@ -194,7 +194,7 @@ def _differentiated_once(nodes: Sequence[Any]) -> bool:
         if node in seen:
             continue
         seen.add(node)
-        if "DelayedError" in node.name():
+        if node.name() == "torch::autograd::Error":
             return True
         waiting += [following for following, _ in node.next_functions if following is not None]
     return False

@@ -225,3 +225,30 @@ def test_a_backward_that_is_not_differentiable(layer_norm_inputs):
     assert (session.start(inputs, SETTINGS).pull(x).gradients()["x"] == 2 * x).all()
     with pytest.raises(Unsupported, match="the backward is not differentiable"):
         session.vjp_vjp(inputs, SETTINGS, x, {"x": x})
+
+
+class _Square(torch.autograd.Function):
+    """x^2, whose backward is not made to be differentiated."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+def test_once_differentiable_is_unsupported_at_second_order(layer_norm_inputs):
+    """A backward marked once_differentiable has no second order, and is not read as one of zeros."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return _Square.apply(x) * gamma + beta
+
+    session = _session(layer_norm)
+    g, second = np.ones_like(layer_norm_inputs["x"]), {"x": layer_norm_inputs["x"]}
+    with pytest.raises(Unsupported, match="once_differentiable"):
+        session.vjp_vjp(layer_norm_inputs, SETTINGS, g, second)
