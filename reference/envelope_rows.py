@@ -311,7 +311,8 @@ class RowEnvelope:
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
             stored = np.abs(h) + mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
-            error = error + a.u_data * rows.r_high * (sizes + stored) + 3 * (1 + rows.r_high) * a.eta_data
+            error = error + a.u_data * rows.r_high * (sizes + stored)
+            error = error + (3 + rows.r_high * (3 + np.abs(rows.xh))) * a.eta_data
         if a.saves_statistics:
             c2 = np.abs(mean(h * rows.xh))
             error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.reach * c2)
@@ -374,4 +375,6 @@ class RowEnvelope:
         if a.saves_statistics:  # the update too is formed in 16 bits
             error = error + 4 * a.u_parameter * share * (np.abs(old) + np.abs(new) + error)
             error = error + a.u_parameter * np.abs(value) + 3 * a.eta_parameter
+            # A batch statistic beyond the format that it is kept in is not judged (R3).
+            error = np.where(2 * np.abs(new) <= a.largest_data, error, np.inf)
         return rounded(error, value, a.u_parameter, a.eta_parameter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -87,7 +88,8 @@ def check(
         "seed": seed,
         "forward_only": forward_only,
     }
-    report = run_targets(targets, ops, options)
+    with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
+        report = run_targets(targets, ops, options)
     # With the JSON on stdout, the table goes where it cannot spoil it.
     print_report(report, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
     if json_file == STDOUT:
