@@ -61,7 +61,7 @@ def scaled_exactly(values: np.ndarray, factor: float) -> np.ndarray | None:
     normal = format_of(values.dtype).smallest_normal
 
     def inside(z: np.ndarray) -> bool:
-        return bool(np.all((z == 0) | (np.abs(z) >= normal)))
+        return bool(np.all((z == 0) | ((np.abs(z) >= normal) & np.isfinite(z))))
 
     there = moved.astype(np.float64)
     exact = np.array_equal(there / factor, given) and inside(there) and inside(given)
