@@ -8,45 +8,93 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from .conventions import validate
+from .part import ROLES, Part, Parts
 
 if TYPE_CHECKING:
     from .bridge import Bridge
 
 #: The operators that can be checked.
-OPERATORS: tuple[str, ...] = ("layer_norm", "batch_norm")
+OPERATORS: tuple[str, ...] = ("layer_norm", "batch_norm", *ROLES)
 
-#: Operators whose signature is fixed and whose checks do not exist yet; naming one says so.
-PLANNED_OPERATORS: tuple[str, ...] = ("residual", "pre_norm", "post_norm", "highway", "mhc")
+#: Those of them that are handed parts.
+COMPOSED: tuple[str, ...] = tuple(ROLES)
 
 #: The canonical call of each operator, as it is shown to the author of a function that cannot be called so.
 SIGNATURES: Mapping[str, str] = {
     "layer_norm": "layer_norm(x, gamma, beta, *, eps, axes)",
     "batch_norm": "batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis)",
+    "residual": "residual(x, branch, *, shortcut=None, activation=None)",
+    "pre_norm": "pre_norm(x, sublayer, gamma, beta, *, eps)",
+    "post_norm": "post_norm(x, sublayer, gamma, beta, *, eps)",
+    "highway": "highway(x, transform, gate, *, carry=None)",
+    "mhc": "mhc(x, branches, logits, *, fuse=None)",
 }
 
-#: The positional arguments of the canonical call.
+#: The positional arguments of the canonical call: tensors, and parts under the names of their roles.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "layer_norm": ("x", "gamma", "beta"),
     "batch_norm": ("x", "gamma", "beta", "running_mean", "running_var"),
+    "residual": ("x", "branch"),
+    "pre_norm": ("x", "sublayer", "gamma", "beta"),
+    "post_norm": ("x", "sublayer", "gamma", "beta"),
+    "highway": ("x", "transform", "gate"),
+    "mhc": ("x", "branches", "logits"),
 }
 
-#: The keyword arguments of the canonical call.
+#: The keyword arguments of the canonical call that are always given.
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     "layer_norm": ("eps", "axes"),
     "batch_norm": ("eps", "momentum", "training", "channel_axis"),
+    "residual": (),
+    "pre_norm": ("eps",),
+    "post_norm": ("eps",),
+    "highway": (),
+    "mhc": (),
+}
+
+#: The keyword arguments that a function may lack: what needs one of them is then unsupported.
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "residual": ("shortcut", "activation"),
+    "highway": ("carry",),
+    "mhc": ("fuse",),
 }
 
 #: The results of the canonical call; one is returned bare, several as a tuple.
 OUTPUTS: Mapping[str, tuple[str, ...]] = {
-    "layer_norm": ("y",),
     "batch_norm": ("y", "new_running_mean", "new_running_var"),
+    **dict.fromkeys(("layer_norm", *COMPOSED), ("y",)),
 }
 
-#: The inputs that a gradient is taken with respect to, in the order of the vjp's results.
-DIFFERENTIABLE: tuple[str, ...] = ("x", "gamma", "beta")
+#: The arguments that a gradient is taken with respect to, in the order of a written-out vjp's results.
+DIFFERENTIABLE: Mapping[str, tuple[str, ...]] = {
+    "residual": ("x",),
+    "highway": ("x",),
+    "mhc": ("x", "logits"),
+    **dict.fromkeys(("layer_norm", "batch_norm", "pre_norm", "post_norm"), ("x", "gamma", "beta")),
+}
+
+#: What a written-out vjp_vjp returns: in LayerNorm and BatchNorm no gradient depends on beta.
+SECOND: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("layer_norm", "batch_norm"), ("x", "gamma", "g")),
+    **{operator: (*DIFFERENTIABLE[operator], "g") for operator in COMPOSED},
+}
 
 #: The derivatives that a function's author may supply beside it, as NAME_vjp and so on.
 DERIVATIVES: tuple[str, ...] = ("vjp", "jvp", "vjp_vjp")
+
+
+def differentiable(operator: str, inputs: Mapping[str, Any], parts: Parts | None = None) -> tuple[str, ...]:
+    """
+    The names of the inputs that are given and have a gradient: arguments first, then the parts' leaves.
+
+    In pre_norm nothing reaches gamma and beta through a sublayer that ignores what it is handed.
+    """
+    names = DIFFERENTIABLE[operator]
+    sublayer = (parts or {}).get("sublayer")
+    if operator == "pre_norm" and isinstance(sublayer, Part) and sublayer.constant:
+        names = ("x",)
+    leaves = [name for name in inputs if "." in name and not name.endswith((".mask", ".replayed"))]
+    return tuple(name for name in (*names, *leaves) if inputs.get(name) is not None)
 
 
 def _accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
@@ -78,6 +126,11 @@ class Binding:
     prepare: Callable[..., None] | None = None
     #: Whether it behaves by mode, as a module with train() and eval() does.
     has_modes: bool = False
+    #: Those of OPTIONAL's keyword arguments that it does not take.
+    lacking: frozenset[str] = frozenset()
+    #: For a layer that brings its own sublayers: seams(x, gamma, beta, g, eps=..., seed=...) runs it and its backward
+    #: pass, and returns for each of its blocks what was recorded around the sublayer (see adapters/seam.py).
+    seams: Callable[..., list[dict[str, Any]]] | None = None
 
 
 @attrs.frozen

@@ -100,3 +100,41 @@ class Bridge(abc.ABC):
         input and one for the cotangent, None where nothing reaches it.
         """
         raise NotImplementedError
+
+    # What parts are made of, beside Python's operators ----------------------------------------------------
+
+    @abc.abstractmethod
+    def zeros(self, x: Any) -> Any:
+        """Zeros of x's shape and dtype, on its device."""
+
+    @abc.abstractmethod
+    def tanh(self, x: Any) -> Any:
+        """tanh(x), elementwise."""
+
+    @abc.abstractmethod
+    def relu(self, x: Any) -> Any:
+        """max(x, 0), elementwise; a NaN stays one."""
+
+    @abc.abstractmethod
+    def matmul(self, x: Any, w: Any) -> Any:
+        """x @ w over the last axis of x; w has two axes."""
+
+    @abc.abstractmethod
+    def shift(self, x: Any, offset: int, axis: int) -> Any:
+        """result[t] = x[t + offset] along the axis, zero where t + offset lies beyond the ends."""
+
+    @abc.abstractmethod
+    def view(self, x: Any) -> Any:
+        """Another tensor on the same memory as x, of its shape and dtype."""
+
+    @abc.abstractmethod
+    def buffer(self, value: Any) -> Any:
+        """New memory for tensors of the value's shape and dtype."""
+
+    @abc.abstractmethod
+    def write(self, value: Any, buffer: Any) -> Any:
+        """The value, written into what :meth:`buffer` made: a tensor on that memory, differentiable as the value is."""
+
+    def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
+        """The value, as a function of x whose cotangent of x is the given one, whatever the value's cotangent is."""
+        raise NotImplementedError

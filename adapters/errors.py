@@ -14,6 +14,7 @@ __all__ = [
     "NoSuchName",
     "NormspecError",
     "NotImportable",
+    "PartRaised",
     "TargetRaised",
     "UnknownConvention",
     "UnknownDtype",
@@ -116,6 +117,10 @@ class MissingGradient(BadOutput):
         super().__init__(message, "gradient")
         #: The inputs ("x", "gamma", "beta") that no gradient reaches.
         self.missing = missing
+
+
+class PartRaised(RuntimeError):
+    """What a part raises that is there to raise: the target has to let it pass."""
 
 
 class Unsupported(Exception):

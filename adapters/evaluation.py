@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from .binding import DIFFERENTIABLE, Binding
+from .binding import COMPOSED, DIFFERENTIABLE, Binding
 from .bridge import Bridge
 from .errors import BadOutput, MissingGradient, Unsupported
+from .handing import Handing
+from .recording import Recorder
 from .stage import Stage
 
 if TYPE_CHECKING:
@@ -22,10 +24,12 @@ class Evaluation:
 
     _session: Session
     _tensors: dict[str, Any]
-    _settings: dict[str, Any]
+    _handing: Handing
     _results: dict[str, Any]
     _wrt: tuple[str, ...]
     _size: int
+    #: The calls of the parts, where they were recorded.
+    recorder: Recorder | None = None
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now: read again each time, so that a buffer that is used again shows."""
@@ -43,6 +47,9 @@ class Evaluation:
 
         ``keep`` leaves the evaluation fit for another pull, which a framework may otherwise refuse.
 
+        A function that reaches none of the leaves of its parts, and everything else, cannot differentiate closures:
+        their gradients are None.
+
         Raises MissingGradient where none reaches one of them, Unsupported where the target has no gradients or
         the evaluation was made in inference mode, BadOutput where y has not the cotangent's shape or dtype.
         """
@@ -58,20 +65,40 @@ class Evaluation:
             if own is not None and not bridge.tracks(y):
                 if binding.prepare is not None:
                     binding.prepare(mode="training", wrt=self._wrt)
-                found = own(*self._tensors.values(), cotangent, **session.keywords(self._settings))
-                named = dict(zip(DIFFERENTIABLE, three(binding, "vjp", found), strict=True))
+                named = self._written_out(own, cotangent)
             else:
                 _check_like(y, g, bridge)
                 found = bridge.vjp(y, [self._tensors[name] for name in self._wrt], cotangent, keep=keep)
                 named = dict(zip(self._wrt, found, strict=True))
             bridge.finish(session.device)
-            gradients = {name: named[name] if name in self._wrt else None for name in DIFFERENTIABLE}
+            leaves = tuple(name for name in self._wrt if "." in name)
+            names = (*DIFFERENTIABLE[binding.operator], *leaves)
+            gradients = {name: named.get(name) if name in self._wrt else None for name in names}
             missing = tuple(name for name in self._wrt if gradients[name] is None)
-            if missing:
+            if missing and missing != leaves:
                 raise MissingGradient(f"no gradient reaches {', '.join(missing)}", missing)
             for name in self._wrt:
-                bridge.check_tensor(gradients[name], f"the gradient of {name}")
+                if name not in missing:
+                    bridge.check_tensor(gradients[name], f"the gradient of {name}")
         return Pulled(session, gradients, cotangent)
+
+    def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
+        """What a vjp that is written out returns, and what it made the parts note of their leaves."""
+        binding, notes = self._session.binding, {}
+        positional, keywords = self._handing.arguments(self._tensors, notes=notes)
+        names = DIFFERENTIABLE[binding.operator]
+        found = own(*positional, cotangent, **keywords)
+        if len(names) == 1 and not isinstance(found, tuple | list):
+            found = (found,)
+        named = dict(zip(names, listed(binding, "vjp", found, len(names)), strict=True))
+        if binding.operator in COMPOSED:  # a leaf whose part was handed no cotangent has a gradient of zero
+            named |= {name: notes[name] if name in notes else self._zeros(name) for name in self._wrt if "." in name}
+        return named
+
+    def _zeros(self, name: str) -> Any:
+        session = self._session
+        like = np.zeros_like(session.read(self._tensors[name], name))
+        return session.target.bridge.tensor(like, "contiguous", session.device)
 
 
 @attrs.define
@@ -94,12 +121,16 @@ class Pulled:
         return self._session.read(self._cotangent, "the cotangent")
 
 
-def three(binding: Binding, derivative: str, returned: Any) -> tuple[Any, ...]:
-    """What a binding's own vjp or vjp_vjp returned: three gradients. Raises BadOutput."""
-    if not isinstance(returned, tuple | list) or len(returned) != 3:
+def listed(binding: Binding, derivative: str, returned: Any, count: int) -> tuple[Any, ...]:
+    """What a written-out vjp or vjp_vjp returned: so many gradients. Raises BadOutput."""
+    if not isinstance(returned, tuple | list) or len(returned) != count:
         got = f"{len(returned)} values" if isinstance(returned, tuple | list) else type(returned).__name__
-        raise BadOutput(f"{sibling(binding, derivative)} returned {got} in place of three gradients")
+        raise BadOutput(f"{sibling(binding, derivative)} returned {got} in place of {_COUNTS[count]}")
     return tuple(returned)
+
+
+#: How many gradients a written-out derivative returns, in words.
+_COUNTS = {1: "one gradient", 2: "two gradients", 3: "three gradients", 4: "four gradients"}
 
 
 def sibling(binding: Binding, derivative: str) -> str:

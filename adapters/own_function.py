@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from .binding import ARGUMENTS, DERIVATIVES, OPERATORS, PLANNED_OPERATORS, SETTINGS, SIGNATURES, Binding, Target
+from .binding import ARGUMENTS, DERIVATIVES, OPERATORS, OPTIONAL, SETTINGS, SIGNATURES, Binding, Target
 from .errors import NoSuchName, UnknownFramework, UnknownOperator, WrongSignature, choices, one_line
 from .frameworks import FRAMEWORKS, adapter
 from .imports import implied_frameworks
@@ -77,12 +77,13 @@ def _target(
     name: str,
 ) -> Target:
     _check_callable(function, label)
-    _check_signature(function, operator, label)
+    lacking = _check_signature(function, operator, label)
     if framework is None:
         framework = _framework_of(function, module, label)
     room = adapter(framework)
     call, has_modes = _with_modes(function)
-    binding = Binding(operator, label, call, _derivatives(function, owner, name), has_modes=has_modes)
+    derivatives = _derivatives(function, owner, name)
+    binding = Binding(operator, label, call, derivatives, has_modes=has_modes, lacking=lacking)
     return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,))
 
 
@@ -97,8 +98,6 @@ def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:
         raise UnknownOperator(
             f"{label} is one function and implements one operator: give one of {', '.join(operators)}"
         )
-    if name in PLANNED_OPERATORS:
-        raise UnknownOperator(f"operator {name!r} cannot be checked yet; choose from {', '.join(OPERATORS)}")
     raise UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
 
 
@@ -111,18 +110,29 @@ def _check_callable(function: Any, label: str) -> None:
         raise WrongSignature(f"{label} is async: give a function that returns its result")
 
 
-def _check_signature(function: Callable[..., Any], operator: str, label: str) -> None:
-    """WrongSignature unless the canonical call binds; what cannot be inspected, as C code, is taken as it is."""
+def _check_signature(function: Callable[..., Any], operator: str, label: str) -> frozenset[str]:
+    """
+    Those of the optional keyword arguments that the function does not take.
+
+    Raises WrongSignature unless the canonical call without them binds; what cannot be inspected, as C code, is taken
+    as it is.
+    """
     try:
         # A torch module's own signature takes anything, and hands it to forward.
         signature = inspect.signature(_attribute(function, "forward") if _has_modes(function) else function)
     except Exception:
-        return
+        return frozenset()
     try:
         signature.bind(*ARGUMENTS[operator], **dict.fromkeys(SETTINGS[operator]))
     except TypeError as error:
         own = _written(signature)
         raise WrongSignature(f"{label}{own} cannot be called as {SIGNATURES[operator]}: {error}") from None
+    parameters = signature.parameters.values()
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        return frozenset()
+    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    taken = {parameter.name for parameter in parameters if parameter.kind in keyword}
+    return frozenset(OPTIONAL.get(operator, ())) - taken
 
 
 def _written(signature: inspect.Signature) -> str:

@@ -14,9 +14,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .binding import ARGUMENTS, DIFFERENTIABLE, OUTPUTS, Binding, Target
+from .binding import DIFFERENTIABLE, OUTPUTS, SECOND, Binding, Target, differentiable
 from .errors import BadOutput, MissingGradient, Unsupported
-from .evaluation import Evaluation, Pulled, sibling, three
+from .evaluation import Evaluation, Pulled, listed, sibling
+from .handing import Handing
+from .part import Parts
+from .recording import Recorder
 from .stage import Stage
 
 __all__ = ["Evaluation", "Pulled", "Session"]
@@ -31,6 +34,8 @@ class Session:
     target: Target
     binding: Binding
     device: str = "cpu"
+    #: The buffers that parts own, from one call to the next.
+    memory: dict[Any, Any] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.target.bridge.check_device(self.device)
@@ -40,41 +45,49 @@ class Session:
         inputs: Arrays,
         settings: Mapping[str, Any],
         *,
+        parts: Parts | None = None,
         layouts: Mapping[str, str] | None = None,
         wrt: Sequence[str] | None = None,
         mode: str = "training",
+        record: bool = False,
     ) -> Evaluation:
         """
         Call the target.
 
-        ``inputs`` holds every positional argument of the operator by name, ``settings`` every keyword argument,
-        ``layouts`` the layout of those inputs that are not to be contiguous. ``wrt`` names the inputs whose
-        gradients may be asked for: by default "x", "gamma" and "beta" as far as they are given. In mode
-        "inference" a binding that has modes is put into inference, and nothing is tracked.
+        ``inputs`` holds every tensor by name, the leaves of the parts included, ``settings`` the keyword arguments,
+        ``parts`` what a composed operator is handed for its roles, and ``layouts`` the layout of those inputs that
+        are not to be contiguous. ``wrt`` names the inputs whose gradients may be asked for: by default all that are
+        given and have one. In mode "inference" a binding that has modes is put into inference, and nothing is
+        tracked. With ``record``, the calls of the parts are recorded. Raises Unsupported where the binding takes no
+        such part.
         """
-        bridge, training = self.target.bridge, mode == "training"
+        bridge, binding, training = self.target.bridge, self.binding, mode == "training"
         if wrt is None:
-            wrt = [name for name in DIFFERENTIABLE if inputs[name] is not None]
+            wrt = differentiable(binding.operator, inputs, parts)
         layouts = layouts or {}
-        tensors = {}
-        for name in ARGUMENTS[self.binding.operator]:
-            array = inputs[name]
-            layout = layouts.get(name, "contiguous")
-            tensors[name] = None if array is None else self._tensor(array, layout, tracked=training and name in wrt)
-        call = self._call(settings, mode)
+        tensors = {
+            name: None
+            if array is None
+            else self._tensor(array, layouts.get(name, "contiguous"), tracked=training and name in wrt)
+            for name, array in inputs.items()
+        }
+        handing = self._handing(settings, parts)
+        recorder = Recorder(bridge) if record else None
         size = _size(inputs)
-        if self.binding.prepare is not None:
-            self.binding.prepare(mode=mode, wrt=tuple(wrt))
-        with Stage("call"), bridge.guarded(size, gradients=training):
-            returned = call(*tensors.values())
+        if binding.prepare is not None:
+            binding.prepare(mode=mode, wrt=tuple(wrt))
+        with Stage("call", handing.optional), bridge.guarded(size, gradients=training):
+            returned = self._call(handing, tensors, mode, recorder)
             bridge.finish(self.device)
         with Stage("read"):
             results = self._named(returned)
-        return Evaluation(self, tensors, dict(settings), results, tuple(wrt) if training else (), size)
+        return Evaluation(self, tensors, handing, results, tuple(wrt) if training else (), size, recorder)
 
-    def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays) -> np.ndarray:
+    def jvp(
+        self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
+    ) -> np.ndarray:
         """
-        The tangent of y, for the tangents of "x", "gamma" and "beta"; None, or no entry, is a zero tangent.
+        The tangent of y, for the tangents of inputs by name; None, or no entry, is a zero tangent.
 
         Raises Unsupported where neither the framework nor the binding has forward mode.
         """
@@ -82,29 +95,37 @@ class Session:
         own = binding.derivatives.get("jvp")
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no forward-mode derivative: none named {sibling(binding, 'jvp')}")
-        handed = self._handed(inputs)
-        moving = [
-            None if inputs[name] is None else self._tensor(_given(tangents, name, inputs[name]), "contiguous")
-            for name in DIFFERENTIABLE
-        ]
+        handing, tensors = self._handing(settings, parts), self._tensors(inputs)
+        names = differentiable(binding.operator, inputs, parts)
+        moving = {name: self._tensor(_given(tangents, name, inputs[name])) for name in names}
         with Stage("jvp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
-                tangent = own(*handed, *moving, **self.keywords(settings))
+                positional, keywords = handing.arguments(tensors, tangents=moving)
+                explicit = [moving.get(name) for name in DIFFERENTIABLE[binding.operator]]
+                tangent = own(*positional, *explicit, **keywords)
             else:
-                tangent = bridge.jvp(self._y_of(handed, settings), handed[:3], moving)
+                call = self._y_of(handing, tensors, names)
+                tangent = bridge.jvp(call, [tensors[name] for name in names], list(moving.values()))
                 if tangent is None:
                     raise MissingGradient("no tangent reaches y", ("x",))
             bridge.finish(self.device)
         return self.read(tangent, "the tangent of y")
 
     def vjp_vjp(
-        self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, cotangents: Arrays
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        g: np.ndarray,
+        cotangents: Arrays,
+        *,
+        parts: Parts | None = None,
     ) -> dict[str, np.ndarray | None]:
         """
-        Second order: the vjp of the map (x, gamma, g) -> gradients, at cotangents for "x", "gamma" and "beta".
+        Second order: the vjp of the map (arguments, g) -> gradients, at cotangents for the gradients by name.
 
-        A cotangent that is None, or absent, is zero. The result holds "x", "gamma" (None where gamma is None)
-        and "g". Raises Unsupported where neither the framework nor the binding differentiates twice.
+        A cotangent that is None, or absent, is zero; leaves have none. The result holds the gradients that SECOND
+        names, None where the input is None. Raises Unsupported where neither the framework nor the binding
+        differentiates twice.
         """
         bridge, binding = self.target.bridge, self.binding
         own = binding.derivatives.get("vjp_vjp")
@@ -112,66 +133,79 @@ class Session:
             raise Unsupported(
                 f"{binding.name} has no second-order derivative: none named {sibling(binding, 'vjp_vjp')}"
             )
-        present = {name: inputs[name] is not None for name in DIFFERENTIABLE}
-        if own is not None:
-            handed, cotangent = self._handed(inputs), self._tensor(g, "contiguous")
-            second = [
-                self._tensor(_given(cotangents, name, inputs[name]), "contiguous") if present[name] else None
-                for name in DIFFERENTIABLE
-            ]
-            with Stage("vjp_vjp"), bridge.guarded(_size(inputs), gradients=True):
-                found = three(binding, "vjp_vjp", own(*handed, cotangent, *second, **self.keywords(settings)))
-                bridge.finish(self.device)
-        else:
-            handed = self._handed(inputs, tracked=DIFFERENTIABLE)
-            cotangent = self._tensor(g, "contiguous", tracked=True)
-            second = [
-                self._tensor(array, "contiguous")
-                if present[name] and (array := cotangents.get(name)) is not None
-                else None
-                for name in DIFFERENTIABLE
-            ]
-            with Stage("vjp_vjp"), bridge.guarded(_size(inputs), gradients=True):
-                found = bridge.vjp_vjp(self._y_of(handed, settings), handed[:3], cotangent, second)
-                bridge.finish(self.device)
-            found = (found[0], found[1], found[3])
-        names = {"x": inputs["x"], "gamma": inputs["gamma"], "g": g}
+        names, results = DIFFERENTIABLE[binding.operator], SECOND[binding.operator]
+        handing, tensors = self._handing(settings, parts), self._tensors(inputs, tracked=() if own else names)
+        cotangent = self._tensor(g, tracked=own is None)
+        # What is written out is handed every cotangent; autograd only those that there are.
+        second = [
+            None
+            if inputs[name] is None or (own is None and cotangents.get(name) is None)
+            else self._tensor(_given(cotangents, name, inputs[name]))
+            for name in names
+        ]
+        with Stage("vjp_vjp"), bridge.guarded(_size(inputs), gradients=True):
+            if own is not None:
+                positional, keywords = handing.arguments(tensors, notes={})
+                returned = own(*positional, cotangent, *second, **keywords)
+                found = dict(zip(results, listed(binding, "vjp_vjp", returned, len(results)), strict=True))
+            else:
+                explicit = [tensors[name] for name in names]
+                bars = bridge.vjp_vjp(self._y_of(handing, tensors, names), explicit, cotangent, second)
+                found = dict(zip((*names, "g"), bars, strict=True))
+            bridge.finish(self.device)
+        likes = {**{name: inputs[name] for name in names}, "g": g}
         return {
-            name: self._zero_or(value, like, f"the second-order gradient of {name}")
-            for value, (name, like) in zip(found, names.items(), strict=True)
+            name: self._zero_or(found[name], likes[name], f"the second-order gradient of {name}") for name in results
         }
+
+    def seams(
+        self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
+    ) -> list[dict[str, np.ndarray]]:
+        """What a layer that brings its own sublayers recorded around each of them; see adapters/seam.py."""
+        bridge, run = self.target.bridge, self.binding.seams
+        if run is None:
+            raise Unsupported(f"{self.binding.name} brings no sublayer of its own")
+        tensors = self._tensors(inputs, tracked=tuple(inputs))
+        with Stage("vjp"), bridge.guarded(_size(inputs), gradients=True):
+            blocks = run(tensors["x"], tensors["gamma"], tensors["beta"], self._tensor(g), **settings, seed=seed)
+            bridge.finish(self.device)
+        return [{name: self.read(value, name) for name, value in block.items()} for block in blocks]
 
     def read(self, value: Any, what: str) -> np.ndarray:
         """The present values of one of the target's tensors, in a new array; BadOutput if it is none."""
         with Stage("read"):
             return self.target.bridge.array(value, what)
 
-    def keywords(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The keyword arguments, momentum as the binding's convention reads it."""
-        if "momentum" in settings and self.binding.conventions.get("momentum") == "old":
-            return {**settings, "momentum": 1.0 - settings["momentum"]}
-        return dict(settings)
+    def _handing(self, settings: Mapping[str, Any], parts: Parts | None) -> Handing:
+        """The call to make, momentum as the binding's convention reads it."""
+        keywords = dict(settings)
+        if "momentum" in keywords and self.binding.conventions.get("momentum") == "old":
+            keywords["momentum"] = 1.0 - keywords["momentum"]
+        return Handing(self.binding, self.target.bridge, keywords, parts or {}, self.memory)
 
-    def _tensor(self, array: np.ndarray, layout: str, *, tracked: bool = False) -> Any:
+    def _tensor(self, array: np.ndarray, layout: str = "contiguous", *, tracked: bool = False) -> Any:
         return self.target.bridge.tensor(array, layout, self.device, tracked=tracked)
 
-    def _handed(self, inputs: Arrays, tracked: Sequence[str] = ()) -> list[Any]:
-        return [
-            None if (array := inputs[name]) is None else self._tensor(array, "contiguous", tracked=name in tracked)
-            for name in ARGUMENTS[self.binding.operator]
-        ]
+    def _tensors(self, inputs: Arrays, tracked: Sequence[str] = ()) -> dict[str, Any]:
+        return {
+            name: None if array is None else self._tensor(array, tracked=name in tracked)
+            for name, array in inputs.items()
+        }
 
-    def _call(self, settings: Mapping[str, Any], mode: str) -> Callable[..., Any]:
-        keywords = self.keywords(settings)
+    def _call(self, handing: Handing, tensors: Mapping[str, Any], mode: str, recorder: Recorder | None = None) -> Any:
+        positional, keywords = handing.arguments(tensors, recorder=recorder)
         if self.binding.has_modes:
             keywords["mode"] = mode
-        call = self.binding.call
-        return lambda *tensors: call(*tensors, **keywords)
+        return self.binding.call(*positional, **keywords)
 
-    def _y_of(self, handed: Sequence[Any], settings: Mapping[str, Any]) -> Callable[..., Any]:
-        """The map (x, gamma, beta) -> y, with the other arguments as handed."""
-        call, others = self._call(settings, "training"), handed[3:]
-        return lambda x, gamma, beta: self._named(call(x, gamma, beta, *others))["y"]
+    def _y_of(self, handing: Handing, tensors: Mapping[str, Any], names: Sequence[str]) -> Callable[..., Any]:
+        """The map from the inputs of these names to y, with the other inputs as they are."""
+
+        def y_of(*moved: Any) -> Any:
+            handed = {**tensors, **dict(zip(names, moved, strict=True))}
+            return self._named(self._call(handing, handed, "training"))["y"]
+
+        return y_of
 
     def _named(self, returned: Any) -> dict[str, Any]:
         """The target's results by name, each of them a tensor; BadOutput otherwise."""

@@ -13,10 +13,12 @@ _OURS = (KeyboardInterrupt, TargetRaised, BadOutput, Unsupported, LayoutNotAppli
 class Stage:
     """Turns what a target raises into TargetRaised; a class, since a generator's context costs twice as much."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "optional")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, optional: str = "") -> None:
         self.name = name
+        #: The optional arguments that the target is handed: it may say that it has not implemented them.
+        self.optional = optional
 
     def __enter__(self) -> None:
         return None
@@ -26,4 +28,6 @@ class Stage:
             return
         if self.name == "vjp" and isinstance(error, NotImplementedError):
             raise Unsupported(f"no gradients: {one_line(error)}") from error
+        if self.optional and isinstance(error, NotImplementedError):
+            raise Unsupported(f"it does not take {self.optional}: {one_line(error)}") from error
         raise TargetRaised(error, self.name) from error

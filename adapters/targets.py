@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from . import own_function
-from .binding import OPERATORS, PLANNED_OPERATORS, Target
+from .binding import OPERATORS, Target
 from .errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
 from .frameworks import FRAMEWORKS, adapter, check_framework, installed
 
@@ -28,8 +28,6 @@ def check_operators(op: str | Sequence[str] | None) -> tuple[str, ...]:
         return OPERATORS
     names = (op,) if isinstance(op, str) else tuple(dict.fromkeys(op))
     for name in names:
-        if name in PLANNED_OPERATORS:
-            raise UnknownOperator(f"operator {name!r} cannot be checked yet; choose from {', '.join(OPERATORS)}")
         if name not in OPERATORS:
             raise UnknownOperator(f"unknown operator {name!r}{choices(name, OPERATORS)}")
     if not names:

@@ -17,6 +17,7 @@ from .cases.case import Description
 from .cases.deck import deck
 from .cases.strategy import generate
 from .checks.registry import Check, checks_of
+from .checks.seams import at_the_seams
 from .library import Library, fitted
 from .profiles import Profile
 from .progress import Listener, Progress
@@ -128,7 +129,9 @@ class Run:
             if dtype not in target.dtypes:
                 failed[dtype] = f"{target.name} has no {dtype}"
                 continue
-            plain = Description(binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed")
+            plain = Description(
+                binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf"
+            )
             fit = fitted(plain, binding)
             if fit is None:
                 continue
@@ -169,7 +172,10 @@ class Run:
         self, subject: Subject, cases: Sequence[Description], library: Library, results: list[Result]
     ) -> None:
         """Run every check over the cases and append a result for each; what is known survives Ctrl-C."""
-        tallies = [Tally(check) for check in self._checks(subject.operator, subject.dtype)]
+        checks = self._checks(subject.operator, subject.dtype)
+        if subject.binding.seams is not None:
+            checks = [at_the_seams(check) for check in checks]
+        tallies = [Tally(check) for check in checks]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         self._total += len(fitting) - len(cases)
         before = len(results)

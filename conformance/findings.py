@@ -36,7 +36,7 @@ class Finding:
         """The finding as it is reported."""
         return Counterexample(
             inputs=dict(self.case.inputs) | {"g": self.case.g},
-            settings=dict(self.case.settings),
+            settings={**self.case.settings, **self.case.parts},
             output=self.output,
             index=self.index,
             expected=self.expected,

@@ -34,6 +34,8 @@ class Library:
 
 def fitted(description: Description, binding: Binding) -> Description | None:
     """Return the description in a number of dimensions that the binding takes, or None."""
+    if binding.seams is not None:
+        return _as_sequences(description)
     if description.operator != "batch_norm":
         return description
     asked = [(description.rank, description.channel_axis)]
@@ -53,3 +55,10 @@ def fitted(description: Description, binding: Binding) -> Description | None:
         if binding.accepts(shape, settings) is None:
             return attrs.evolve(description, rank=rank, channel_axis=axis)
     return None
+
+
+def _as_sequences(description: Description) -> Description:
+    """The description with its groups as positions of one sequence, as a layer of attention takes them."""
+    if description.leading is not None and len(description.leading) == 2:
+        return description
+    return attrs.evolve(description, leading=(1, description.repeat or len(description.groups)))

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import Binding, Target
+from ..adapters.binding import COMPOSED, Binding, Target
 from ..adapters.conventions import CONVENTIONS
 from ..adapters.errors import BadOutput, TargetRaised, Unsupported
 from ..adapters.session import Evaluation, Session
@@ -17,8 +17,9 @@ from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
 from ..reference.formats import FORMATS
 from .cases.case import Case
+from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
-from .truth import GRADIENTS, Truth, arithmetic_of
+from .truth import Truth, arithmetic_of, gradient_name, owner_of
 
 #: What a call of the target can end in, instead of a result.
 CALL_FAILED = (TargetRaised, BadOutput, Unsupported)
@@ -56,7 +57,7 @@ class Observation:
 
     @property
     def gradients(self) -> dict[str, np.ndarray]:
-        """ "dx" and, where gamma and beta are given, "dgamma" and "dbeta"."""
+        """ "dx", and for the other inputs that are given "dgamma", "dbeta", "dgate.z" and so on."""
         if self._gradient_failure is not None:
             raise self._gradient_failure
         if self._gradients is None:
@@ -71,7 +72,7 @@ class Observation:
 def checked_shapes(outputs: dict[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:
     """Return the outputs, or raise BadOutput if one has not the shape of the input it belongs to."""
     for name, value in outputs.items():
-        owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        owner = case.inputs[owner_of(name)]
         if owner is not None and value.shape != owner.shape:
             raise BadOutput(f"{name} has shape {value.shape} in place of {owner.shape}", "shape")
     return outputs
@@ -94,6 +95,8 @@ class Subject:
     _session: Session | None = None
     #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
+    #: What a case recorded at the seams of a layer, kept for the checks that ask (checks/seams.py).
+    recorded: dict[Case, Any] = attrs.field(factory=dict)
     _repeatable: bool | None = None
     _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
@@ -118,12 +121,12 @@ class Subject:
     def start(self, case: Case, **options: Any) -> Evaluation:
         """Call the target once; raise Unsupported where the binding does not take such a call."""
         self._require_accepted(case)
-        return self.session.start(case.inputs, case.settings, **options)
+        return self.session.start(case.inputs, case.settings, parts=case.parts, **options)
 
     def jvp(self, case: Case, tangents: Mapping[str, np.ndarray | None]) -> np.ndarray:
         """The target's tangent of y."""
         self._require_accepted(case)
-        found = self.session.jvp(case.inputs, case.settings, tangents)
+        found = self.session.jvp(case.inputs, case.settings, tangents, parts=case.parts)
         if found.shape != case.x.shape:
             raise BadOutput(f"the tangent of y has shape {found.shape} in place of {case.x.shape}", "shape")
         return found
@@ -131,7 +134,13 @@ class Subject:
     def vjp_vjp(self, case: Case, second: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray | None]:
         """The target's second-order gradients, at the case's cotangent and these second ones."""
         self._require_accepted(case)
-        return self.session.vjp_vjp(case.inputs, case.settings, case.g, second)
+        return self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts)
+
+    def seams(self, case: Case) -> list[dict[str, np.ndarray]]:
+        """What a layer that brings its own sublayers records around them."""
+        self._require_accepted(case)
+        inputs = {name: case.inputs[name] for name in ("x", "gamma", "beta")}
+        return self.session.seams(inputs, case.settings, case.g)
 
     def _require_accepted(self, case: Case) -> None:
         reason = self.binding.accepts(case.x.shape, case.settings)
@@ -173,7 +182,7 @@ class Subject:
         return self.named_gradients(pulled.gradients(), case)
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
-        """Gradients under the names "dx", "dgamma", "dbeta"; BadOutput where a shape is wrong."""
+        """Gradients under the names "dx", "dgamma" and so on; BadOutput where a shape is wrong."""
         named = {}
         for name, value in gradients.items():
             owner = case.inputs[name]
@@ -184,7 +193,7 @@ class Subject:
                     f"the gradient of {name} has shape {value.shape} in place of {owner.shape}",
                     "shape",
                 )
-            named[GRADIENTS[name]] = value
+            named[gradient_name(name)] = value
         return named
 
     # -- the truth under the declared and the normative conventions ------------------------------
@@ -200,12 +209,12 @@ class Subject:
             keys.append("running_variance")
         return tuple(k for k in keys if self.conventions.get(k, CONVENTIONS[k][0]) != CONVENTIONS[k][0])
 
-    def truth(self, case: Case, *, normative: bool = False) -> Truth:
+    def truth(self, case: Case, *, normative: bool = False) -> Any:
         """The exact values and envelopes of a case under the declared (or normative) conventions."""
         declared = {} if normative else self.conventions
         eps = declared.get("eps_dtype", "exact") if self.dtype == "float64" else "exact"
         running = declared.get("running_variance", "biased")
-        return case.truth(eps, running, Truth)
+        return case.truth(eps, running, ComposedTruth if case.operator in COMPOSED else Truth)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, *(v.dtype for v in case.inputs.values() if v is not None))
@@ -242,7 +251,7 @@ class Subject:
     def judge_gradient(
         self, case: Case, name: str, got: np.ndarray, *, note: str = "", range_rule: bool = True
     ) -> Finding:
-        """Compare a gradient ("dx", "dgamma", "dbeta") for the case's cotangent with the exact one."""
+        """Compare a gradient ("dx", "dgamma", ...) for the case's cotangent with the exact one."""
         bound = self.bound(case, name, range_rule=range_rule)
 
         def measure(normative: bool) -> Comparison:

@@ -47,10 +47,10 @@ class Tally:
     def verdict(self) -> Verdict:
         if self.violation is not None:
             return Verdict.FAIL
+        if self.error:  # what was judged elsewhere says nothing about the case that raised
+            return Verdict.ERROR
         if self.judged:
             return Verdict.DEVIATES if self.deviates else Verdict.PASS
-        if self.error:
-            return Verdict.ERROR
         if self.unsupported:
             return Verdict.UNSUPPORTED
         return Verdict.NOT_EXERCISED

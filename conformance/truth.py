@@ -40,8 +40,18 @@ _EXACT = {
     ),
 }
 
-#: Names of the gradients, by the input they belong to.
+#: Names of the gradients of the normalisations, by the input they belong to.
 GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
+
+
+def gradient_name(name: str) -> str:
+    """The name of an input's gradient: "dx" of "x", "dgate.z" of "gate.z"."""
+    return f"d{name}"
+
+
+def owner_of(name: str) -> str:
+    """The input that an output or gradient has the shape and dtype of."""
+    return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
 
 
 @attrs.define(eq=False)

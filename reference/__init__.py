@@ -1,4 +1,4 @@
-"""The exact results: LayerNorm and BatchNorm with their derivatives, in double-double, on NumPy alone."""
+"""The exact results: every operator with its derivatives, in double-double, on NumPy alone."""
 
 from .batch_norm import (
     batch_norm,
@@ -11,6 +11,7 @@ from .batch_norm import (
     batch_norm_vjp_vjp_exact,
 )
 from .double_double import DD
+from .highway import HighwayGradients, highway, highway_vjp
 from .layer_norm import (
     layer_norm,
     layer_norm_exact,
@@ -21,9 +22,18 @@ from .layer_norm import (
     layer_norm_vjp_vjp,
     layer_norm_vjp_vjp_exact,
 )
+from .mhc import MhcGradients, mhc, mhc_vjp
+from .post_norm import PostNormGradients, post_norm, post_norm_vjp
+from .pre_norm import PreNormGradients, pre_norm, pre_norm_vjp
+from .residual import ResidualGradients, residual, residual_vjp
 
 __all__ = [
     "DD",
+    "HighwayGradients",
+    "MhcGradients",
+    "PostNormGradients",
+    "PreNormGradients",
+    "ResidualGradients",
     "batch_norm",
     "batch_norm_exact",
     "batch_norm_jvp",
@@ -32,6 +42,8 @@ __all__ = [
     "batch_norm_vjp_exact",
     "batch_norm_vjp_vjp",
     "batch_norm_vjp_vjp_exact",
+    "highway",
+    "highway_vjp",
     "layer_norm",
     "layer_norm_exact",
     "layer_norm_jvp",
@@ -40,4 +52,12 @@ __all__ = [
     "layer_norm_vjp_exact",
     "layer_norm_vjp_vjp",
     "layer_norm_vjp_vjp_exact",
+    "mhc",
+    "mhc_vjp",
+    "post_norm",
+    "post_norm_vjp",
+    "pre_norm",
+    "pre_norm_vjp",
+    "residual",
+    "residual_vjp",
 ]

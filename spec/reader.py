@@ -53,6 +53,11 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "common": "CM",
         "layer_norm": "LN",
         "batch_norm": "BN",
+        "residual": "RS",
+        "pre_norm": "PR",
+        "post_norm": "PO",
+        "highway": "HW",
+        "mhc": "MH",
         "errata": "",
     }
 )

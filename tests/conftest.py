@@ -11,6 +11,9 @@ import pytest
 #: Set by tox to the frameworks that an environment is about. Where it is not set, whatever is installed counts.
 FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
 
+#: What a folder of tests may be named for: its tests need a package that not every environment has.
+FOLDERS = ("torch", "transformers")
+
 
 def _wanted(framework: str) -> bool:
     if FRAMEWORKS is not None:
@@ -27,9 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the folders of frameworks that this environment is not about: `tests/<room>/torch/`."""
+    """Leave out the folders of frameworks that this environment is not about: `tests/<room>/torch/` and its like."""
     inside = collection_path.relative_to(Path(__file__).parent).parts
-    return True if "torch" in inside and not _wanted("torch") else None
+    return True if any(name in inside and not _wanted(name) for name in FOLDERS) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..binding import Target
+from .bindings import BINDINGS
 from .bridge import NumpyBridge
-from .layers import BINDINGS
 
 BRIDGE = NumpyBridge()
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..bridge import DTYPES, NAMES, Bridge
 from ..errors import BadOutput, DeviceUnavailable
 from ..layouts import LAYOUTS, place
+from .arithmetic import shifted, widened
 
 
 class _Quiet:
@@ -65,3 +66,28 @@ class NumpyBridge(Bridge):
 
     def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
         return _Quiet()
+
+    def zeros(self, x: np.ndarray) -> np.ndarray:
+        return np.zeros(x.shape, x.dtype)
+
+    def tanh(self, x: np.ndarray) -> np.ndarray:
+        return np.tanh(widened(x)).astype(x.dtype)
+
+    def relu(self, x: np.ndarray) -> np.ndarray:
+        return np.maximum(x, np.zeros((), x.dtype))
+
+    def matmul(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        return (widened(x) @ widened(w)).astype(x.dtype)
+
+    def shift(self, x: np.ndarray, offset: int, axis: int) -> np.ndarray:
+        return shifted(x, offset, axis)
+
+    def view(self, x: np.ndarray) -> np.ndarray:
+        return x.view()
+
+    def buffer(self, value: np.ndarray) -> np.ndarray:
+        return np.empty(value.shape, value.dtype)
+
+    def write(self, value: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+        buffer[...] = value
+        return buffer

@@ -7,12 +7,9 @@ in float32 for 16-bit data and in the data's own dtype otherwise, and rounded on
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..binding import Binding
+from .arguments import check_eps, check_float, like
 from .groups import Affine, Array, Group, Rows, rsqrt, scaled, statistics
 
 # LayerNorm ------------------------------------------------------------------------------------------------
@@ -26,29 +23,29 @@ def layer_norm(x, gamma, beta, *, eps, axes) -> Array:
 
 def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
     """(dx, dgamma, dbeta) of sum(y * g)."""
-    return _layer_norm_group(x, gamma, beta, eps, axes).vjp(x, gamma, beta, _like(g, x, "g"))
+    return _layer_norm_group(x, gamma, beta, eps, axes).vjp(x, gamma, beta, like(g, x, "g"))
 
 
 def layer_norm_jvp(x, gamma, beta, tx, tgamma, tbeta, *, eps, axes) -> Array:
     """The tangent of y."""
-    return _layer_norm_group(x, gamma, beta, eps, axes).jvp(x, _like(tx, x, "tx"), tgamma, tbeta)
+    return _layer_norm_group(x, gamma, beta, eps, axes).jvp(x, like(tx, x, "tx"), tgamma, tbeta)
 
 
 def layer_norm_vjp_vjp(x, gamma, beta, g, a, b, c, *, eps, axes):
     """(x_bar, gamma_bar, g_bar): the vjp of the vjp at cotangents (a, b, c)."""
     group = _layer_norm_group(x, gamma, beta, eps, axes)
-    return group.vjp_vjp(x, gamma, _like(g, x, "g"), _like(a, x, "a"), b, c)
+    return group.vjp_vjp(x, gamma, like(g, x, "g"), like(a, x, "a"), b, c)
 
 
 def _layer_norm_group(x, gamma, beta, eps, axes) -> Group:
-    _check_float(x, "x")
-    _check_eps(eps)
+    check_float(x, "x")
+    check_eps(eps)
     axes = tuple(axes)
     if not axes or axes != tuple(range(-len(axes), 0)) or len(axes) > x.ndim:
         raise ValueError(f"axes {axes} are not the trailing axes of an array of rank {x.ndim}, such as (-1,)")
     for name, parameter in (("gamma", gamma), ("beta", beta)):
         if parameter is not None:
-            _check_float(parameter, name)
+            check_float(parameter, name)
             if parameter.shape != x.shape[x.ndim - len(axes) :]:
                 raise ValueError(f"{name} has shape {parameter.shape}, not that of axes {axes} of x: {x.shape}")
     rows = Rows.of(x, tuple(range(x.ndim - len(axes), x.ndim)))
@@ -74,7 +71,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, trai
 def batch_norm_vjp(x, gamma, beta, running_mean, running_var, g, *, eps, momentum, training, channel_axis):
     """(dx, dgamma, dbeta) of sum(y * g)."""
     group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
-    return group.vjp(x, gamma, beta, _like(g, x, "g"))
+    return group.vjp(x, gamma, beta, like(g, x, "g"))
 
 
 def batch_norm_jvp(
@@ -82,18 +79,18 @@ def batch_norm_jvp(
 ) -> Array:
     """The tangent of y."""
     group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
-    return group.jvp(x, _like(tx, x, "tx"), tgamma, tbeta)
+    return group.jvp(x, like(tx, x, "tx"), tgamma, tbeta)
 
 
 def batch_norm_vjp_vjp(x, gamma, beta, running_mean, running_var, g, a, b, c, *, eps, momentum, training, channel_axis):
     """(x_bar, gamma_bar, g_bar): the vjp of the vjp at cotangents (a, b, c)."""
     group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
-    return group.vjp_vjp(x, gamma, _like(g, x, "g"), _like(a, x, "a"), b, c)
+    return group.vjp_vjp(x, gamma, like(g, x, "g"), like(a, x, "a"), b, c)
 
 
 def _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis):
-    _check_float(x, "x")
-    _check_eps(eps)
+    check_float(x, "x")
+    check_eps(eps)
     if not 0.0 <= momentum <= 1.0:
         raise ValueError(f"momentum is {momentum}, outside 0 to 1")
     if not -x.ndim <= channel_axis < x.ndim:
@@ -102,7 +99,7 @@ def _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, 
     vectors: dict[str, Any] = {"running_mean": running_mean, "running_var": running_var}
     vectors.update({name: vector for name, vector in (("gamma", gamma), ("beta", beta)) if vector is not None})
     for name, vector in vectors.items():
-        _check_float(vector, name)
+        check_float(vector, name)
         if vector.shape != (x.shape[channel],):
             raise ValueError(f"{name} has shape {vector.shape}, not one entry for each of {x.shape[channel]} channels")
     rows = Rows.of(x, tuple(axis for axis in range(x.ndim) if axis != channel))
@@ -127,36 +124,3 @@ def _average(running: Array, new: Array, momentum: float) -> Array:
     if momentum == 1.0:
         return new.astype(running.dtype)
     return ((1.0 - momentum) * running.astype(new.dtype) + momentum * new).astype(running.dtype)
-
-
-# Arguments ------------------------------------------------------------------------------------------------
-
-
-def _check_float(array: Any, name: str) -> None:
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{name} is {type(array).__name__}, not an array")
-    # ml_dtypes.bfloat16 is of kind "V", and its name tells it from NumPy's own.
-    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
-        raise ValueError(f"{name} has dtype {array.dtype.name}, which is no float")
-
-
-def _check_eps(eps: float) -> None:
-    if not 0.0 <= eps < np.inf:
-        raise ValueError(f"eps is {eps}, neither zero nor positive")
-
-
-def _like(array: Any, x: Array, name: str) -> Array:
-    _check_float(array, name)
-    if array.shape != x.shape:
-        raise ValueError(f"{name} has shape {array.shape}, not that of x: {x.shape}")
-    return array
-
-
-def _binding(call: Callable[..., Any], **derivatives: Callable[..., Any]) -> Binding:
-    return Binding(call.__name__, f"normspec.{call.__name__}", call, derivatives)
-
-
-BINDINGS: tuple[Binding, ...] = (
-    _binding(layer_norm, vjp=layer_norm_vjp, jvp=layer_norm_jvp, vjp_vjp=layer_norm_vjp_vjp),
-    _binding(batch_norm, vjp=batch_norm_vjp, jvp=batch_norm_jvp, vjp_vjp=batch_norm_vjp_vjp),
-)

@@ -1,14 +1,15 @@
-"""PyTorch's own normalisation layers, and the bridge for one's own functions on its tensors."""
+"""PyTorch's own layers, what its users compose of them, and the bridge for one's own functions on its tensors."""
 
 from __future__ import annotations
 
 from ..binding import Target
+from . import bert, composed, encoder_layer, layers
 from .bridge import TorchBridge
-from .layers import BINDINGS
 
 BRIDGE = TorchBridge()
 
 
 def target() -> Target:
-    """PyTorch as it is installed."""
-    return Target("torch", "torch", BRIDGE.version, BRIDGE, BINDINGS)
+    """PyTorch as it is installed, and beside it the blocks of ``transformers`` where that is."""
+    bindings = (*layers.BINDINGS, *composed.BINDINGS, *encoder_layer.BINDINGS, *bert.bindings())
+    return Target("torch", "torch", BRIDGE.version, BRIDGE, bindings)

@@ -14,6 +14,7 @@ from torch.autograd import forward_ad
 from ..bridge import DTYPES, Bridge
 from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..layouts import place
+from .pieces import Replay, shift
 
 _TORCH_DTYPES = {
     torch.float16: "float16",
@@ -174,6 +175,34 @@ class TorchBridge(Bridge):
             torch.autograd.grad([g for g, _ in pairs], [*given, cotangent], [a for _, a in pairs], allow_unused=True)
         )
         return [None if value is None else next(bars) for value in inputs] + [next(bars)]
+
+    def zeros(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(x)
+
+    def tanh(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x)
+
+    def relu(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)
+
+    def matmul(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.matmul(x, w)
+
+    def shift(self, x: torch.Tensor, offset: int, axis: int) -> torch.Tensor:
+        return shift(x, offset, axis)
+
+    def view(self, x: torch.Tensor) -> torch.Tensor:
+        return x.view_as(x)
+
+    def buffer(self, value: torch.Tensor) -> torch.Tensor:
+        return torch.empty(value.shape, dtype=value.dtype, device=value.device)
+
+    def write(self, value: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
+        # Another tensor on the buffer's memory, so that one call's graph does not hang on that of the call before.
+        return buffer.detach().copy_(value)
+
+    def replay(self, x: torch.Tensor, value: torch.Tensor, cotangent: torch.Tensor) -> torch.Tensor:
+        return Replay.apply(x, value, cotangent)
 
 
 def _from_numpy(array: np.ndarray) -> torch.Tensor:

@@ -20,25 +20,25 @@ from ..binding import Binding
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
 
-_SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
+SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
 
 #: Why 16-bit data is of class H2, in both operators.
-_SAVED = (
+SAVED = (
     "with 16-bit parameters the saved mean and 1/sqrt(var + eps), and the gradients of the parameters, are rounded"
-    f" to 16 bits; {_SOURCE}aten/src/ATen/native/cpu/mixed_data_type.h (param_scalar_type)"
+    f" to 16 bits; {SOURCE}aten/src/ATen/native/cpu/mixed_data_type.h (param_scalar_type)"
 )
 
 #: What LayerNorm adds to that, whatever the parameters' dtype.
-_SUMMED = (
+SUMMED = (
     "; on the CPU the sums over rows that are the gradients of gamma and beta are accumulated in x's 16-bit dtype,"
     " with float32 parameters too (1000 rows of ones sum to 256 a thread in bfloat16);"
-    f" {_SOURCE}aten/src/ATen/native/cpu/layer_norm_kernel.cpp (LayerNormBackwardKernelImplInternal)"
+    f" {SOURCE}aten/src/ATen/native/cpu/layer_norm_kernel.cpp (LayerNormBackwardKernelImplInternal)"
 )
 
 _BATCH_NORM_CONVENTIONS = {"storage": "H2", "running_variance": "bessel", "single_value": "error"}
 
 _BATCH_NORM_REASONS = {
-    "storage": _SAVED,
+    "storage": SAVED,
     "running_variance": (
         "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one; "
         + _DOCS
@@ -46,7 +46,7 @@ _BATCH_NORM_REASONS = {
     ),
     "single_value": (
         "training on one value per channel raises ValueError 'Expected more than 1 value per channel when training'; "
-        + f"{_SOURCE}torch/nn/functional.py (_verify_batch_size)"
+        + f"{SOURCE}torch/nn/functional.py (_verify_batch_size)"
     ),
 }
 
@@ -58,15 +58,16 @@ def _functional_layer_norm(x, gamma, beta, *, eps, axes):
     return functional.layer_norm(x, x.shape[x.ndim - len(axes) :], gamma, beta, eps)
 
 
-def _module_layer_norm(x, gamma, beta, *, eps, axes, mode):
-    module = _layer_norm_module(tuple(x.shape[x.ndim - len(axes) :]), eps, gamma is not None, beta is not None)
+def module_layer_norm(x, gamma, beta, *, eps, axes, mode):
+    """LayerNorm by torch.nn.LayerNorm, in training or inference mode."""
+    module = _layer_norm_of(tuple(x.shape[x.ndim - len(axes) :]), eps, gamma is not None, beta is not None)
     module.train(mode == "training")
-    return functional_call(module, _parameters(gamma, beta), (x,))
+    return functional_call(module, lent(gamma, beta), (x,))
 
 
 @lru_cache(maxsize=256)
-def _layer_norm_module(shape: tuple[int, ...], eps: float, weight: bool, bias: bool) -> nn.Module:
-    return _with(nn.LayerNorm(list(shape), eps=eps, device="meta"), weight, bias)
+def _layer_norm_of(shape: tuple[int, ...], eps: float, weight: bool, bias: bool) -> nn.Module:
+    return having(nn.LayerNorm(list(shape), eps=eps, device="meta"), weight, bias)
 
 
 # BatchNorm ------------------------------------------------------------------------------------------------
@@ -82,14 +83,14 @@ def _module_batch_norm(kind: type[nn.Module]):
     # One cache for each class; the number of channels, eps and momentum are all that a module is made of.
     @lru_cache(maxsize=256)
     def module_of(channels: int, eps: float, momentum: float, weight: bool, bias: bool) -> nn.Module:
-        return _with(kind(channels, eps=eps, momentum=momentum, device="meta"), weight, bias)
+        return having(kind(channels, eps=eps, momentum=momentum, device="meta"), weight, bias)
 
     def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis, mode):
         del mode  # `training` says it.
         module = module_of(x.shape[channel_axis], eps, momentum, gamma is not None, beta is not None)
         module.train(training)
         mean, variance = running_mean.clone(), running_var.clone()
-        tensors = {**_parameters(gamma, beta), "running_mean": mean, "running_var": variance}
+        tensors = {**lent(gamma, beta), "running_mean": mean, "running_var": variance}
         y = functional_call(module, tensors, (x.movedim(channel_axis, 1),))
         return y.movedim(1, channel_axis), mean, variance
 
@@ -99,7 +100,7 @@ def _module_batch_norm(kind: type[nn.Module]):
 # Modules --------------------------------------------------------------------------------------------------
 
 
-def _with(module: nn.Module, weight: bool, bias: bool) -> nn.Module:
+def having(module: nn.Module, weight: bool, bias: bool) -> nn.Module:
     """
     The module with as many parameters as are given; registering None is torch's spelling of "has none".
 
@@ -114,7 +115,8 @@ def _with(module: nn.Module, weight: bool, bias: bool) -> nn.Module:
     return module
 
 
-def _parameters(gamma, beta) -> dict[str, torch.Tensor]:
+def lent(gamma, beta) -> dict[str, torch.Tensor]:
+    """What functional_call lends to a module that was made for these parameters."""
     given = {}
     if gamma is not None:
         given["weight"] = gamma
@@ -143,7 +145,7 @@ _BATCH_NORM_EXPECTED = {
     "CM-V3": (
         "on the CPU the backward pass of 2-D and 3-D input reads a strided weight as if it were contiguous, and in"
         " inference garbage for a strided running variance: dx is wrong, the forward pass is right;"
-        f" {_SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
+        f" {SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
     )
 }
 
@@ -167,13 +169,13 @@ def _layer_norm_binding(name: str, call, has_modes: bool) -> Binding:
         name=name,
         call=call,
         conventions={"storage": "H2"},
-        reasons={"storage": _SAVED + _SUMMED},
+        reasons={"storage": SAVED + SUMMED},
         has_modes=has_modes,
     )
 
 
 BINDINGS: tuple[Binding, ...] = (
-    _layer_norm_binding("torch.nn.LayerNorm", _module_layer_norm, has_modes=True),
+    _layer_norm_binding("torch.nn.LayerNorm", module_layer_norm, has_modes=True),
     _layer_norm_binding("torch.nn.functional.layer_norm", _functional_layer_norm, has_modes=False),
     _batch_norm_binding("torch.nn.BatchNorm1d", _module_batch_norm(nn.BatchNorm1d), (2, 3), has_modes=True),
     _batch_norm_binding("torch.nn.BatchNorm2d", _module_batch_norm(nn.BatchNorm2d), (4,), has_modes=True),

@@ -12,8 +12,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from ...adapters.part import Parts
 from ...reference.formats import FORMATS, Format
 from .parameters import affine_values, cotangent_values
+from .recipes import Drawn, made
 from .regimes import draw_group
 
 
@@ -48,6 +50,11 @@ class Description:
     momentum: float = 0.25
     rank: int = 2
     channel_axis: int = 1
+    #: Composed operators: which parts they are handed (recipes.py), how gate or fusion logits are drawn, and how
+    #: many branches there are.
+    recipe: str = ""
+    logits: str = "mixed"
+    count: int = 3
 
     def group_values(self, format: Format) -> NDArray[np.float64]:
         """Return the groups as rows, shape (groups, n), exact in ``format``."""
@@ -66,14 +73,17 @@ class Case:
     """One input of an operator: arrays, settings and the cotangent of y."""
 
     operator: str
-    #: x, gamma, beta and, for batch_norm, running_mean and running_var, in the dtypes under test.
+    #: x, gamma, beta and, for batch_norm, running_mean and running_var, in the dtypes under test; for a composed
+    #: operator the leaves of its parts too.
     inputs: Mapping[str, NDArray[Any] | None]
-    #: The keyword arguments: eps and axes, or eps, momentum, training and channel_axis.
+    #: The keyword arguments: eps and axes, or eps, momentum, training and channel_axis; or eps, or none.
     settings: Mapping[str, Any]
     #: The cotangent of y.
     g: NDArray[Any]
     tags: frozenset[str] = frozenset()
     description: Description | None = None
+    #: What a composed operator is handed for its roles.
+    parts: Parts = attrs.field(factory=dict)
 
     @property
     def x(self) -> NDArray[Any]:
@@ -99,9 +109,9 @@ class Case:
         return self._truths[key]
 
     def replace(self, **changes: Any) -> Case:
-        """Return the case with some inputs, settings or the cotangent (``g``) replaced."""
+        """Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced."""
         inputs, settings = dict(self.inputs), dict(self.settings)
-        g = changes.pop("g", self.g)
+        g, parts = changes.pop("g", self.g), changes.pop("parts", self.parts)
         for name, value in changes.items():
             if name in inputs:
                 inputs[name] = value
@@ -109,7 +119,7 @@ class Case:
                 settings[name] = value
             else:
                 raise KeyError(name)
-        return Case(self.operator, inputs, settings, g, self.tags, self.description)
+        return Case(self.operator, inputs, settings, g, self.tags, self.description, parts)
 
 
 def factor(n: int, parts: int) -> tuple[int, ...]:
@@ -133,7 +143,9 @@ def build(description: Description, dtype: str, parameter_dtype: str | None = No
     data, held = FORMATS[dtype], FORMATS[parameter_dtype or dtype]
     if description.operator == "layer_norm":
         return _layer_norm_case(description, data, held)
-    return _batch_norm_case(description, data, held)
+    if description.operator == "batch_norm":
+        return _batch_norm_case(description, data, held)
+    return _composed_case(description, data, held)
 
 
 def _layer_norm_case(description: Description, data: Format, held: Format) -> Case:
@@ -154,6 +166,27 @@ def _layer_norm_case(description: Description, data: Format, held: Format) -> Ca
         description.tags,
         description,
     )
+
+
+def _composed_case(description: Description, data: Format, held: Format) -> Case:
+    rows = description.group_values(data)
+    leading = description.leading if description.leading is not None else (len(rows),)
+    shape = (*leading, description.n)
+    x = rows.reshape(shape).astype(data.dtype)
+    handed = made(
+        description.operator,
+        description.recipe,
+        Drawn(shape, data, description.seed, description.logits, description.count),
+    )
+    inputs: dict[str, NDArray[Any] | None] = {"x": x}
+    settings: dict[str, Any] = {}
+    if description.operator in ("pre_norm", "post_norm"):
+        inputs["gamma"] = affine_values(description.gamma, shape[-1:], held, description.seed, 1)
+        inputs["beta"] = affine_values(description.beta, shape[-1:], held, description.seed, 2)
+        settings["eps"] = description.eps
+    inputs |= handed.inputs
+    g = cotangent_values(description.cotangent, shape, data, description.seed)
+    return Case(description.operator, inputs, settings, g, description.tags, description, handed.parts)
 
 
 def channel_shape(n: int, channels: int, rank: int, channel_axis: int) -> tuple[int, ...]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import attrs
 
+from ...adapters.binding import COMPOSED
 from .case import Description
+from .composed_deck import composed_deck
 from .witnesses import WITNESSES
 
 Groups = tuple[tuple[str, int], ...]
@@ -181,6 +183,8 @@ _LARGE: dict[str, tuple[tuple[int, int], ...]] = {
     "layer_norm": ((4097, 5), (3, 65537), (65536, 2), (2, 70001), (513, 513), (16385, 3), (32769, 2)),
     "batch_norm": ((3, 1031), (65537, 2), (4097, 5), (2, 65537), (131073, 1), (513, 513), (9, 4099)),
 }
+#: The same for the composed operators, whose parts cost as much again.
+_COMPOSED_LARGE = ((4097, 3), (3, 65537))
 #: How many of them `standard` runs; `thorough` runs all, and more.
 _STANDARD_LARGE = 4
 
@@ -189,20 +193,24 @@ def large(operator: str, profile: str) -> list[Description]:
     """Return the large shapes of a profile; `quick` has none."""
     if profile == "quick":
         return []
-    shapes = _LARGE[operator]
+    shapes = _LARGE.get(operator, _COMPOSED_LARGE)
     if profile == "standard":
         shapes = shapes[:_STANDARD_LARGE]
     else:
         past = [2**k + 1 for k in range(1, 13)]
         shapes += tuple((n, 3) for n in past) + tuple((3, count) for count in past)
+    recipe = {"recipe": "leaf"} if operator in COMPOSED else {}
     return [
-        _describe(operator, n, _TAILS, "size", eps=_NONE, repeat=count, gamma="mixed", cotangent="mixed")
+        _describe(operator, n, _TAILS, "size", eps=_NONE, repeat=count, gamma="mixed", cotangent="mixed", **recipe)
         for n, count in shapes
     ]
 
 
 def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
+    if operator in COMPOSED:
+        ordered = composed_deck(operator) + large(operator, profile)
+        return [attrs.evolve(description, seed=seed) for description in ordered]
     own = _layer_norm() if operator == "layer_norm" else _batch_norm()
     both = _both(operator)
     laws = 6  # the law and derivative cases stay in front; the operator's own come next

@@ -19,14 +19,20 @@ from hypothesis import HealthCheck, Phase, Verbosity, configuration
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky, NoSuchExample
 
+from ...adapters.binding import COMPOSED
 from .case import Description
+from .logits import FUSIONS, GATES
 from .parameters import AFFINE, COTANGENT
+from .recipes import ALONG_SEQUENCE, RECIPES
 from .regimes import GENERATED, REGIMES
 
 #: Each of them representable exactly or rounded to float32 alike in every framework's default.
 EPS = (2.0**-10, 1e-5, 1e-3, 0.5, 1e-6, 1e-12, 2.0**-20, 1.0)
 LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
 SHORT_LENGTHS = (2, 3, 4, 1)
+#: Composed operators: features, whose square is the size of a matrix, and numbers of branches.
+COMPOSED_LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 16, 17)
+COUNTS = (2, 3, 1, 4, 5, 8, 12)
 MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0)
 #: Members of each regime's family that are drawn.
 INDICES = 12
@@ -60,7 +66,16 @@ def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> 
     if short and like.features is not None and len(like.features) > 1 and draw(st.integers(0, 1)):
         description = attrs.evolve(description, n=4, features=(2, 2))
     if short:
-        return attrs.evolve(description, eps=draw(_one_of((like.eps, *EPS))))
+        count = draw(st.integers(1, like.count)) if like.operator == "mhc" else like.count
+        return attrs.evolve(description, eps=draw(_one_of((like.eps, *EPS))), count=count)
+    if like.operator in COMPOSED:
+        return attrs.evolve(
+            description,
+            n=draw(_one_of(COMPOSED_LENGTHS)),
+            recipe=draw(_one_of(tuple(RECIPES[like.operator]))),
+            logits=draw(_one_of(GATES if like.operator == "highway" else FUSIONS)),
+            count=draw(_one_of(COUNTS)),
+        )
     return attrs.evolve(description, momentum=draw(_one_of(MOMENTA)), rank=draw(st.integers(2, 5)))
 
 
@@ -103,7 +118,7 @@ def generate(operator: str, seed: int, count: int) -> list[Description]:
         tags = {"value"}
         if operator == "batch_norm" and index % 5 == 4:
             tags = {"inference"}
-        if description.n > 1 or operator == "layer_norm":
+        if description.n > 1 or operator != "batch_norm":
             found.append(_tagged(description, tags, index))
 
     collect()
@@ -115,6 +130,7 @@ def _tagged(description: Description, tags: set[str], index: int) -> Description
     names = {name for name, _ in description.groups}
     # The laws and derivatives run on moderate groups: extreme ones are outside their range rules.
     moderate = not names & {"near_overflow", "subnormal", "heavy_tailed", "offset"}
+    moderate = moderate and description.recipe not in ALONG_SEQUENCE
     if moderate and index % 4 == 1 and description.n > 1:
         tags = tags | {"law"}
     if moderate and index % 4 == 3 and "inference" not in tags:

@@ -6,15 +6,22 @@ from __future__ import annotations
 def load() -> None:
     """Import every module of checks, so that they register themselves."""
     from . import (  # noqa: F401  (imported for their registrations, in the order of the pages)
+        blocks,
+        composed_derivatives,
+        composed_values,
         contract,
         derivatives,
         gradient_laws,
         gradients,
+        highway,
         laws_exact,
         laws_groups,
         laws_moments,
+        mhc,
         non_finite,
+        part_calls,
         purity,
+        residual,
         sizes,
         statistics,
         values,

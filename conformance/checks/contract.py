@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...adapters.binding import differentiable
 from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from ..truth import GRADIENTS
+from ..truth import owner_of
+from .part_calls import judge_handed, recorded
 from .registry import check, ordinary, tagged
 
 
@@ -50,7 +52,7 @@ def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
             return
         raise
     for name, value in outputs.items():
-        owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
             yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return
@@ -65,7 +67,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         gradients = subject.observe(case).gradients
     except MissingGradient as missing:
         hint = ""
-        if set(missing.missing) >= {n for n in GRADIENTS if case.inputs[n] is not None}:
+        if set(missing.missing) >= set(differentiable(case.operator, case.inputs, case.parts)):
             hint = "; if the function is forward-only by design, say so with --forward-only"
         yield _violation(case, "gradient", f"{missing}{hint}")
         return
@@ -76,7 +78,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         yield _violation(case, "gradient", f"taking gradients: {words}")
         return
     for name, value in gradients.items():
-        owner = case.inputs[{v: k for k, v in GRADIENTS.items()}[name]]
+        owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
             yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return
@@ -85,13 +87,14 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
     """Calls that cannot mean anything, with what is wrong with each."""
-    gamma = case.inputs["gamma"]
-    assert gamma is not None
-    longer = np.concatenate([gamma.reshape(-1), gamma.reshape(-1)[:1]])
-    yield "gamma is one element too long", case.replace(gamma=longer)
-    yield "gamma has one element and would broadcast", case.replace(gamma=gamma.reshape(-1)[:1])
-    beta = case.inputs["beta"]
-    if beta is not None:
+    for name in ("gamma", "logits"):
+        value = case.inputs.get(name)
+        if value is None or value.ndim != 1 or value.size < 2:
+            continue
+        yield f"{name} is one element too long", case.replace(**{name: np.concatenate([value, value[:1]])})
+        yield f"{name} has one element and would broadcast", case.replace(**{name: value[:1]})
+    beta = case.inputs.get("beta")
+    if beta is not None and beta.ndim == 1 and beta.size > 1:
         yield "beta has one element and would broadcast", case.replace(beta=beta.reshape(-1)[:1])
     if case.operator == "batch_norm":
         stored = case.inputs["running_mean"]
@@ -103,9 +106,6 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
 @check("CM-A1", when=lambda case: ordinary(case) and "law" in case.tags)
 def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
     """Arguments that cannot mean anything raise."""
-    gamma = case.inputs["gamma"]
-    if gamma is None or gamma.ndim != 1 or gamma.size < 2:
-        return
     _ = subject.observe(case).outputs
     for wrong, bad in _bad_calls(case):
         try:
@@ -127,11 +127,13 @@ def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
     """16-bit data with float32 parameters: the same formulas, each result in its owner's dtype."""
     outputs = subject.observe(case).outputs
     for name, value in outputs.items():
-        owner = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
             yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return
         yield subject.judge_output(case, name, value, note="16-bit data, float32 parameters")
+    if case.operator == "pre_norm":  # where y has lost the last bits of it
+        yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
     if subject.forward_only:
         return
     try:
@@ -139,7 +141,7 @@ def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
     except Unsupported:
         return
     for name, value in gradients.items():
-        owner = case.inputs[{v: k for k, v in GRADIENTS.items()}[name]]
+        owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
             yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return

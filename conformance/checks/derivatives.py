@@ -48,7 +48,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
             envelope = subject.truth(case, normative=normative).envelope(arithmetic)
             return envelope.vjp_vjp(case.g, *directions)[name]
 
-        note = "a function that is not made for it raises there (in PyTorch: once_differentiable)"
+        note = "a function that is not made for a second order should raise (in PyTorch: once_differentiable)"
         yield subject.judge(case, f"second-order gradient of {name}", value, want, bounds, note)
 
 

@@ -13,8 +13,8 @@ from ..cases.case import Case
 def group_axes(case: Case) -> tuple[int, ...]:
     """Return the axes of x that one group spans, counted from 0."""
     ndim = case.x.ndim
-    if case.operator == "layer_norm":
-        return tuple(axis % ndim for axis in case.settings["axes"])
+    if case.operator != "batch_norm":  # the composed operators normalise, or could, over the last axis
+        return tuple(axis % ndim for axis in case.settings.get("axes", (-1,)))
     channel = case.settings["channel_axis"] % ndim
     return tuple(axis for axis in range(ndim) if axis != channel)
 
@@ -32,7 +32,7 @@ def group_count(case: Case) -> int:
 
 def as_rows(case: Case, values: np.ndarray) -> np.ndarray:
     """Return an array of x's shape as one row a group."""
-    if case.operator == "layer_norm":
+    if case.operator != "batch_norm":
         return values.reshape(group_count(case), group_size(case))
     channel = case.settings["channel_axis"] % case.x.ndim
     return np.moveaxis(values, channel, 0).reshape(group_count(case), group_size(case))
@@ -40,7 +40,7 @@ def as_rows(case: Case, values: np.ndarray) -> np.ndarray:
 
 def from_rows(case: Case, rows: np.ndarray) -> np.ndarray:
     """Return rows back in x's shape; the inverse of ``as_rows``."""
-    if case.operator == "layer_norm":
+    if case.operator != "batch_norm":
         return rows.reshape(case.x.shape)
     channel = case.settings["channel_axis"] % case.x.ndim
     around = tuple(size for axis, size in enumerate(case.x.shape) if axis != channel)

@@ -26,6 +26,10 @@ def _inference(case: Case) -> bool:
     return case.operator == "batch_norm" and not case.settings["training"]
 
 
+#: Operators that do nothing across the features of x: what their parts do is the parts' own.
+_ELEMENTWISE = ("residual", "highway", "mhc")
+
+
 def _poisoned(case: Case, poison: float) -> tuple[Case, np.ndarray]:
     """The case with one non-finite value in a middle group, and where its group is."""
     rows = as_rows(case, case.x).copy()
@@ -37,6 +41,17 @@ def _poisoned(case: Case, poison: float) -> tuple[Case, np.ndarray]:
     else:
         hit[group] = True
     return case.replace(x=from_rows(case, rows)), from_rows(case, hit)
+
+
+def _spoilt(case: Case, bad: Case, hit: np.ndarray) -> np.ndarray:
+    """Where y cannot be finite: in the whole group, or where x itself is not, if nothing else need know of it."""
+    lone = case.operator in _ELEMENTWISE or (case.operator == "pre_norm" and _leaf_alone(case))
+    return ~np.isfinite(bad.x.astype(np.float64)) if lone else hit
+
+
+def _leaf_alone(case: Case) -> bool:
+    """Whether the sublayer's result has nothing to do with what it is handed."""
+    return case.description is not None and case.description.recipe in ("leaf", "zero", "counted", "dropped_leaf")
 
 
 @check("CM-N1", when=_poisonable, raising="violates")
@@ -67,11 +82,12 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-N2", when=_poisonable, raising="violates")
 def not_swallowed(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN makes every y of its group NaN; an infinity leaves none of them finite."""
-    if group_size(case) < 2 and not _inference(case):
-        return
+    if (group_size(case) < 2 and not _inference(case)) or case.parts.get("activation"):
+        return  # tanh makes 1 of an infinity, by right
     _ = subject.observe(case).outputs
     for poison in _POISONS:
         bad, hit = _poisoned(case, poison)
+        hit = _spoilt(case, bad, hit)
         y = subject.outputs(bad)["y"].astype(np.float64)
         wrong = hit & (~np.isnan(y) if np.isnan(poison) else np.isfinite(y))
         if not wrong.any():

@@ -7,6 +7,7 @@ from typing import Literal
 
 import attrs
 
+from ...adapters.binding import COMPOSED, OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -46,7 +47,7 @@ def check(
     dtypes: tuple[str, ...] | None = None,
     gradient: bool = False,
 ) -> Callable[[Body], Body]:
-    """Register a function as the check of requirements: LN- of layer_norm, BN- of batch_norm, CM- of both."""
+    """Register a function as the check of requirements: those of one page of its operator, CM- of several."""
 
     def register(body: Body) -> Body:
         for requirement in requirements:
@@ -61,17 +62,34 @@ def check(
     return register
 
 
-#: Requirements of the common page that one operator's own page replaces: CM-S2 by BN-E2.
-_REPLACED = {"CM-S2": ("layer_norm",)}
+#: The operator of each page's ids; CM, the common page's, is about several.
+_PAGES = {
+    "LN": "layer_norm",
+    "BN": "batch_norm",
+    "RS": "residual",
+    "PR": "pre_norm",
+    "PO": "post_norm",
+    "HW": "highway",
+    "MH": "mhc",
+}
+
+#: Requirements of the common page that are about some operators only: for an empty batch BatchNorm has BN-E2, and
+#: residual and highway have no parameters of their own.
+_SOME = {
+    "CM-S2": tuple(operator for operator in OPERATORS if operator != "batch_norm"),
+    "CM-V3": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
+    "CM-A1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
+    "CM-D1": ("layer_norm", "batch_norm", "pre_norm", "post_norm"),
+    "CM-C8": ("residual", "highway", "mhc"),
+}
 
 
 def operators_of(requirement: str) -> tuple[str, ...]:
     """Return the operators that a requirement is about, from its id."""
-    if requirement.startswith("LN-"):
-        return ("layer_norm",)
-    if requirement.startswith("BN-"):
-        return ("batch_norm",)
-    return _REPLACED.get(requirement, ("layer_norm", "batch_norm"))
+    page = requirement.partition("-")[0]
+    if page in _PAGES:
+        return (_PAGES[page],)
+    return _SOME.get(requirement, COMPOSED if requirement.startswith("CM-C") else OPERATORS)
 
 
 def checks_of(operator: str) -> tuple[Check, ...]:
@@ -89,6 +107,11 @@ def tagged(*tags: str) -> When:
 
 #: Tags of cases that only the checks which name them take.
 SPECIAL = frozenset({"range", "size", "inference", "single", "mixed"})
+
+
+def recipes(*names: str) -> When:
+    """Ordinary cases in which a composed operator is handed the parts of one of these recipes."""
+    return lambda case: ordinary(case) and case.description is not None and case.description.recipe in names
 
 
 def ordinary(case: Case) -> bool:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...adapters.binding import COMPOSED
 from ...adapters.errors import Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from .groups import group_axes
 from .registry import check, ordinary, tagged
 
 
@@ -30,17 +32,26 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def emptied(case: Case) -> Case:
-    """The case without any group (layer_norm) or any sample (batch_norm)."""
+    """The case without any sample (batch_norm) or any group; leaves of x's shape go with it."""
+    if case.operator in COMPOSED:
+        shaped = {name: value for name, value in case.inputs.items() if value is not None}
+        changes = {name: value[:0] for name, value in shaped.items() if value.shape == case.x.shape}
+        return case.replace(g=case.g[:0], **changes)
     axis = 0
     if case.operator == "batch_norm" and case.settings["channel_axis"] % case.x.ndim == 0:
         axis = 1
     return case.replace(x=np.take(case.x, [], axis=axis), g=np.take(case.g, [], axis=axis))
 
 
+def _square_leaf(case: Case) -> bool:
+    """Whether a matrix has x's shape by chance, and would be emptied with it."""
+    return any(name.endswith((".w", ".k", ".a")) and case.inputs[name].shape == case.x.shape for name in case.inputs)
+
+
 @check("CM-S2", when=lambda case: "law" in case.tags and ordinary(case), raising="violates")
 def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     """No groups give an empty y and parameter gradients of zero."""
-    if case.x.ndim == len(case.settings["axes"]):
+    if case.x.ndim == len(group_axes(case)) or _square_leaf(case):
         return
     _ = subject.observe(case).outputs
     empty = emptied(case)
@@ -57,7 +68,7 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
         gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
     except Unsupported:
         return
-    for name in ("dgamma", "dbeta"):
+    for name in gradients:
         value = gradients.get(name)
         if value is not None and np.any(value.astype(np.float64) != 0):
             worst = float(value.astype(np.float64).reshape(-1)[0])

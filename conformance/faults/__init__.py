@@ -11,6 +11,7 @@ from . import (
     affine,
     arguments,
     axes,
+    composed,
     dtypes,
     eps,
     gradients,
@@ -45,6 +46,7 @@ THEMES = (
     non_finite,
     dtypes,
     arguments,
+    composed,
 )
 
 #: Every fault, layer_norm first.

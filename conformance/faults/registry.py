@@ -20,7 +20,7 @@ class Fault:
 
     #: Kebab-case, the operator's prefix first: "ln-eps-on-std".
     name: str
-    #: "layer_norm" or "batch_norm".
+    #: One of the operators.
     operator: str
     #: The id of the requirement that must kill it: the most specific one it violates.
     requirement: str
@@ -52,25 +52,24 @@ def issue(*references: str) -> tuple[str, ...]:
 def fault(
     name: str,
     *,
-    ln: str | None = None,
-    bn: str | None = None,
     kind: str = "value",
     sources: tuple[str, ...] = (),
     dtypes: tuple[str, ...] = ALL_DTYPES,
+    **requirements: str,
 ) -> Callable[[type], type]:
-    """Enter a class of overridden steps as a fault of layer_norm, of batch_norm, or of both.
+    """Enter a class of overridden steps as a fault of one or more operators.
 
-    `ln` and `bn` are the requirements that must kill it; the operator whose requirement is None does not have it.
+    `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ...
     """
+    operators = {prefix: operator for operator, prefix in PREFIXES.items()}
 
     def enter(step: type) -> type:
-        for operator, requirement in (("layer_norm", ln), ("batch_norm", bn)):
-            if requirement is None:
-                continue
+        for prefix, requirement in requirements.items():
+            operator = operators[prefix]
             wrong = combined(step, operator)
             _entered.append(
                 Fault(
-                    name=f"{PREFIXES[operator]}-{name}",
+                    name=f"{prefix}-{name}",
                     operator=operator,
                     requirement=requirement,
                     kind=kind,

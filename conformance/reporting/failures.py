@@ -69,12 +69,13 @@ def _telling(identifier: str) -> int:
     """
     How early a violated requirement is told.
 
-    A wrong shape breaks everything else, so the contract (CM-T) comes first; a wrong formula breaks most laws, so the
+    A wrong shape breaks everything else, and so does what is done to a part, so the contract (CM-T, CM-C) comes first;
+    a wrong formula breaks most laws, so the
     operator's values, its gradients and its laws follow in this order; what else is common to all operators comes last.
     """
     page, _, rest = identifier.partition("-")
     if page == "CM":
-        return 0 if rest.startswith("T") else 9
+        return 0 if rest[:1] in ("T", "C") else 9
     return "_FSIEGRL".find(rest[:1]) % 9
 
 
@@ -107,7 +108,7 @@ def _outcome_rows(result: Result) -> list[tuple[str, str]]:
     case = result.counterexample
     rows = [("how", case.note)] if case is not None and case.note else []
     if result.reason and (case is None or result.reason != case.note):
-        rows.append(("why", result.reason))
+        rows.append(("first", result.reason))
     if result.passes_under:
         rows.append(("note", "would pass under " + ", ".join(result.passes_under)))
     if result.diagnosis is not None:

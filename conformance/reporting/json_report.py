@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...adapters.part import Part
 from ..verdicts import Counterexample, Report, Result
 from .closing import counts
 from .numbers import hex_float
@@ -36,6 +37,10 @@ def plain(value: Any) -> Any:
 
 
 def _exact(value: Any) -> Any:
+    if isinstance(value, Part):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_exact(one) for one in value]
     return hex_float(float(value)) if isinstance(value, (float, np.floating)) else plain(value)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...adapters.part import Part
+
 #: Arrays up to this many elements are written out whole: a shrunk case has 4 in a group, and a few groups.
 SHOWN_WHOLE = 16
 #: Elements shown of a longer array.
@@ -70,6 +72,10 @@ def setting_text(value: Any) -> str:
     """One keyword argument of a case: `0x1.4f8b588e368f1p-17 (1e-05)`, `(-1,)`, `True`."""
     if isinstance(value, float):
         return f"{hex_float(value)} ({value:g})"
+    if isinstance(value, Part):
+        return str(value)
+    if isinstance(value, tuple) and any(isinstance(part, Part) for part in value):
+        return f"[{'; '.join(map(str, value))}]"
     return repr(value)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from . import conventions as conventions
 from . import plain as plain
 from . import variants as variants
+from .composed import variants as composed_variants  # noqa: F401
 from .implementation import Implementation
 from .registry import Sound, entered
 

@@ -13,10 +13,9 @@ from .rows import Pull, Statistics
 Array = np.ndarray
 
 
-class LayerNorm(Operator):
+class Groups(Operator):
     """One group a row, parameters along the row."""
 
-    operator = "layer_norm"
     parameters_along_rows = True
     axes: tuple[int, ...]
 
@@ -58,6 +57,12 @@ class LayerNorm(Operator):
         cotangent = np.zeros_like(rows) if g is None else self.rows(g, "g")
         s = self.backward_statistics(self.statistics(rows, self.number(eps)), self.number(eps))
         return self.pull(rows, self.parameter(gamma, "gamma"), self.parameter(beta, "beta"), cotangent, s)
+
+
+class LayerNorm(Groups):
+    """The groups of x itself."""
+
+    operator = "layer_norm"
 
     def call(self, x: Array, gamma: Array | None, beta: Array | None, *, eps: float, axes: tuple[int, ...]) -> Array:
         """y, of x's shape and dtype."""

@@ -1,4 +1,4 @@
-"""What both operators share: steps, storage, and the canonical callables made of them."""
+"""What the operators share: steps, storage, and the canonical callables made of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .storage import Storage
 Arrays = tuple["np.ndarray | None", ...]
 
 
-class Operator(Storage, Rows):
-    """The base of LayerNorm and BatchNorm; a fault that is about calls, not about steps, overrides before or after."""
+class Staged(Storage):
+    """The base of every operator; a fault that is about calls, not about steps, overrides before or after."""
 
     operator: str
 
     def before(self, stage: str, arrays: Arrays) -> None:
-        """Runs ahead of a stage ("call", "vjp", "jvp", "vjp_vjp") with the arrays handed in, in order."""
+        """Runs ahead of a stage ("call", "vjp", "jvp", "vjp_vjp") with what is handed in by position, in order."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         """Runs behind a stage and returns what is handed out."""
@@ -47,3 +47,7 @@ class Operator(Storage, Rows):
             return handed_out[0] if single and len(handed_out) == 1 else handed_out
 
         return run
+
+
+class Operator(Staged, Rows):
+    """The base of the operators that normalise."""

@@ -9,10 +9,19 @@ from typing import Any
 import attrs
 
 from .batch_norm import BatchNorm
+from .composed.highway import Highway
+from .composed.mhc import Mhc
+from .composed.post_norm import PostNorm
+from .composed.pre_norm import PreNorm
+from .composed.residual import Residual
 from .implementation import Implementation
 from .layer_norm import LayerNorm
+from .operator import Staged
 
-OPERATORS: Mapping[str, type[LayerNorm] | type[BatchNorm]] = {"layer_norm": LayerNorm, "batch_norm": BatchNorm}
+#: The sound base of each operator.
+OPERATORS: Mapping[str, type[Staged]] = {
+    base.operator: base for base in (LayerNorm, BatchNorm, Residual, PreNorm, PostNorm, Highway, Mhc)
+}
 
 
 @attrs.frozen
@@ -21,7 +30,7 @@ class Sound:
 
     #: Kebab-case, the operator's prefix first: "ln-welford".
     name: str
-    #: "layer_norm" or "batch_norm".
+    #: One of OPERATORS.
     operator: str
     #: One sentence: how it computes.
     summary: str
@@ -31,7 +40,16 @@ class Sound:
     conventions: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-PREFIXES = {"layer_norm": "ln", "batch_norm": "bn"}
+#: What the names of an operator's faults and variants begin with.
+PREFIXES = {
+    "layer_norm": "ln",
+    "batch_norm": "bn",
+    "residual": "rs",
+    "pre_norm": "pr",
+    "post_norm": "po",
+    "highway": "hw",
+    "mhc": "mh",
+}
 
 _entered: list[Sound] = []
 
@@ -42,7 +60,7 @@ def first_sentence(thing: type) -> str:
     return text.split(". ")[0].rstrip(".") + "."
 
 
-def combined(step: type, operator: str) -> type[LayerNorm] | type[BatchNorm]:
+def combined(step: type, operator: str) -> type[Staged]:
     """The operator's sound base with the overridden steps in front of it."""
     base = OPERATORS[operator]
     return step if issubclass(step, base) else type(step.__name__, (step, base), {})

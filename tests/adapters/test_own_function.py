@@ -117,7 +117,6 @@ def test_siblings_in_a_file(write):
     ("name", "op", "message"),
     [
         ("ln", None, "which operator is .*ln.* --op, one of layer_norm, batch_norm"),
-        ("highway", None, "'highway' cannot be checked yet; choose from layer_norm, batch_norm"),
         ("ln", ["layer_norm", "batch_norm"], "implements one operator: give one of layer_norm, batch_norm"),
     ],
 )
@@ -126,6 +125,23 @@ def test_operator_cannot_be_told(write, name, op, message):
     path = write(f"import numpy\ndef {name}(*a, **k): pass")
     with pytest.raises(UnknownOperator, match=message):
         resolve(f"{path}:{name}", op=op)
+
+
+@pytest.mark.parametrize(
+    ("signature", "lacking"),
+    [
+        ("x, transform, gate", {"carry"}),
+        ("x, transform, gate, carry=None", set()),
+        ("x, transform, gate, *, carry=None", set()),
+        ("x, transform, gate, **others", set()),
+        ("*arguments", {"carry"}),
+    ],
+)
+def test_optional_arguments_may_be_lacking(write, signature, lacking):
+    """A function without an optional keyword argument is a target that lacks it, however it is written."""
+    path = write(f"import numpy\ndef highway({signature}): pass")
+    (binding,) = resolve(f"{path}:highway").bindings
+    assert binding.lacking == lacking
 
 
 def test_one_operator_of_several(write):

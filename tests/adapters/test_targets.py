@@ -17,7 +17,7 @@ from normspec.adapters.targets import BUILTIN, check_operators, installed, resol
 def test_numpy_is_always_there():
     """The built-in NumPy target has every operator in the two dtypes that it is written for."""
     target = resolve("numpy")
-    assert [binding.operator for binding in target.bindings] == list(OPERATORS)
+    assert {binding.operator for binding in target.bindings} == set(OPERATORS)
     assert target.dtypes == ("float32", "float64")
     assert target.framework == "numpy"
     assert "numpy" in installed()
@@ -53,7 +53,7 @@ def test_unknown_target(target, message):
     [
         ("layernorm", "did you mean 'layer_norm'"),
         ("xyz", "choose from layer_norm, batch_norm"),
-        ("highway", "'highway' cannot be checked yet"),
+        ("high_way", "did you mean 'highway'"),
         (["layer_norm", "xyz"], "unknown operator 'xyz'"),
         ([], "no operator is named"),
     ],

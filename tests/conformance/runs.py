@@ -17,7 +17,8 @@ from normspec.conformance.progress import Listener
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 from normspec.conformance.specimens import target_of
 
-OPERATORS = ("layer_norm", "batch_norm")
+#: The operators whose groups are all that there is to them: the others are handed parts.
+NORMALISATIONS = ("layer_norm", "batch_norm")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 FAULT: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

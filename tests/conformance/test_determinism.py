@@ -13,7 +13,7 @@ import pytest
 from normspec import Report, Verdict
 from normspec.conformance.progress import Progress
 
-from .runs import FAULT, OPERATORS, VARIANT, run, specimen, variant_function
+from .runs import FAULT, NORMALISATIONS, VARIANT, run, specimen, variant_function
 
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 
@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_report(name: str) -> None:
     assert any(r.counterexample is not None for r in first.results)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", NORMALISATIONS)
 def test_the_same_seed_gives_the_same_generated_cases(operator: str) -> None:
     """A run over generated cases is repeated to the last ratio."""
     requirements = {"LN-F1", "LN-G1", "BN-F1", "BN-G1"}
@@ -65,7 +65,7 @@ def interrupting(operator: str, when: Callable[[int], bool]) -> Any:
     return variant_function(SOUND[operator], change)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", NORMALISATIONS)
 def test_an_interrupted_run_is_partial(operator: str) -> None:
     """On Ctrl-C during a call, what was established so far is reported, and exit status 3 says that it is partial."""
     report = run(interrupting(operator, lambda calls: calls == 400))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from normspec.adapters.binding import OPERATORS
 from normspec.conformance.checks.registry import checks_of, operators_of
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.selftest import judge_fault
 from normspec.spec import requirements
 
-from .runs import DTYPES, OPERATORS, run, specimen, verdicts
+from .runs import DTYPES, run, specimen, verdicts
 
 #: (operator, requirement), for every operator that a requirement is about.
 PAIRS = [(operator, name) for name in requirements() for operator in operators_of(name)]

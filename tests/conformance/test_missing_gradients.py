@@ -10,12 +10,12 @@ import pytest
 from normspec import Report, Verdict
 from normspec.conformance.checks.registry import checks_of
 
-from .runs import OPERATORS, VARIANT, function, result, run, specimen, verdicts
+from .runs import NORMALISATIONS, VARIANT, function, result, run, specimen, verdicts
 
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 LAYER_NORM = VARIANT["ln-two-pass"].build()
 
-of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+of_every_operator = pytest.mark.parametrize("operator", NORMALISATIONS)
 
 
 def of_gradients(operator: str) -> set[str]:

@@ -22,6 +22,12 @@ SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bn-old-momentum": ("float32", ("BN-S1", "BN-S4")),
     "bn-refuses-single-value": ("float32", ("BN-E1",)),
     "bn-single-precision-eps": ("float64", ("BN-F1", "BN-F4")),
+    "pr-one-pass": ("float32", ("PR-F3",)),
+    "pr-native": ("bfloat16", ("PR-F1", "PR-G1")),
+    "po-one-pass": ("float32", ("PO-F1",)),
+    "po-native": ("float16", ("PO-F1", "PO-G1")),
+    "hw-native": ("bfloat16", ("HW-F1", "HW-G3")),
+    "mh-native": ("float16", ("MH-F1", "MH-G3")),
 }
 #: Within the normative envelope on all of the deck: a shift by the first value costs at most a factor of n.
 TIGHT = {"ln-shifted", "bn-shifted"}

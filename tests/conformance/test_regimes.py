@@ -18,13 +18,13 @@ from normspec.conformance.checks.registry import checks_of
 from normspec.conformance.profiles import PROFILES
 from normspec.reference.formats import FORMATS
 
-from .runs import DTYPES, OPERATORS
+from .runs import DTYPES, NORMALISATIONS
 
 #: Regimes made of numbers that float16 cannot hold.
 BEYOND_FLOAT16 = {"wide", "huge"}
 
 in_every_dtype = pytest.mark.parametrize("dtype", DTYPES)
-of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+of_every_operator = pytest.mark.parametrize("operator", NORMALISATIONS)
 
 
 def quick(operator: str) -> list[Description]:

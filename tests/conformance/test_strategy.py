@@ -15,11 +15,11 @@ from normspec.conformance.cases.case import Description
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.strategy import generate
 
-from .runs import OPERATORS
+from .runs import NORMALISATIONS
 
 COUNT = 40
 
-of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+of_every_operator = pytest.mark.parametrize("operator", NORMALISATIONS)
 
 #: Prints generated descriptions; the first argument says which module of the user to import before.
 PROGRAM = """
@@ -109,7 +109,7 @@ def test_every_drawn_integer_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
             return getattr(strategies, name)
 
     monkeypatch.setattr(strategy, "st", Noting())
-    for operator in OPERATORS:
+    for operator in NORMALISATIONS:
         generate(operator, 2, 20)
     strategy.smallest(deck("batch_norm", "quick", 0)[0], lambda description: description.n > 2)
     assert len(bounds) > 100

@@ -13,7 +13,7 @@ from normspec.conformance.truth import Truth, arithmetic_of
 from normspec.reference.accuracy import AccuracyClass
 from normspec.reference.double_double import DD
 
-from .runs import OPERATORS
+from .runs import NORMALISATIONS
 
 #: The float64 values are promised to err by this part of the envelope at most (reference/float64.py).
 PART = 2.0**-29
@@ -52,7 +52,7 @@ def close(fast: DD | None, slow: DD | None, envelope: np.ndarray) -> bool:
         return bool(np.all((off <= PART * envelope) | ~judged))
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", NORMALISATIONS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_float64_is_exact_enough_for_narrower_data(operator: str, dtype: str) -> None:
     """Outputs, gradients, tangents and second-order gradients agree on every case of the quick deck."""
@@ -70,7 +70,7 @@ def test_float64_is_exact_enough_for_narrower_data(operator: str, dtype: str) ->
                 assert close(twice[name], exactly[name], bound), name
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", NORMALISATIONS)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_they_agree_with_eps_in_float32(operator: str, dtype: str) -> None:
     """With eps rounded to float32 first, the two truths agree as well."""

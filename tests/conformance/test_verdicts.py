@@ -12,11 +12,11 @@ import pytest
 
 from normspec import Report, Verdict
 
-from .runs import DTYPES, OPERATORS, VARIANT, result, run, specimen, variant_function, verdicts
+from .runs import DTYPES, NORMALISATIONS, VARIANT, result, run, specimen, variant_function, verdicts
 
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 
-of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+of_every_operator = pytest.mark.parametrize("operator", NORMALISATIONS)
 
 
 def misbehaving(operator: str, change: Callable[[np.ndarray], Any]) -> Any:

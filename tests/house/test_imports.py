@@ -28,7 +28,10 @@ DEPENDENCIES = {
     "conformance": {"numpy", "ml_dtypes", "attrs", "hypothesis", "click", "rich"},
 }
 
-FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "onnxruntime", "mxnet"}
+#: Libraries of layers for a framework, imported in its folder.
+LAYERS = {"torch": {"transformers"}}
+
+FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "onnxruntime", "mxnet", "transformers"}
 
 
 def sources(checkout: Path, room: str) -> list[Path]:
@@ -72,7 +75,8 @@ def test_a_room_imports_only_its_dependencies(checkout, room):
     """Other projects are imported where they are declared, and a framework only in the folder named after it."""
     for file in sources(checkout, room):
         own = {part for part in file.relative_to(checkout).parts if part in FRAMEWORKS}
-        allowed = DEPENDENCIES[room] | set(own) | sys.stdlib_module_names | {"normspec"}
+        own |= {library for framework in own for library in LAYERS.get(framework, ())}
+        allowed = DEPENDENCIES[room] | own | sys.stdlib_module_names | {"normspec"}
         for module in imported(file, checkout):
             assert module.split(".")[0] in allowed, f"{file} imports {module}"
 

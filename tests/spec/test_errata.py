@@ -159,6 +159,51 @@ def test_err_10_batch_axis_alone():
     assert printed.ravel() == pytest.approx([-0.7071, -0.7071, 0.7071, 0.7071], abs=DIGITS)
 
 
+def slope(f, x: float) -> float:
+    """Derivative of f at x by a central difference, right to about 1e-9."""
+    h = 1e-5
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+def sigmoid(z: float) -> float:
+    """The logistic function."""
+    return 1 / (1 + exp(-z))
+
+
+def test_err_11_highway_gate_term():
+    """Without (H - x) dT/dx the highway gradient is 2 where 5/2 is right, and 1/2 where -1/2 is."""
+    t, dt = F(1, 2), F(1, 4)  # sigmoid and its derivative at 0
+    x, h, dh = F(1), F(3), F(3)
+    printed = t * dh + (1 - t)
+    assert (printed, printed + (h - x) * dt) == (2, F(5, 2))
+    assert slope(lambda x: 3 * x * sigmoid(x - 1) + x * (1 - sigmoid(x - 1)), 1.0) == pytest.approx(2.5, abs=1e-8)
+    h, dh, dt = F(0), F(0), F(4) * F(1, 4)
+    printed = t * dh + (1 - t)
+    assert (printed, printed + (h - x) * dt) == (F(1, 2), F(-1, 2))
+    assert slope(lambda x: x * (1 - sigmoid(4 * (x - 1))), 1.0) == pytest.approx(-0.5, abs=1e-8)
+
+
+def test_err_11_is_right_for_a_constant_gate():
+    """Where the gate does not depend on x, the printed gradient is the derivative."""
+    assert slope(lambda x: 3 * x * 0.5 + x * 0.5, 1.0) == pytest.approx(2.0, abs=1e-8)
+
+
+def test_err_12_residual_gradient():
+    """F = -identity makes the residual gradient 0 where at least 1 is printed, and ten halves make it 1/1024."""
+    g = F(1)
+
+    def dx(slopes: list[F]) -> F:
+        found = g
+        for of_branch in slopes:
+            found = found + of_branch * found  # g + J^T g
+        return found
+
+    assert dx([F(-1)]) == 0
+    assert slope(lambda x: x + -x, 1.0) == 0
+    assert dx([F(-1, 2)] * 10) == F(1, 1024)
+    assert dx([F(1)] * 10) == 1024
+
+
 def test_every_erratum_is_tested():
     """Each number on the page has a test of that number here, and the numbers run from 1."""
     numbers = [int(number) for number in re.findall(r"^### ERR-(\d+): ", pages()["errata"], re.M)]

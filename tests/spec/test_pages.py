@@ -27,7 +27,11 @@ SHOULD = {
     "LN-G7",
     "BN-L2",
     "BN-G8",
+    "CM-C6",
+    "HW-L2",
 }
+#: The pages on which requirements stand, in their order.
+NORMATIVE = ("common", "layer_norm", "batch_norm", "residual", "pre_norm", "post_norm", "highway", "mhc")
 BY_ID = pytest.mark.parametrize("found", REQUIREMENTS, ids=lambda found: found.id)
 
 
@@ -51,11 +55,11 @@ def test_requirements_cannot_be_changed():
 
 
 def test_requirements_come_in_page_order():
-    """Common requirements stand first, then layer_norm's, then batch_norm's."""
+    """Common requirements stand first, then those of each operator."""
     order = list(reader.PAGES)
     positions = [order.index(found.page) for found in REQUIREMENTS]
     assert positions == sorted(positions)
-    assert {found.page for found in REQUIREMENTS} == {"common", "layer_norm", "batch_norm"}
+    assert tuple(dict.fromkeys(found.page for found in REQUIREMENTS)) == NORMATIVE
 
 
 def test_ids_leave_no_gap():
@@ -107,7 +111,10 @@ def test_every_fault_has_its_requirement():
 def test_ids_that_a_page_cites_exist(page: str):
     """Every id and every relative link in the text leads somewhere."""
     text = pages()[page]
-    assert set(re.findall(r"\b(?:CM|LN|BN)-[A-Z]\d+", text)) <= set(requirements())
+    prefixes = "|".join(filter(None, reader.PAGES.values()))
+    assert set(re.findall(rf"\b(?:{prefixes})-[A-Z]\d+", text)) <= set(requirements())
+    errata = set(re.findall(r"^### (ERR-\d+): ", pages()["errata"], re.M))
+    assert set(re.findall(r"\bERR-\d+", text)) <= errata
     assert set(re.findall(r"\]\((\w+)\.md\)", text)) <= set(reader.PAGES)
 
 
@@ -125,9 +132,16 @@ def test_the_code_cites_formulas_that_the_page_defines():
     defined = set(re.findall(r"^    \(([AR]\d+)\)", pages()["accuracy"], re.M))
     cited = set()
     for module in files("normspec.reference").iterdir():
-        if module.name.startswith(("envelope", "accuracy")):
-            cited |= set(re.findall(r"\b[AR]\d{1,2}\b", module.read_text(encoding="utf-8")))
+        if module.name.endswith(".py"):
+            cited |= set(re.findall(r"\b(?<!-)[AR]\d{1,2}\b", module.read_text(encoding="utf-8")))
     assert cited <= defined
+
+
+def test_mhc_says_on_its_first_line_what_it_is_not():
+    """The first line of mhc tells the multi-scale highway connection from manifold-constrained hyper-connections."""
+    first = pages()["mhc"].splitlines()[0]
+    assert "multi-scale highway connection" in first
+    assert "manifold-constrained hyper-connections, arXiv 2512.24880) is another layer" in first
 
 
 def test_every_convention_stands_on_its_page():

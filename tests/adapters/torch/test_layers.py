@@ -11,7 +11,7 @@ from normspec.adapters.numpy import layers as plain
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 
-TARGET = resolve("torch")
+TARGET = resolve("torch", op=("layer_norm", "batch_norm"))
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 RANKS = {"torch.nn.BatchNorm2d": 4, "torch.nn.BatchNorm3d": 5}
 SHAPES: dict[int, tuple[int, ...]] = {2: (7, 5), 4: (3, 5, 2, 4), 5: (3, 5, 2, 4, 2)}

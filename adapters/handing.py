@@ -1,0 +1,75 @@
+"""Handing over: the positional and keyword arguments of one call, the parts made of their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from .binding import ARGUMENTS, COMPOSED, OPTIONAL, Binding
+from .bridge import Bridge
+from .errors import Unsupported
+from .part import ROLES, Part, Parts
+from .realise import realise
+from .recording import Recorded, Recorder
+
+
+@attrs.frozen
+class Handing:
+    """How a binding is called: everything that is no tensor, and so the same for all tensors of one call."""
+
+    binding: Binding
+    bridge: Bridge
+    #: The keyword arguments, as the binding's conventions read them.
+    keywords: Mapping[str, Any]
+    #: What the operator is handed for its roles.
+    parts: Parts
+    #: What outlives one call: the buffers that parts own.
+    memory: dict[Any, Any]
+
+    def __attrs_post_init__(self) -> None:
+        operator = self.binding.operator
+        for role in OPTIONAL.get(operator, ()):
+            if self.parts.get(role) is not None and role in self.binding.lacking:
+                raise Unsupported(f"{self.binding.name} takes no {role}")
+
+    @property
+    def optional(self) -> str:
+        """The optional keyword arguments that are given, in words; empty where there are none."""
+        roles = OPTIONAL.get(self.binding.operator, ())
+        return " and ".join(role for role in roles if self.parts.get(role) is not None)
+
+    def arguments(
+        self,
+        tensors: Mapping[str, Any],
+        *,
+        recorder: Recorder | None = None,
+        notes: dict[str, Any] | None = None,
+        tangents: Mapping[str, Any] | None = None,
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """
+        Positional and keyword arguments, for these tensors by name.
+
+        ``notes`` takes the gradients of leaves, and ``tangents`` holds their tangents, where the bridge does not
+        differentiate by itself.
+        """
+        operator = self.binding.operator
+        if operator not in COMPOSED:
+            return [tensors[name] for name in ARGUMENTS[operator]], dict(self.keywords)
+
+        def made(part: Part | tuple[Part, ...] | None, role: str) -> Any:
+            if part is None:
+                return None
+            if isinstance(part, tuple):
+                return [made(one, f"{role}.{place}") for place, one in enumerate(part)]
+            leaves = {name: tensors[name] for name in part.all_leaves()}
+            realised: Callable[..., Any] = realise(
+                part, leaves, self.bridge, memory=self.memory, notes=notes, tangents=tangents
+            )
+            return realised if recorder is None else Recorded(realised, role, recorder)
+
+        roles = {role: made(self.parts.get(role), role) for role in ROLES[operator]}
+        positional = [roles[name] if name in roles else tensors[name] for name in ARGUMENTS[operator]]
+        optional = {role: roles[role] for role in OPTIONAL.get(operator, ()) if roles[role] is not None}
+        return positional, {**self.keywords, **optional}

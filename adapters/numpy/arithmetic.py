@@ -1,0 +1,28 @@
+"""The arithmetic of the NumPy rooms: computed in float32 for 16-bit data, in the data's own dtype otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+#: The dtype that 16-bit data is computed in.
+_SINGLE = np.dtype(np.float32)
+
+
+def widened(array: Array) -> Array:
+    """The array in the dtype to compute in; the array itself where it already is."""
+    return array.astype(_SINGLE) if array.dtype.itemsize < _SINGLE.itemsize else array
+
+
+def shifted(x: Array, offset: int, axis: int) -> Array:
+    """result[t] = x[t + offset] along the axis, zero beyond the ends."""
+    size = x.shape[axis]
+    lost = min(abs(offset), size)
+    result = np.zeros(x.shape, x.dtype)
+    source, place = np.moveaxis(x, axis, 0), np.moveaxis(result, axis, 0)
+    if offset >= 0:
+        place[: size - lost] = source[lost:]
+    else:
+        place[lost:] = source[: size - lost]
+    return result

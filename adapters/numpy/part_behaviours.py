@@ -1,0 +1,182 @@
+"""Parts that are made of other parts, and those that behave in some way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..errors import PartRaised
+from ..realise import RAISED, buffered
+from .arithmetic import Array, widened
+from .parts import Handed, NumpyPart
+
+
+class Cascade(NumpyPart):
+    """The inner parts one after the other."""
+
+    def _handed(self, x: Handed) -> list[Handed]:
+        """What each inner part is handed."""
+        handed = [x]
+        for part in self.material.inner[:-1]:
+            handed.append(part(handed[-1]))
+        return handed
+
+    def __call__(self, x: Handed) -> Array:
+        for part in self.material.inner:
+            x = part(x)
+        return x
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        return self._pulled_through(self._handed(x), g, note=note)[0]
+
+    def _pulled_through(self, handed: Sequence[Handed], g: Array, *, note: bool) -> list[Handed]:
+        """The cotangents before each inner part, and after the last."""
+        cotangents = [g]
+        for part, x in zip(reversed(self.material.inner), reversed(handed), strict=True):
+            cotangents.insert(0, part.pulled(x, cotangents[0], note=note))
+        return cotangents
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        for part in self.material.inner:
+            x, tx = part(x), part.jvp(x, tx)
+        return tx
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        inner, handed = self.material.inner, self._handed(x)
+        cotangents = self._pulled_through(handed, g, note=False)
+        bars = []
+        for part, at, g_after in zip(inner, handed, cotangents[1:], strict=True):
+            bar, a = part.vjp_vjp(at, g_after, a)
+            bars.append(bar)
+        # What a part handed on depends on what it was handed: its bar goes back through it.
+        total: Any = bars[-1]
+        for part, at, bar in zip(reversed(inner[:-1]), reversed(handed[:-1]), reversed(bars[:-1]), strict=True):
+            back = part.pulled(at, total, note=False)
+            total = [b + c for b, c in zip(bar, back, strict=True)] if isinstance(bar, list) else bar + back
+        return total, a
+
+
+class Scaled(NumpyPart):
+    """The inner part times a factor that is no function of x."""
+
+    def factor(self) -> Any:
+        """What the value is multiplied by."""
+        return widened(self.material.leaves[0].value)
+
+    def _times(self, y: Array, factor: Any) -> Array:
+        return (widened(y) * factor).astype(y.dtype)
+
+    def __call__(self, x: Handed) -> Array:
+        return self._times(self.material.inner[0](x), self.factor())
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        return self.material.inner[0].pulled(x, self._times(g, self.factor()), note=note)
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        return self._times(self.material.inner[0].jvp(x, tx), self.factor())
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        factor = self.factor()
+        x_bar, g_bar = self.material.inner[0].vjp_vjp(x, self._times(g, factor), a)
+        return x_bar, self._times(g_bar, factor)
+
+
+@attrs.define(eq=False)
+class Counted(Scaled):
+    """
+    The inner part times the number of its calls.
+
+    Where derivatives are taken it may be called again: there it is what the one call of a forward pass made of it.
+    """
+
+    calls: int = 0
+
+    def factor(self) -> float:
+        return 1.0
+
+    def __call__(self, x: Handed) -> Array:
+        if not self.material.derivative:
+            self.calls += 1
+        return self._times(self.material.inner[0](x), float(max(self.calls, 1)))
+
+
+class Through(NumpyPart):
+    """What the inner part says, in every respect; those below change some of it."""
+
+    def __call__(self, x: Handed) -> Array:
+        return self.material.inner[0](x)
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        return self.material.inner[0].pulled(x, g, note=note)
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        return self.material.inner[0].jvp(x, tx)
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        return self.material.inner[0].vjp_vjp(x, g, a)
+
+
+class Buffered(Through):
+    """The value, in one buffer that the part owns and every call returns."""
+
+    def __call__(self, x: Handed) -> Array:
+        material = self.material
+        return buffered(material.inner[0](x), material.part, material.bridge, material.memory)
+
+
+class Cut(Through):
+    """Some features of the inner part alone: all but the last, or the first."""
+
+    def _kept(self, y: Array) -> Array:
+        return y[..., :-1] if self.material.part.kind == "misshapen" else y[..., :1]
+
+    def __call__(self, x: Handed) -> Array:
+        return self._kept(self.material.inner[0](x))
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        return self.material.inner[0].pulled(x, self._filled(x, g), note=note)
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        return self._kept(self.material.inner[0].jvp(x, tx))
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        x_bar, g_bar = self.material.inner[0].vjp_vjp(x, self._filled(x, g), a)
+        return x_bar, self._kept(g_bar)
+
+    def _filled(self, x: Handed, g: Array) -> Array:
+        """The cotangent of the inner part's value: zero where features were cut off."""
+        like = x[0] if isinstance(x, list | tuple) else x
+        full = np.zeros(like.shape, g.dtype)
+        self._kept(full)[...] = g
+        return full
+
+
+class Raising(Through):
+    """Nothing: it raises."""
+
+    def __call__(self, x: Handed) -> Array:
+        raise PartRaised(RAISED)
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        raise PartRaised(RAISED)
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        raise PartRaised(RAISED)
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        raise PartRaised(RAISED)
+
+
+#: The kinds that are made here.
+BEHAVIOURS: Mapping[str, type[NumpyPart]] = {
+    "cascade": Cascade,
+    "dropout": Scaled,
+    "counted": Counted,
+    "buffered": Buffered,
+    "misshapen": Cut,
+    "broadcasting": Cut,
+    "raising": Raising,
+}

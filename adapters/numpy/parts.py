@@ -1,0 +1,166 @@
+"""
+Parts on NumPy arrays: callables that bring their own derivatives.
+
+    part(x)                 the value
+    part.vjp(x, g)          the cotangent of x; the leaves' gradients are added to the notes, once a call
+    part.jvp(x, tx)         the tangent, those of the leaves included
+    part.vjp_vjp(x, g, a)   (x_bar, g_bar): the vjp at cotangent a of the map (x, g) -> vjp(x, g); nothing is noted
+
+A part that fuses takes a list in place of x, tx, a, and returns a list in place of a cotangent of x. Everything is
+computed in float32 for 16-bit data and in the data's own dtype otherwise, and rounded once.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..bridge import Bridge
+from ..part import Part
+from .arithmetic import Array, widened
+
+#: What a part is handed: an array, or the arrays that it fuses.
+Handed = Any
+
+#: The leaves of a formula, or their gradients or tangents, in the order that the part's kind says.
+Leaves = Sequence[Array]
+
+
+@attrs.frozen
+class Leaf:
+    """A tensor that a part closes over, with its tangent and the place where its gradient is noted."""
+
+    name: str
+    value: Array
+    tangent: Array | None = None
+    notes: dict[Any, Any] | None = None
+
+    def note(self, gradient: Array) -> None:
+        """Add to the gradient; the sum is kept as it is computed, beside what the leaf's dtype holds of it."""
+        if self.notes is not None:
+            wide = ("sum", self.name)
+            self.notes[wide] = self.notes[wide] + gradient if wide in self.notes else gradient
+            self.notes[self.name] = self.notes[wide].astype(self.value.dtype)
+
+
+@attrs.frozen
+class Material:
+    """What a part is made of."""
+
+    part: Part
+    bridge: Bridge
+    leaves: Sequence[Leaf]
+    inner: Sequence[NumpyPart]
+    memory: dict[Any, Any]
+    #: Whether derivatives are being taken, in which a part may be called again.
+    derivative: bool
+
+
+@attrs.define(eq=False)
+class NumpyPart(abc.ABC):
+    """A callable with its derivatives."""
+
+    material: Material
+
+    @abc.abstractmethod
+    def __call__(self, x: Handed) -> Array:
+        """The value."""
+
+    def vjp(self, x: Handed, g: Array) -> Handed:
+        """The cotangent of x; the leaves' gradients are noted."""
+        return self.pulled(x, g, note=True)
+
+    @abc.abstractmethod
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        """The cotangent of x."""
+
+    @abc.abstractmethod
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        """The tangent of the value."""
+
+    @abc.abstractmethod
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        """(x_bar, g_bar)."""
+
+
+class Formula(NumpyPart):
+    """A part that is given by formulas, written for arrays of the dtype that is computed in."""
+
+    @abc.abstractmethod
+    def value(self, x: Handed, leaves: Leaves) -> Array:
+        """The value."""
+
+    @abc.abstractmethod
+    def cotangents(self, x: Handed, g: Array, leaves: Leaves) -> tuple[Handed, Leaves]:
+        """The cotangent of x, and the gradients of the leaves."""
+
+    @abc.abstractmethod
+    def tangent(self, x: Handed, tx: Handed, leaves: Leaves, moved: Leaves) -> Array:
+        """The tangent, for those of x and of the leaves."""
+
+    @abc.abstractmethod
+    def second(self, x: Handed, g: Array, a: Handed, leaves: Leaves) -> tuple[Handed, Array]:
+        """(x_bar, g_bar)."""
+
+    def _leaves(self) -> list[Array]:
+        return [widened(leaf.value) for leaf in self.material.leaves]
+
+    def __call__(self, x: Handed) -> Array:
+        return self.value(wide(x), self._leaves()).astype(_dtype(x))
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        cotangent, gradients = self.cotangents(wide(x), widened(g), self._leaves())
+        if note:
+            for leaf, gradient in zip(self.material.leaves, gradients, strict=False):
+                leaf.note(gradient)
+        return narrow(cotangent, x)
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        moved = [
+            np.zeros_like(widened(leaf.value)) if leaf.tangent is None else widened(leaf.tangent)
+            for leaf in self.material.leaves
+        ]
+        return self.tangent(wide(x), wide(tx), self._leaves(), moved).astype(_dtype(x))
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        x_bar, g_bar = self.second(wide(x), widened(g), wide(a), self._leaves())
+        return narrow(x_bar, x), g_bar.astype(g.dtype)
+
+
+def wide(x: Handed) -> Handed:
+    """The array, or each of a list, in the dtype to compute in."""
+    return [widened(one) for one in x] if isinstance(x, list | tuple) else widened(x)
+
+
+def narrow(x: Handed, like: Handed) -> Handed:
+    """The array, or each of a list, in the dtype of the other."""
+    return [one.astype(_dtype(like)) for one in x] if isinstance(x, list | tuple) else x.astype(_dtype(like))
+
+
+def _dtype(x: Handed) -> np.dtype:
+    return (x[0] if isinstance(x, list | tuple) else x).dtype
+
+
+def realised(
+    part: Part,
+    tensors: Mapping[str, Array],
+    bridge: Bridge,
+    *,
+    memory: dict[Any, Any],
+    notes: dict[Any, Any] | None,
+    tangents: Mapping[str, Array] | None,
+) -> NumpyPart:
+    """The part as an object; see realise.realise."""
+    from .part_behaviours import BEHAVIOURS
+    from .part_formulas import FORMULAS
+    from .part_fusions import FUSIONS
+
+    inner = [realised(one, tensors, bridge, memory=memory, notes=notes, tangents=tangents) for one in part.inner]
+    leaves = [Leaf(name, tensors[name], (tangents or {}).get(name), notes) for name in part.leaves]
+    derivative = notes is not None or tangents is not None
+    kind = {**BEHAVIOURS, **FORMULAS, **FUSIONS}[part.kind]
+    return kind(Material(part, bridge, leaves, inner, memory, derivative))

@@ -1,0 +1,116 @@
+"""
+Parts: the callables that a composed operator is handed, described without any framework.
+
+A part is a value. Each framework's bridge makes a callable of it that closes over tensors of that framework, and
+the reference knows its exact value and Jacobian, so that a target and the truth about it are handed the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+#: The kinds of part, and what each returns for an input x of shape (..., n).
+#: A leaf is a tensor that the part closes over; gradients are taken with respect to leaves as to any input.
+KINDS: Mapping[str, str] = {
+    # Plain functions of x.
+    "identity": "x itself, the same object",
+    "view": "another view of x's memory",
+    "zero": "zeros of x's shape",
+    "leaf": "its leaf, of x's shape, whatever x is",
+    "negated": "-x",
+    "scaled": "number * x; number is a power of two",
+    "linear": "x @ w over the last axis; leaf w of shape (n, n)",
+    "tanh_linear": "tanh(x @ w); leaf w of shape (n, n)",
+    "square": "x * x",
+    "relu": "max(x, 0)",
+    "tanh": "tanh(x)",
+    "convolution": (
+        "sum over j = 0, 1, 2 of k[j] * x[..., t + (j - 1) * number, :], zero beyond the ends: depthwise over the"
+        " second last axis t, dilation number; leaf k of shape (3, n)"
+    ),
+    "cascade": "the inner parts one after the other, the first first",
+    "dropout": "inner(x) * mask; leaf mask, 0 or 1 / (1 - p), of x's shape and without gradient",
+    # Parts that behave in some way; the value is that of the inner part unless it says otherwise.
+    "counted": "inner(x) times the number of times it has been called in this evaluation: a state",
+    "buffered": "inner(x), written into one buffer that the part owns and every call returns",
+    "misshapen": "inner(x) without its last feature, which cannot be broadcast to x's shape",
+    "broadcasting": "inner(x)[..., :1], which would be broadcast to x's shape",
+    "raising": "nothing: it raises PartRaised",
+    "replayed": "its first leaf; its cotangent of x is the second leaf, whatever the cotangent of its value is",
+    # Parts that fuse a list of tensors [y_1 ... y_K] of one shape.
+    "fuse_sum": "sum of y_k",
+    "fuse_product": "product of y_k",
+    "fuse_weighted": "sum of a[k] * y_k; leaf a of shape (K, n)",
+    "fuse_coupled": "sum of y_k + sum over k >= 2 of tanh(y_(k-1)) * y_k: each branch reads the one before it",
+}
+
+#: The parts that each composed operator takes, in the order in which a call hands them over.
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "residual": ("branch", "shortcut", "activation"),
+    "pre_norm": ("sublayer",),
+    "post_norm": ("sublayer",),
+    "highway": ("transform", "gate", "carry"),
+    "mhc": ("branches", "fuse"),
+}
+
+
+@attrs.frozen
+class Part:
+    """One callable that an operator is handed."""
+
+    #: One of KINDS.
+    kind: str = attrs.field(validator=attrs.validators.in_(KINDS))
+    #: The names of the inputs that it closes over, such as "branch.w", in the order that its kind says.
+    leaves: tuple[str, ...] = ()
+    #: The number that its kind speaks of.
+    number: float = 0.0
+    #: The parts that it is made of.
+    inner: tuple[Part, ...] = ()
+
+    def __str__(self) -> str:
+        """The function that it is, as a formula: ``x @ branch.w``."""
+        inner = [str(part) for part in self.inner]
+        leaf = self.leaves[0] if self.leaves else ""
+        first = inner[0] if inner else "x"
+        formulas = {
+            "identity": "x",
+            "view": "x, another view",
+            "zero": "0",
+            "leaf": leaf,
+            "negated": "-x",
+            "scaled": f"{self.number:g} * x",
+            "linear": f"x @ {leaf}",
+            "tanh_linear": f"tanh(x @ {leaf})",
+            "square": "x * x",
+            "convolution": f"convolution(x, {leaf}, dilation={self.number:g})",
+            "cascade": ", then ".join(inner),
+            "dropout": f"({first}) * {leaf}",
+            "counted": f"({first}) times its calls so far",
+            "buffered": f"{first}, in one buffer",
+            "misshapen": f"({first})[..., :-1]",
+            "broadcasting": f"({first})[..., :1]",
+            "raising": "raises",
+            "replayed": leaf,
+            "fuse_weighted": f"sum of {leaf}[k] * y_k",
+            "fuse_coupled": "sum of y_k + sum of tanh(y_(k-1)) * y_k",
+        }
+        return formulas.get(self.kind, self.kind.replace("fuse_", "").replace("_", " "))
+
+    @property
+    def constant(self) -> bool:
+        """Whether what it returns has nothing to do with what it is handed."""
+        if self.kind in ("leaf", "zero"):
+            return True
+        return any(part.constant for part in self.inner)
+
+    def all_leaves(self) -> Iterator[str]:
+        """The names of all leaves, those of inner parts included."""
+        yield from self.leaves
+        for part in self.inner:
+            yield from part.all_leaves()
+
+
+#: What an operator is handed for its roles: one part, none, or for "branches" several.
+Parts = Mapping[str, "Part | tuple[Part, ...] | None"]

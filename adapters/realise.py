@@ -1,0 +1,138 @@
+"""From a part to a callable on the tensors of one framework, closed over its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import add, mul
+from typing import Any
+
+import attrs
+
+from .bridge import Bridge
+from .errors import PartRaised
+from .part import Part
+
+#: How many parts may hold a buffer at a time: more than any one call has.
+_BUFFERS = 64
+
+#: What a raising part says.
+RAISED = "this part raises, as it is there to do"
+
+
+def realise(
+    part: Part,
+    tensors: Mapping[str, Any],
+    bridge: Bridge,
+    *,
+    memory: dict[Any, Any],
+    notes: dict[Any, Any] | None = None,
+    tangents: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """
+    The part as a callable on the bridge's tensors; what it computes is said in part.KINDS.
+
+    ``tensors`` holds the leaves by name. ``memory`` outlives one evaluation: it holds the buffers that parts own.
+    A part that counts its calls begins anew with each realisation.
+
+    Where the framework does not differentiate by itself, the callable has ``vjp``, ``jvp`` and ``vjp_vjp`` (see
+    adapters/numpy/parts.py): ``notes`` then takes the gradients of leaves by name, and ``tangents`` holds their
+    tangents, where those that are missing are zero.
+    """
+    if not bridge.differentiates:
+        from .numpy.parts import realised
+
+        return realised(part, tensors, bridge, memory=memory, notes=notes, tangents=tangents)
+    inner = [realise(one, tensors, bridge, memory=memory) for one in part.inner]
+    return _MAKERS[part.kind](_Material(part, [tensors[name] for name in part.leaves], inner, bridge, memory))
+
+
+@attrs.frozen
+class _Material:
+    """What one callable is made of."""
+
+    part: Part
+    leaves: Sequence[Any]
+    inner: Sequence[Callable[..., Any]]
+    bridge: Bridge
+    memory: dict[Any, Any]
+
+
+def buffered(value: Any, part: Part, bridge: Bridge, memory: dict[Any, Any]) -> Any:
+    """The value in the buffer that the part owns; memory holds the part too, so that no other takes its id."""
+    held = memory.get(id(part))
+    buffer = None if held is None else held[1]
+    if buffer is None or bridge.describe(buffer) != bridge.describe(value):
+        if held is None and len(memory) >= _BUFFERS:
+            del memory[next(iter(memory))]
+        buffer = bridge.buffer(value)
+        memory[id(part)] = (part, buffer)
+    return bridge.write(value, buffer)
+
+
+def _plain(made: Callable[..., Any]) -> Callable[[_Material], Callable[[Any], Any]]:
+    """The maker of a part that is a function of its material and of what it is handed."""
+    return lambda material: lambda handed: made(material, handed)
+
+
+def _convolution(material: _Material, x: Any) -> Any:
+    (k,), dilation = material.leaves, int(material.part.number)
+    return reduce(add, (k[j] * material.bridge.shift(x, (j - 1) * dilation, -2) for j in range(3)))
+
+
+def _cascade(material: _Material, x: Any) -> Any:
+    return reduce(lambda value, inner: inner(value), material.inner, x)
+
+
+def _counted(material: _Material) -> Callable[[Any], Any]:
+    calls, (inner,) = 0, material.inner
+
+    def counted(handed: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return inner(handed) * float(calls)
+
+    return counted
+
+
+def _raising(material: _Material, handed: Any) -> Any:
+    raise PartRaised(RAISED)
+
+
+def _fuse_weighted(material: _Material, ys: Sequence[Any]) -> Any:
+    (a,) = material.leaves
+    return reduce(add, (a[k] * y for k, y in enumerate(ys)))
+
+
+def _fuse_coupled(material: _Material, ys: Sequence[Any]) -> Any:
+    tanh = material.bridge.tanh
+    return reduce(add, [*ys, *(tanh(before) * y for before, y in pairwise(ys))])
+
+
+_MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
+    "identity": _plain(lambda m, x: x),
+    "view": _plain(lambda m, x: m.bridge.view(x)),
+    "zero": _plain(lambda m, x: m.bridge.zeros(x)),
+    "leaf": _plain(lambda m, x: m.leaves[0]),
+    "negated": _plain(lambda m, x: -x),
+    "scaled": _plain(lambda m, x: m.part.number * x),
+    "linear": _plain(lambda m, x: m.bridge.matmul(x, m.leaves[0])),
+    "tanh_linear": _plain(lambda m, x: m.bridge.tanh(m.bridge.matmul(x, m.leaves[0]))),
+    "square": _plain(lambda m, x: x * x),
+    "relu": _plain(lambda m, x: m.bridge.relu(x)),
+    "tanh": _plain(lambda m, x: m.bridge.tanh(x)),
+    "convolution": _plain(_convolution),
+    "cascade": _plain(_cascade),
+    "dropout": _plain(lambda m, x: m.inner[0](x) * m.leaves[0]),
+    "counted": _counted,
+    "buffered": _plain(lambda m, x: buffered(m.inner[0](x), m.part, m.bridge, m.memory)),
+    "misshapen": _plain(lambda m, x: m.inner[0](x)[..., :-1]),
+    "broadcasting": _plain(lambda m, x: m.inner[0](x)[..., :1]),
+    "raising": _plain(_raising),
+    "replayed": _plain(lambda m, x: m.bridge.replay(x, *m.leaves)),
+    "fuse_sum": _plain(lambda m, ys: reduce(add, ys)),
+    "fuse_product": _plain(lambda m, ys: reduce(mul, ys)),
+    "fuse_weighted": _plain(_fuse_weighted),
+    "fuse_coupled": _plain(_fuse_coupled),
+}

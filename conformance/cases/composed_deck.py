@@ -1,0 +1,126 @@
+"""The fixed deck of the composed operators: every recipe, and the data on which one thing shows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from .case import Description
+from .logits import FUSIONS, GATES
+from .recipes import RECIPES
+
+Groups = tuple[tuple[str, int], ...]
+
+#: eps so far below the variance that neither its value nor its place can show.
+_NONE = 2.0**-100
+_PLAIN: Groups = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
+_MANY: Groups = (*_PLAIN, ("witness", 6), ("scaled", 3), ("one_hot", 1), ("normal", 5))
+_LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
+_INTEGERS: Groups = (("integers", 0), ("integers", 1), ("integers", 2))
+_NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
+_BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
+_ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
+
+#: The recipes on which the laws of a call run (purity, layouts, NaN): parts that leave nothing hidden.
+_LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway": "leaf", "mhc": "leaf"}
+#: Recipes beside these on which they run: parts that depend on x, each row by itself.
+_ROWWISE = ("tanh_linear", "chain", "mixed", "post_activation")
+#: Recipes whose second derivatives are not zero.
+_CURVED = {
+    "residual": ("tanh_linear", "square", "post_activation", "projected"),
+    "pre_norm": ("tanh_linear", "square", "linear"),
+    "post_norm": ("tanh_linear", "square", "leaf"),
+    "highway": ("chain", "square", "chain_carry", "linear"),
+    "mhc": ("mixed", "leaf", "fuse_coupled", "fuse_product"),
+}
+
+
+def composed_deck(operator: str) -> list[Description]:
+    """Return the fixed cases of a composed operator, in the order they run."""
+
+    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+        plain = Description(operator, n, groups, tags=frozenset(tags), recipe=_LAW[operator])
+        return attrs.evolve(plain, **rest)  # type: ignore[arg-type]
+
+    def cases() -> Iterator[Description]:
+        yield d(8, _LAWFUL, "law", "repeat", "layout", eps=2.0**-10)
+        yield d(6, _INTEGERS, "law", "shift", gamma="powers")
+        for place, recipe in enumerate(_CURVED[operator]):
+            yield d(3 + place, _PLAIN[: 2 + place % 2], "derivative", recipe=recipe, eps=2.0**-4, count=2 + place % 2)
+        for place, recipe in enumerate(RECIPES[operator]):
+            # Every recipe, on a matrix and on a sequence of them; sizes distinct from one another.
+            law = ("law",) if recipe in _ROWWISE else ()
+            yield d(5, _LAWFUL[:3], "value", "parts", *law, recipe=recipe, eps=2.0**-8, logits="moderate")
+            shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
+            yield d(6, _MANY, "value", recipe=recipe, eps=_NONE, count=2, **shaped)
+        yield from own()
+        yield d(7, _ODD, "value", "wide")
+        yield d(12, _MANY, "value", cotangent="one_hot")
+        yield d(4, _MANY, "value", cotangent="ones", eps=1e-3)
+        yield d(9, _MANY, "value", cotangent="small", gamma="large", beta="large")
+        yield d(1, _PLAIN[:3], "value", cotangent="integers", eps=0.5)
+        yield d(6, _MANY[:6], "layout", "value", "parts", leading=(2, 3))
+        yield d(5, _PLAIN[:1], "value", leading=())
+        yield d(4, _MANY[:6], "layout", "value", leading=(2, 1, 3))
+        yield d(33, _PLAIN, "value")
+        yield d(3, _PLAIN, "size", repeat=1025, cotangent="one_hot")
+        yield d(1025, _PLAIN[:3], "size", cotangent="one_hot")
+
+    def own() -> Iterator[Description]:
+        if operator in ("pre_norm", "post_norm"):
+            yield from _blocks(d)
+        if operator == "highway":
+            yield from _highway(d)
+        if operator == "mhc":
+            yield from _mhc(d)
+
+    return list(cases())
+
+
+def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
+    """eps, absent parameters, few values, leading dimensions: what the normalisation inside can be wrong in."""
+    for recipe in ("scaled", "identity", "leaf"):
+        yield d(2, _NEAR, "near-eps", recipe=recipe, beta="none", gamma="ones")
+    for recipe in ("scaled", "zero"):
+        yield d(5, _NEAR, "near-eps", recipe=recipe, eps=1e-3)
+        yield d(3, _BELOW, "exact-eps", recipe=recipe, eps=1e-6, gamma="large", beta="none")
+        yield d(2, _BELOW, "exact-eps", recipe=recipe, eps=1e-5, gamma="ones", beta="none")
+    for n in (2, 3, 4):
+        yield d(n, _PLAIN, "few", recipe="scaled", eps=_NONE, gamma="powers")
+    for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
+        for recipe in ("scaled", "tanh_linear", "leaf"):
+            yield d(6, _PLAIN, "none", recipe=recipe, eps=_NONE, gamma=gamma, beta=beta)
+    yield d(3, _MANY[:6], "axes", recipe="scaled", eps=_NONE, leading=(2, 3))
+    yield d(3, _PLAIN[:3], "axes", recipe="scaled", eps=_NONE)
+    yield d(4, _MANY, "axes", recipe="tanh_linear", eps=_NONE, leading=(2, 4))
+    yield d(5, _PLAIN[:1], "axes", recipe="scaled", eps=_NONE, leading=())
+    yield d(8, _PLAIN, "mixed", recipe="scaled", eps=_NONE)
+    yield d(6, _PLAIN, "mixed", recipe="leaf", eps=_NONE)
+
+
+def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
+    """Logits over their whole range, with the carry gate's own and without."""
+    for recipe in ("leaf", "leaf_carry"):
+        for logits in GATES:
+            saturated = logits not in ("mixed", "moderate", "zero")
+            yield d(14, _PLAIN, "saturated" if saturated else "gate", recipe=recipe, logits=logits)
+    yield d(5, _PLAIN, "gate", recipe="identity", logits="moderate")
+    yield d(14, _PLAIN, "saturated", recipe="identity", logits="extreme")
+
+
+def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
+    """One branch, two and twelve; logits tied, far apart and closed."""
+    for count in (1, 2, 12):
+        for recipe in ("leaf", "mixed", "equal"):
+            yield d(5, _PLAIN, "count", recipe=recipe, count=count)
+    for logits in FUSIONS:
+        extreme = logits not in ("mixed", "zero")
+        for count in (2, 5):
+            tags = ("saturated", "parts") if logits == "one_closed" else ("saturated",) if extreme else ("value",)
+            yield d(5, _PLAIN, *tags, logits=logits, count=count)
+    yield d(1, _PLAIN[:1], "saturated", logits="spread_10000", count=1)
+    yield d(2, _MANY, "sequence", recipe="convolutions", leading=(1, 8), count=3)
+    yield d(3, tuple(("normal", i) for i in range(17)), "sequence", recipe="convolutions", leading=(17,), count=3)
+    for recipe in ("fuse_sum", "fuse_product", "fuse_weighted", "fuse_coupled"):
+        yield d(4, _PLAIN, "fuse", recipe=recipe, count=4)

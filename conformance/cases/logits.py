@@ -1,0 +1,50 @@
+"""How gate logits and fusion logits are drawn: moderate, tied, spread, saturated."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Gate logits. The logistic function is saturated in float16 from 8 on, in float32 from 17, in float64 from 37;
+#: exp overflows in float32 from 89 and in float64 from 710.
+GATES = ("mixed", "moderate", "extreme", "zero", "closed", "open", "infinite")
+#: Fusion logits; a spread is the largest less the smallest.
+FUSIONS = ("mixed", "ties", "spread_8", "spread_100", "spread_10000", "one_closed", "large", "zero")
+
+_EXTREME = (30.0, -30.0, 100.0, -100.0, 1e4, -1e4, 0.0, 8.0, -8.0, 17.0, -17.0, 88.0, -88.0, 1.0)
+
+
+def gate_logits(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.float64]:
+    """Return float64 gate logits of one of GATES; what only fusion logits know counts as "mixed"."""
+    if kind == "moderate":
+        return random.uniform(-6, 6, shape)
+    if kind == "extreme":
+        return np.resize(random.permutation(_EXTREME), shape)
+    if kind == "zero":
+        return np.zeros(shape)
+    if kind in ("closed", "open"):
+        return np.full(shape, -np.inf if kind == "closed" else np.inf)
+    if kind == "infinite":  # both, beside finite ones
+        return np.resize(random.permutation([np.inf, -np.inf, 0.5, -2.0, 3.0]), shape)
+    return 2 * random.standard_normal(shape)
+
+
+def fusion_logits(kind: str, count: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Return float64 fusion logits of one of FUSIONS, not in order of their size."""
+    drawn = random.standard_normal(count)
+    if kind == "zero":
+        return np.zeros(count)
+    if kind == "ties":  # two or more share the largest
+        return np.where(np.arange(count) % 2 == 0, 1.5, drawn - 2)
+    if kind.startswith("spread_"):
+        spread = float(kind.removeprefix("spread_"))
+        values = np.linspace(-spread / 2, spread / 2, count) if count > 1 else np.array([spread / 2])
+        return random.permutation(values)
+    if kind == "one_closed":
+        values = drawn.copy()
+        if count > 1:
+            values[count // 2] = -np.inf
+        return values
+    if kind == "large":  # all far from zero, differences moderate: exp overflows unless the largest is taken off
+        return 200.0 * np.sign(drawn[0]) + drawn
+    return drawn

@@ -1,0 +1,240 @@
+"""Recipes: which parts a composed operator is handed in a case, and what their leaves hold.
+
+A recipe has a name and says for every role what part stands there. The leaves are drawn from counter-based
+generators keyed by the seed, the name of the leaf and its shape, so that one description gives corresponding
+leaves in every dtype.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from ...adapters.part import Part
+from ...reference.formats import Format
+from .logits import fusion_logits, gate_logits
+
+
+@attrs.define
+class Drawn:
+    """The parts of one case as they are put together, and the leaves that they close over."""
+
+    #: Shape of x, and the format of it and of every leaf.
+    shape: tuple[int, ...]
+    format: Format
+    seed: int
+    #: How logits are drawn (logits.py), and how many branches there are.
+    logits: str
+    count: int
+    inputs: dict[str, NDArray[Any] | None] = attrs.field(factory=dict)
+    parts: dict[str, Any] = attrs.field(factory=dict)
+
+    def _random(self, name: str, shape: tuple[int, ...]) -> np.random.Generator:
+        key = [self.seed, zlib.crc32(name.encode()), *shape]
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
+
+    def _hold(self, name: str, values: NDArray[np.float64]) -> str:
+        with np.errstate(all="ignore"):
+            self.inputs[name] = values.astype(self.format.dtype)
+        return name
+
+    def values(self, name: str) -> str:
+        """A leaf of x's shape: both signs, no value near the one beside it, zeros and powers of two among them."""
+        random = self._random(name, self.shape)
+        values = random.standard_normal(self.shape) * 2.0 ** random.integers(-2, 3, self.shape)
+        flat = values.reshape(-1)
+        for place, special in enumerate((-1.0, 0.0, 2.0, -0.5)[: max(0, flat.size - 2)]):
+            flat[(5 * place + 1) % flat.size] = special
+        return self._hold(name, values)
+
+    def gate(self, name: str) -> str:
+        """Gate logits of x's shape."""
+        return self._hold(name, gate_logits(self.logits, self.shape, self._random(name, self.shape)))
+
+    def matrix(self, name: str) -> str:
+        """A matrix of x's features by themselves, of norm near 1 and neither symmetric nor orthogonal."""
+        n = self.shape[-1]
+        return self._hold(name, self._random(name, (n, n)).standard_normal((n, n)) / np.sqrt(max(n, 1)) + 0.25 / n)
+
+    def kernel(self, name: str) -> str:
+        """Three taps for each feature, none of them zero."""
+        random = self._random(name, (3, self.shape[-1]))
+        return self._hold(name, random.choice([-1.0, 1.0], (3, self.shape[-1])) * (0.25 + random.random()))
+
+    def mask(self, name: str) -> str:
+        """A dropout mask of p = 1/2: zeros and twos, at least one of each where there is room."""
+        values = 2.0 * self._random(name, self.shape).integers(0, 2, self.shape)
+        flat = values.reshape(-1)
+        flat[:2] = (0.0, 2.0)[: flat.size]
+        return self._hold(name, values)
+
+    def fusion(self) -> None:
+        """The fusion logits, one a branch."""
+        self._hold("logits", fusion_logits(self.logits, self.count, self._random("logits", (self.count,))))
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def part(self, kind: str, role: str) -> Part:
+        """A part of a kind, with leaves named for the role."""
+        if kind == "leaf":
+            return Part("leaf", (self.values(f"{role}.h"),))
+        if kind in ("linear", "tanh_linear"):
+            return Part(kind, (self.matrix(f"{role}.w"),))
+        if kind == "convolution":
+            return Part(kind, (self.kernel(f"{role}.k"),), number=2)
+        if kind == "scaled":
+            return Part(kind, number=-4.0)
+        if kind == "dropout":
+            return Part(kind, (self.mask(f"{role}.mask"),), inner=(self.part("tanh_linear", role),))
+        if kind == "dropped_leaf":
+            return Part("dropout", (self.mask(f"{role}.mask"),), inner=(self.part("leaf", role),))
+        if kind == "cascade":
+            first, second = self.part("linear", f"{role}.first"), self.part("tanh_linear", f"{role}.second")
+            return Part(kind, inner=(first, second))
+        if kind == "counted":
+            return Part(kind, inner=(self.part("leaf", role),))
+        return Part(kind)
+
+
+#: The kinds that a branch or sublayer may be in a recipe of the same name.
+SINGLE = (
+    "leaf",
+    "tanh_linear",
+    "linear",
+    "square",
+    "scaled",
+    "negated",
+    "zero",
+    "identity",
+    "view",
+    "convolution",
+    "cascade",
+    "dropout",
+    "dropped_leaf",
+    "counted",
+)
+
+Recipe = Callable[[Drawn], None]
+
+
+def _single(role: str, kind: str) -> Recipe:
+    def recipe(drawn: Drawn) -> None:
+        drawn.parts[role] = drawn.part(kind, role)
+
+    return recipe
+
+
+def _residual(branch: str, shortcut: str = "", activation: str = "") -> Recipe:
+    def recipe(drawn: Drawn) -> None:
+        drawn.parts["branch"] = drawn.part(branch, "branch")
+        if shortcut == "shared":
+            drawn.parts["shortcut"] = Part("linear", drawn.parts["branch"].leaves)
+        elif shortcut:
+            drawn.parts["shortcut"] = drawn.part(shortcut, "shortcut")
+        if activation:
+            drawn.parts["activation"] = Part(activation)
+
+    return recipe
+
+
+def _highway(transform: str, gate: str, carry: str = "") -> Recipe:
+    def logits(drawn: Drawn, kind: str, role: str) -> Part:
+        if kind == "leaf":
+            return Part("leaf", (drawn.gate(f"{role}.z"),))
+        return Part("linear", drawn.parts["transform"].leaves) if kind == "shared" else drawn.part(kind, role)
+
+    def recipe(drawn: Drawn) -> None:
+        drawn.parts["transform"] = drawn.part(transform, "transform")
+        drawn.parts["gate"] = logits(drawn, gate, "gate")
+        if carry:
+            drawn.parts["carry"] = logits(drawn, carry, "carry")
+
+    return recipe
+
+
+def _mhc(branches: str, fuse: str = "") -> Recipe:
+    def branch(drawn: Drawn, place: int) -> Part:
+        role = f"branches.{place}"
+        if branches == "convolutions":  # receptive fields that grow: dilations 1, 2, 4, ...
+            return Part("convolution", (drawn.kernel(f"{role}.k"),), number=2**place)
+        if branches == "equal":
+            return Part("leaf", (drawn.values("shared.h"),))
+        if branches == "shared":
+            return Part("linear" if place % 2 else "tanh_linear", (drawn.matrix("shared.w"),))
+        if branches == "mixed":
+            return drawn.part(("tanh_linear", "leaf", "linear", "square")[place % 4], role)
+        return drawn.part(branches, role)
+
+    def recipe(drawn: Drawn) -> None:
+        drawn.parts["branches"] = tuple(branch(drawn, place) for place in range(drawn.count))
+        drawn.inputs["logits"] = None
+        if not fuse:
+            drawn.fusion()
+        elif fuse == "fuse_weighted":
+            shape = (drawn.count, drawn.shape[-1])
+            values = drawn._random("fuse.a", shape).standard_normal(shape)
+            drawn.parts["fuse"] = Part(fuse, (drawn._hold("fuse.a", values),))
+        else:
+            drawn.parts["fuse"] = Part(fuse)
+
+    return recipe
+
+
+_BLOCKS = {kind: _single("sublayer", kind) for kind in SINGLE}
+
+#: The recipes of each composed operator, the plainest first.
+RECIPES: Mapping[str, Mapping[str, Recipe]] = {
+    "residual": {
+        **{kind: _residual(kind) for kind in SINGLE},
+        "shortcut": _residual("leaf", "linear"),
+        "activation": _residual("leaf", "", "relu"),
+        "post_activation": _residual("tanh_linear", "", "tanh"),
+        "projected": _residual("tanh_linear", "linear", "relu"),
+        "shared": _residual("linear", "shared"),
+    },
+    "pre_norm": _BLOCKS,
+    "post_norm": _BLOCKS,
+    "highway": {
+        "leaf": _highway("leaf", "leaf"),
+        "chain": _highway("tanh_linear", "linear"),
+        "square": _highway("square", "tanh_linear"),
+        "linear": _highway("linear", "leaf"),
+        "identity": _highway("identity", "leaf"),
+        "view": _highway("view", "tanh_linear"),
+        "leaf_carry": _highway("leaf", "leaf", "leaf"),
+        "chain_carry": _highway("tanh_linear", "linear", "tanh_linear"),
+        "shared": _highway("linear", "shared"),
+        "counted": _highway("counted", "leaf"),
+        "convolution": _highway("convolution", "leaf"),
+    },
+    "mhc": {
+        "leaf": _mhc("leaf"),
+        "mixed": _mhc("mixed"),
+        "convolutions": _mhc("convolutions"),
+        "equal": _mhc("equal"),
+        "shared": _mhc("shared"),
+        "cascade": _mhc("cascade"),
+        "counted": _mhc("counted"),
+        "identity": _mhc("identity"),
+        "view": _mhc("view"),
+        "fuse_sum": _mhc("leaf", "fuse_sum"),
+        "fuse_product": _mhc("leaf", "fuse_product"),
+        "fuse_weighted": _mhc("mixed", "fuse_weighted"),
+        "fuse_coupled": _mhc("mixed", "fuse_coupled"),
+        "fuse_shared": _mhc("shared", "fuse_coupled"),
+    },
+}
+
+#: Recipes whose parts look across the second last axis: groups are not independent there.
+ALONG_SEQUENCE = ("convolution", "convolutions")
+
+
+def made(operator: str, recipe: str, drawn: Drawn) -> Drawn:
+    """Follow a recipe: the same value, with inputs and parts filled in."""
+    RECIPES[operator][recipe](drawn)
+    return drawn

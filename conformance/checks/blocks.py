@@ -1,0 +1,136 @@
+"""Laws of the pre_norm and post_norm blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...reference.double_double import DD
+from ...reference.layer_norm import layer_norm_exact
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+from .composed_values import reached
+from .part_calls import handed_value, recorded
+from .registry import check, ordinary, recipes, tagged
+from .relations import close, equal, scaled_exactly
+
+
+def _law(case: Case) -> bool:
+    return "law" in case.tags and ordinary(case)
+
+
+@check("PR-L2", when=_law)
+def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
+    """2^k x with 4^k eps hands the sublayer the same."""
+    handed = recorded(subject, case)["sublayer"][0]
+    for factor in (4.0, 0.25):
+        x = scaled_exactly(case.x, factor)
+        if x is None:
+            continue
+        moved = case.replace(x=x, eps=case.settings["eps"] * factor**2)
+        got = recorded(subject, moved)["sublayer"][0]
+        first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
+        yield close(
+            subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
+            lambda n, first=first, second=second: first(n).error + second(n).error, f"x times {factor:g}",
+        )  # fmt: skip
+
+
+@check("PR-L3", when=lambda case: _law(case) and "shift" in case.tags)
+def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x + c hands the sublayer the same, and moves y by c."""
+    handed = recorded(subject, case)["sublayer"][0]
+    moved = case.replace(x=(case.x.astype(np.float64) + 16.0).astype(case.x.dtype))  # integers: exact in every dtype
+    got = recorded(subject, moved)["sublayer"][0]
+    first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
+    yield close(
+        subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
+        lambda n: first(n).error + second(n).error, "x plus 16",
+    )  # fmt: skip
+    y, want = subject.outputs(moved)["y"], subject.observe(case).outputs["y"].astype(np.float64) + 16.0
+    bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
+    yield close(subject, moved, "y", y, want, lambda n: bound(n) + again(n), "x plus 16: y moves by as much")
+
+
+@check("PR-G5", when=recipes("zero"), gradient=True)
+def zero_sublayer(subject: Subject, case: Case) -> Iterator[Finding]:
+    """With a sublayer that returns zeros, dx is the cotangent itself."""
+    _ = subject.observe(case).outputs
+    dx = subject.observe(case).gradients["dx"]
+    yield equal(subject, case, "dx", dx, case.g, "the sublayer returns zeros")
+
+
+@check("PO-L1", when=tagged("none"))
+def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Without gamma and beta the groups of y have mean 0 and mean square var / (var + eps)."""
+    if case.inputs["gamma"] is not None or case.inputs["beta"] is not None:
+        return
+    y = subject.observe(case).outputs["y"].astype(np.float64)
+    exact, bound = subject.truth(case).outputs()["y"], subject.bound(case, "y")
+    zero = as_exact(np.zeros(y.shape[:-1]))
+    # 2^-50: our own sums, in float64, of at most 33 values of at most 6 each.
+    slack = 2.0**-50 * np.abs(y).max(initial=1.0) ** 2
+    yield subject.judge(
+        case, "the mean of y", y.mean(axis=-1), zero, lambda n: bound(n).mean(axis=-1) + slack, "over a group"
+    )
+    square = as_exact((exact.hi**2).mean(axis=-1))
+
+    def wide(n: bool) -> np.ndarray:
+        return (bound(n) * (2 * np.abs(exact.hi) + bound(n))).mean(axis=-1) + slack
+
+    yield subject.judge(case, "the mean square of y", (y**2).mean(axis=-1), square, wide, "over a group")
+
+
+@check("PO-L2", when=recipes("scaled", "zero"))
+def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A homogeneous sublayer: 2^k x with 4^k eps leaves y."""
+    y = subject.observe(case).outputs["y"]
+    for factor in (4.0, 0.25):
+        x = scaled_exactly(case.x, factor)
+        if x is None:
+            continue
+        moved = case.replace(x=x, eps=case.settings["eps"] * factor**2)
+        bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
+        got = subject.outputs(moved)["y"]
+        yield close(
+            subject, moved, "y", got, y.astype(np.float64),
+            lambda n, bound=bound, again=again: bound(n) + again(n), f"x times {factor:g}, the sublayer homogeneous",
+        )  # fmt: skip
+
+
+@check("PO-L3", when=recipes("zero"))
+def bare_norm(subject: Subject, case: Case) -> Iterator[Finding]:
+    """With a sublayer that returns zeros, y is LN(x)."""
+    gamma, beta = case.inputs["gamma"], case.inputs["beta"]
+    eps = subject.truth(case).settings["eps"]
+    want: DD = layer_norm_exact(case.x, gamma, beta, eps=eps, axes=(-1,))
+    y = subject.observe(case).outputs["y"]
+    yield subject.judge(case, "y", y, want, subject.bound(case, "y"), "the sublayer returns zeros")
+
+
+@check("PO-L4", when=recipes("negated", "zero"))
+def constant_sum(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Where the sum is constant over a group, as with F = -identity, y is beta."""
+    beta = case.inputs["beta"]
+    constant, note = case, "F(x) = -x"
+    if case.description is not None and case.description.recipe == "zero":
+        constant, note = case.replace(x=np.full_like(case.x, 1.5)), "F(x) = 0, every x the same"
+    want = np.zeros(case.x.shape) if beta is None else np.broadcast_to(beta.astype(np.float64), case.x.shape)
+    y = subject.outputs(constant)["y"]
+    yield subject.judge(constant, "y", y, as_exact(want), subject.bound(constant, "y"), note)
+
+
+@check("PO-G5", when=recipes("leaf"), gradient=True)
+def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The gradient of what the sublayer returned sums to zero over a group."""
+    _ = subject.observe(case).outputs
+    name = "dsublayer.h"
+    dh = reached(subject.observe(case).gradients, name).astype(np.float64)
+    bound = subject.bound(case, name)
+    # n roundings of our own float64 sum.
+    ours = dh.shape[-1] * 2.0**-53 * np.abs(dh).sum(axis=-1)
+    zero = as_exact(np.zeros(dh.shape[:-1]))
+    note = "summed over a group"
+    yield subject.judge(case, name, dh.sum(axis=-1), zero, lambda n: bound(n).sum(axis=-1) + ours, note)

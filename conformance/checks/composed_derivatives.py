@@ -1,0 +1,62 @@
+"""Second-order and forward-mode derivatives of the composed operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.binding import DIFFERENTIABLE, differentiable
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .registry import check, tagged
+
+
+def _directions(case: Case, names: tuple[str, ...], purpose: str) -> dict[str, np.ndarray | None]:
+    """Small integers in the shapes of these inputs; None where an input is None."""
+    random = case.random(purpose)
+    found: dict[str, np.ndarray | None] = {}
+    for name in names:
+        owner = case.inputs.get(name)
+        found[name] = None if owner is None else random.integers(-3, 5, owner.shape).astype(owner.dtype)
+    return found
+
+
+@check(
+    "RS-G4", "PR-G6", "PO-G6", "HW-G7", "MH-G8", when=tagged("derivative"), gradient=True, raising="unsupported"
+)  # fmt: skip
+def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The vjp of the vjp equals the exact one, within the propagated envelope."""
+    second = _directions(case, DIFFERENTIABLE[case.operator], "second order")
+    _ = subject.observe(case).outputs
+    found = subject.vjp_vjp(case, second)
+    exact = subject.truth(case).evaluation().vjp_vjp(case.g, second)
+    for name, value in found.items():
+        if value is None or name not in exact:
+            continue
+
+        def bounds(normative: bool, name: str = name) -> np.ndarray:
+            arithmetic = subject.arithmetic(case, normative=normative)
+            truth = subject.truth(case, normative=normative)
+            return truth.evaluation(arithmetic).vjp_vjp(case.g, second)[name].error
+
+        note = "a function that is not made for a second order should raise (in PyTorch: once_differentiable)"
+        yield subject.judge(case, f"second-order gradient of {name}", value, exact[name].exact, bounds, note)
+
+
+@check(
+    "RS-G5", "PR-G7", "PO-G7", "HW-G8", "MH-G9", when=tagged("derivative"), gradient=True, raising="unsupported"
+)  # fmt: skip
+def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The jvp equals the exact one, leaves moving too, within the propagated envelope."""
+    tangents = _directions(case, differentiable(case.operator, case.inputs, case.parts), "forward mode")
+    _ = subject.observe(case).outputs
+    found = subject.jvp(case, tangents)
+    exact = subject.truth(case).evaluation().jvp(tangents).exact
+
+    def bounds(normative: bool) -> np.ndarray:
+        arithmetic = subject.arithmetic(case, normative=normative)
+        return subject.truth(case, normative=normative).evaluation(arithmetic).jvp(tangents).error
+
+    yield subject.judge(case, "tangent of y", found, exact, bounds)

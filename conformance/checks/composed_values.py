@@ -1,0 +1,160 @@
+"""Composed operators, values and gradients: the formula on the data and the parts that show one of its terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import differentiable
+from ...adapters.errors import Unsupported
+from ..cases.case import Case
+from ..cases.recipes import RECIPES
+from ..findings import Finding
+from ..subject import Subject
+from .registry import Body, When, check, ordinary, recipes, tagged
+from .relations import equal
+from .values import y_of
+
+#: Recipes of residual with a shortcut or an activation, and the highway recipes with a carry gate of its own.
+_SHORTCUT = ("shortcut", "projected", "shared")
+_ACTIVATED = ("activation", "post_activation", "projected")
+_CARRY = ("leaf_carry", "chain_carry")
+_DROPOUT = ("dropout", "dropped_leaf")
+_FUSED = tuple(name for name in RECIPES["mhc"] if name.startswith("fuse"))
+
+
+def _plain(operator: str, *without: str) -> When:
+    return recipes(*(name for name in RECIPES[operator] if name not in without))
+
+
+def _both(*conditions: When) -> When:
+    return lambda case: all(condition(case) for condition in conditions)
+
+
+def _not(condition: When) -> When:
+    return lambda case: not condition(case)
+
+
+_saturated = tagged("saturated")
+
+#: Requirement -> the cases whose y it is judged on.
+_VALUES: dict[str, When] = {
+    "RS-F1": _plain("residual", *_SHORTCUT, *_ACTIVATED, *_DROPOUT),
+    "RS-F2": recipes(*_SHORTCUT),
+    "RS-F3": recipes(*_ACTIVATED),
+    "PR-F1": ordinary,
+    "PR-F2": recipes("leaf", "zero"),
+    "PR-F3": tagged("near-eps", "exact-eps"),
+    "PR-F4": tagged("none"),
+    "PR-F5": tagged("few", "axes"),
+    "PO-F1": ordinary,
+    "PO-F2": recipes("leaf", "tanh_linear", "square"),
+    "PO-F3": tagged("near-eps", "exact-eps"),
+    "PO-F4": tagged("none"),
+    "PO-F5": tagged("few", "axes"),
+    "HW-F1": _both(_plain("highway", *_CARRY), _not(_saturated)),
+    "HW-F2": recipes(*_CARRY),
+    "HW-F3": tagged("gate"),
+    "MH-F1": _both(_plain("mhc", *_FUSED), _not(_saturated)),
+    "MH-F5": recipes("fuse_sum", "fuse_product", "fuse_weighted"),
+    "MH-F6": recipes("fuse_coupled", "fuse_shared"),
+}
+for _requirement, _when in _VALUES.items():
+    check(_requirement, when=_when)(y_of)
+
+
+def _gradients(wanted: Callable[[str], bool]) -> Body:
+    """Return the check of the gradients of some inputs."""
+
+    def judged(subject: Subject, case: Case) -> Iterator[Finding]:
+        if case.description is not None and case.description.recipe == "counted":
+            return  # whoever calls the part again in the backward pass, as is allowed, meets another value
+        _ = subject.observe(case).outputs
+        gradients = subject.observe(case).gradients
+        for name in (f"d{given}" for given in differentiable(case.operator, case.inputs, case.parts)):
+            if wanted(name):
+                yield subject.judge_gradient(case, name, reached(gradients, name))
+
+    return judged
+
+
+def reached(gradients: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    """Return a gradient, or raise Unsupported where none reaches what the parts close over."""
+    if name not in gradients:
+        raise Unsupported("no gradient reaches what the parts close over")
+    return gradients[name]
+
+
+def _of_parts(name: str) -> bool:
+    return "." in name
+
+
+def _any(name: str) -> bool:
+    return True
+
+
+#: Requirement -> the gradients it is about, and the cases they are judged on.
+_GRADIENTS: dict[str, tuple[Callable[[str], bool], When]] = {
+    "RS-G1": ("dx".__eq__, _plain("residual", *_SHORTCUT, *_ACTIVATED)),
+    "RS-G2": (_of_parts, _plain("residual", *_SHORTCUT, *_ACTIVATED)),
+    "RS-G3": (_any, recipes(*_SHORTCUT, *_ACTIVATED)),
+    **{
+        f"{page}-G{place}": (wanted, ordinary)
+        for page in ("PR", "PO")
+        for place, wanted in enumerate(("dx".__eq__, "dgamma".__eq__, "dbeta".__eq__, _of_parts), start=1)
+    },
+    "HW-G1": ("dx".__eq__, _both(recipes("leaf"), _not(_saturated))),
+    "HW-G2": ("dtransform.h".__eq__, _both(recipes("leaf"), _not(_saturated))),
+    "HW-G3": ("dgate.z".__eq__, _both(_plain("highway", *_CARRY), _not(_saturated))),
+    "HW-G4": (_any, _both(_plain("highway", "leaf", *_CARRY), _not(_saturated))),
+    "HW-G5": (_any, _both(recipes(*_CARRY), _not(_saturated))),
+    "MH-G1": ("dx".__eq__, _both(_plain("mhc", *_FUSED), _not(_saturated))),
+    "MH-G2": (lambda name: name.endswith(".h"), _both(recipes("leaf", "equal"), _not(_saturated))),
+    "MH-G3": ("dlogits".__eq__, _both(_plain("mhc", *_FUSED), _not(_saturated))),
+    "MH-G5": (_any, recipes(*_FUSED)),
+    "MH-G7": (_of_parts, _both(_plain("mhc", "leaf", "equal", "counted", *_FUSED), _not(_saturated))),
+}
+for _requirement, (_wanted, _when) in _GRADIENTS.items():
+    check(_requirement, when=_when, gradient=True)(_gradients(_wanted))
+
+
+@check("HW-F4", "MH-F3", when=_saturated)
+def extreme_logits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Logits of any size, infinite ones among them, leave no NaN and stay within the envelope."""
+    y = subject.observe(case).outputs["y"]
+    yield _no_nan(case, "y", y)
+    yield subject.judge_output(case, "y", y)
+
+
+@check("HW-G6", "MH-G6", when=_saturated, gradient=True)
+def extreme_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The gradients at such logits are no NaN either."""
+    _ = subject.observe(case).outputs
+    for name, value in subject.observe(case).gradients.items():
+        yield _no_nan(case, name, value)
+        yield subject.judge_gradient(case, name, value)
+
+
+def _no_nan(case: Case, name: str, value: np.ndarray) -> Finding:
+    places = np.argwhere(np.isnan(value.astype(np.float64)))
+    if not len(places):
+        return Finding(case, violated=False)
+    index = tuple(int(i) for i in places[0])
+    return Finding(case, violated=True, output=name, index=index, got=float("nan"), note="NaN from finite data")
+
+
+@check("RS-F4", when=recipes(*_DROPOUT))
+def dropout(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Dropout is the branch's: where it drops, y is x; in inference y is x + F(x)."""
+    y = subject.observe(case).outputs["y"]
+    yield subject.judge_output(case, "y", y, note="in training, the branch with dropout")
+    dropped = case.inputs["branch.mask"] == 0
+    yield equal(subject, case, "y", np.where(dropped, y, case.x), case.x, "where the branch dropped its value")
+    branch = case.parts["branch"]
+    assert branch is not None and not isinstance(branch, tuple)
+    whole = case.replace(parts={**case.parts, "branch": branch.inner[0]})
+    y = subject.outputs(whole, mode="inference")["y"]
+    finding = subject.judge_output(whole, "y", y, note="in inference, the branch without dropout")
+    yield attrs.evolve(finding, case=whole)

@@ -1,0 +1,79 @@
+"""Laws of the highway connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+from .registry import When, check, recipes
+from .relations import close, equal
+
+
+def _logits(recipe: str, *kinds: str) -> When:
+    made = recipes(recipe)
+    return lambda case: made(case) and case.description is not None and case.description.logits in kinds
+
+
+def _of(case: Case, name: str) -> np.ndarray:
+    value = case.inputs[name]
+    assert value is not None
+    return value
+
+
+@check("HW-L1", when=_logits("leaf", "closed"))
+def closed_gate(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A gate of -inf gives x."""
+    yield equal(subject, case, "y", subject.observe(case).outputs["y"], case.x, "every gate logit is -inf")
+
+
+@check("HW-L2", when=_logits("leaf", "open"))
+def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A gate of +inf gives H(x)."""
+    h = _of(case, "transform.h")
+    yield equal(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
+
+
+@check("HW-L3", when=recipes("leaf"))
+def between(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Without a carry gate y lies between x and H(x), element by element."""
+    y = subject.observe(case).outputs["y"]
+    x, h = case.x.astype(np.float64), _of(case, "transform.h").astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        nearest = np.clip(y.astype(np.float64), np.minimum(x, h), np.maximum(x, h))
+    yield close(subject, case, "y", y, nearest, subject.bound(case, "y"), "the nearest value between x and H(x)")
+
+
+@check("HW-L4", when=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
+def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x and H change places under -gate."""
+    y = subject.observe(case).outputs["y"]
+    h, z = _of(case, "transform.h"), _of(case, "gate.z")
+    turned = case.replace(**{"x": h, "transform.h": case.x, "gate.z": -z})
+    bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
+    got = subject.outputs(turned)["y"]
+    note = "x and H(x) exchanged, the logits negated"
+    yield close(subject, turned, "y", got, y.astype(np.float64), lambda n: bound(n) + again(n), note)
+
+
+@check("HW-L5", when=recipes("identity"))
+def same_path(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Where H(x) = x the gate makes no difference."""
+    y = subject.observe(case).outputs["y"]
+    yield subject.judge(case, "y", y, as_exact(case.x), subject.bound(case, "y"), "H(x) = x")
+
+
+@check("HW-L6", when=_logits("leaf_carry", "closed", "open"))
+def both_gates(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Both gates closed give zero, both open give x + H(x)."""
+    y = subject.observe(case).outputs["y"]
+    if np.all(np.isneginf(_of(case, "gate.z").astype(np.float64))):
+        yield equal(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
+    else:
+        want = case.x.astype(np.float64) + _of(case, "transform.h").astype(np.float64)
+        finding = subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"))
+        yield attrs.evolve(finding, note="gate and carry logits are +inf")

@@ -1,0 +1,185 @@
+"""Laws of the multi-scale highway connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.errors import TargetRaised
+from ...adapters.part import Part
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+from .composed_values import reached
+from .registry import check, recipes, tagged
+from .relations import close, equal
+
+
+def _weighted(case: Case) -> bool:
+    return recipes("leaf")(case) and "saturated" not in case.tags
+
+
+def _logits(case: Case) -> np.ndarray:
+    logits = case.inputs["logits"]
+    assert logits is not None
+    return logits
+
+
+def _branches(case: Case) -> tuple[Part, ...]:
+    branches = case.parts["branches"]
+    assert isinstance(branches, tuple)
+    return branches
+
+
+def _leaf(case: Case, place: int) -> np.ndarray:
+    value = case.inputs[_branches(case)[place].leaves[0]]
+    assert value is not None
+    return value
+
+
+@check("MH-F2", when=recipes("leaf"))
+def weights(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The weights are nonnegative and sum to 1: y of one branch of ones, the others and x being zero, is its weight."""
+    zero = np.zeros_like(case.x)
+    blank = {name: zero for name in case.inputs if name.endswith(".h")}
+    found, bounds = [], []
+    for branch in _branches(case):
+        alone = case.replace(x=zero, **{**blank, branch.leaves[0]: np.ones_like(zero)})
+        y = subject.outputs(alone)["y"].astype(np.float64)
+        bounds.append(subject.bound(alone, "y"))
+        found.append(y)
+        nearest, bound = np.maximum(y, 0.0), bounds[-1]
+        yield close(subject, alone, "y", y, nearest, bound, "y is the weight of a branch, which is not negative")
+    total = np.sum(found, axis=0)
+    slack = len(found) * 2.0**-52  # our own sum, in float64, of weights of at most 1
+    one = as_exact(np.ones_like(total))
+    yield subject.judge(
+        case, "the sum of the weights", total, one, lambda n: np.sum([b(n) for b in bounds], axis=0) + slack
+    )
+
+
+@check("MH-F4", when=tagged("count"))
+def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
+    """One branch, two or twelve."""
+    count = len(_branches(case))
+    try:
+        y = subject.observe(case).outputs["y"]
+    except TargetRaised as raised:
+        yield Finding(case, violated=True, output="y", note=f"{count} branches: raised {raised}")
+    else:
+        yield subject.judge_output(case, "y", y, note=f"{count} branches")
+
+
+@check("MH-G4", when=_weighted, gradient=True)
+def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The gradients of the logits sum to zero."""
+    _ = subject.observe(case).outputs
+    dlogits = subject.observe(case).gradients["dlogits"].astype(np.float64)
+    bound = subject.bound(case, "dlogits")
+    ours = dlogits.size * 2.0**-53 * np.abs(dlogits).sum()  # the roundings of our own sum, in float64
+    zero = as_exact(np.zeros(()))
+    total = np.asarray(dlogits.sum())
+    note = "summed over the branches"
+    yield subject.judge(case, "dlogits", total, zero, lambda n: np.asarray(bound(n).sum() + ours), note)
+
+
+@check("MH-L5", when=recipes("cascade", "leaf"))
+def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A second block after the first is the same function of what the first returned."""
+    y = subject.observe(case).outputs["y"]
+    yield subject.judge_output(case, "y", y, note="the first of two blocks")
+    if not np.isfinite(y.astype(np.float64)).all():
+        return
+    after = case.replace(x=y, logits=_logits(case)[::-1].copy())
+    yield subject.judge_output(after, "y", subject.outputs(after)["y"], note="the second of two blocks")
+
+
+@check("MH-L1", when=_weighted)
+def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """One number added to every logit changes nothing, where the sums are exact."""
+    y, logits = subject.observe(case).outputs["y"], _logits(case).astype(np.float64)
+    for shift in (8.0, -64.0):
+        moved = (logits + shift).astype(case.x.dtype)
+        # What rounding moved is no longer the same spread: logits on the grid of their sums, here and there.
+        here = (moved.astype(np.float64) - shift).astype(case.x.dtype)
+        if not np.array_equal(here.astype(np.float64) + shift, moved.astype(np.float64)):
+            continue
+        first, second = case.replace(logits=here), case.replace(logits=moved)
+        want = y if np.array_equal(here, _logits(case)) else subject.outputs(first)["y"]
+        bound, again = subject.bound(first, "y"), subject.bound(second, "y")
+        got = subject.outputs(second)["y"]
+        yield close(
+            subject, second, "y", got, want.astype(np.float64),
+            lambda n, bound=bound, again=again: bound(n) + again(n), f"every logit plus {shift:g}",
+        )  # fmt: skip
+
+
+@check("MH-L2", when=lambda case: _weighted(case) and len(_branches(case)) == 1)
+def one_branch(subject: Subject, case: Case) -> Iterator[Finding]:
+    """One branch alone is a residual connection."""
+    y = subject.observe(case).outputs["y"]
+    want = case.x.astype(np.float64) + _leaf(case, 0).astype(np.float64)
+    yield subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"), "K = 1: x + H(x)")
+
+
+@check("MH-L3", when=recipes("equal"))
+def equal_branches(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Equal branches are one residual connection, whatever the logits."""
+    y = subject.observe(case).outputs["y"]
+    want = case.x.astype(np.float64) + _leaf(case, 0).astype(np.float64)
+    yield subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"), "equal branches: x + H(x)")
+
+
+@check("MH-L4", when=recipes("leaf", "mixed"))
+def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Branches permuted together with their logits give the same."""
+    branches = _branches(case)
+    if len(branches) < 2:
+        return
+    y = subject.observe(case).outputs["y"]
+    order = np.roll(np.arange(len(branches)), 1)
+    turned = case.replace(
+        logits=_logits(case)[order], parts={**case.parts, "branches": tuple(branches[i] for i in order)}
+    )
+    bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
+    got = subject.outputs(turned)["y"]
+    note = "branches and logits moved one place on"
+    yield close(subject, turned, "y", got, y.astype(np.float64), lambda n: bound(n) + again(n), note)
+
+
+@check("MH-L6", when=lambda case: "saturated" in case.tags and recipes("leaf")(case))
+def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A branch whose logit is -inf leaves no trace in y, and has a gradient of zero."""
+    closed = np.argwhere(np.isneginf(_logits(case).astype(np.float64)))
+    if not len(closed):
+        return
+    place = int(closed[0][0])
+    name = _branches(case)[place].leaves[0]
+    y = subject.observe(case).outputs["y"]
+    moved = case.replace(**{name: (_leaf(case, place) * 3 - 7).astype(case.x.dtype)})
+    note = f"branch {place}, whose logit is -inf, returned something else"
+    yield equal(subject, moved, "y", subject.outputs(moved)["y"], y, note)
+    if not subject.forward_only:
+        gradient = reached(subject.observe(case).gradients, f"d{name}")
+        yield equal(
+            subject, case, f"d{name}", gradient, np.zeros_like(gradient), f"the logit of branch {place} is -inf"
+        )
+
+
+@check("MH-L7", when=tagged("sequence"))
+def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A change of x at one position moves y there and as far as the widest branch reaches, and nowhere else."""
+    y = subject.observe(case).outputs["y"]
+    length = case.x.shape[-2]
+    # Three taps of dilation d see d to either side.
+    reach = max(int(part.number) for part in _branches(case))
+    position = length // 2
+    x = case.x.copy()
+    x[..., position, :] += np.ones_like(x[..., position, :])
+    moved = case.replace(x=x)
+    got = subject.outputs(moved)["y"]
+    outside = np.abs(np.arange(length) - position) > reach
+    note = f"x changed at position {position}, the widest branch reaches {reach} positions"
+    yield equal(subject, moved, "y", got[..., outside, :], y[..., outside, :], note)
+    yield subject.judge_output(moved, "y", got, note=note)

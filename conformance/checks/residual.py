@@ -1,0 +1,73 @@
+"""Laws of the residual connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...adapters.part import Part
+from ..cases.case import Case
+from ..findings import Finding, as_exact
+from ..subject import Subject
+from .registry import check, recipes
+from .relations import equal, scaled_exactly
+
+
+@check("RS-L1", "PR-L1", when=recipes("zero"))
+def zero_branch(subject: Subject, case: Case) -> Iterator[Finding]:
+    """With a part that returns zeros, y is x to the last bit."""
+    yield equal(subject, case, "y", subject.observe(case).outputs["y"], case.x, "the part returns zeros")
+
+
+@check("RS-L2", when=recipes("negated"))
+def cancelling_branch(subject: Subject, case: Case) -> Iterator[Finding]:
+    """With F = -identity, y is zero and so is its gradient."""
+    zero = np.zeros_like(case.x)
+    yield equal(subject, case, "y", subject.observe(case).outputs["y"], zero, "F(x) = -x")
+    if not subject.forward_only:
+        dx = subject.observe(case).gradients["dx"]
+        yield equal(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
+
+
+@check("RS-L3", when=recipes("linear"))
+def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Two blocks with linear branches A and B, one after the other, give x (I + A) (I + B)."""
+    random = case.random("linear blocks")
+    n, dtype = case.x.shape[-1], case.x.dtype
+    # Small integers: the product is exact in every dtype, as long as there are few features.
+    if n > 8:
+        return
+    x = random.integers(-2, 3, case.x.shape)
+    first, second = random.integers(-1, 2, (2, n, n))
+    inside = case.replace(**{"x": x.astype(dtype), "branch.w": first.astype(dtype)})
+    between = subject.outputs(inside)["y"]
+    after = case.replace(**{"x": between, "branch.w": second.astype(dtype)})
+    want = x @ (np.eye(n) + first) @ (np.eye(n) + second)
+    got = subject.outputs(after)["y"]
+    yield subject.judge(after, "y", got, as_exact(want), subject.bound(after, "y"), "the second of two blocks")
+
+
+@check("RS-L4", when=recipes("scaled", "negated", "zero"))
+def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
+    """An odd F makes y odd: -x gives -y."""
+    y = subject.observe(case).outputs["y"]
+    negative = case.replace(x=-case.x)
+    yield equal(subject, negative, "y", subject.outputs(negative)["y"], -y, "x negated, F odd")
+
+
+@check("RS-L5", when=recipes("scaled", "negated", "zero"))
+def homogeneous_branch(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A homogeneous F makes y homogeneous: 2^k x gives 2^k y."""
+    y = subject.observe(case).outputs["y"]
+    for factor in (4.0, 0.125):
+        x, want = scaled_exactly(case.x, factor), scaled_exactly(y, factor)
+        if x is None or want is None:
+            continue
+        moved = case.replace(x=x)
+        yield equal(subject, moved, "y", subject.outputs(moved)["y"], want, f"x times {factor:g}, F homogeneous")
+
+
+def with_part(case: Case, role: str, part: Part | tuple[Part, ...] | None) -> Case:
+    """Return the case with another part in one role."""
+    return case.replace(parts={**case.parts, role: part})

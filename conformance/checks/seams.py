@@ -1,0 +1,95 @@
+"""
+Layers that bring their own sublayers, judged at their seams.
+
+What was recorded around a sublayer makes a case of its own: the block's input, gamma and beta, and a part that
+returns what the sublayer returned and hands back the cotangent that the sublayer handed back. On it the formulas of
+pre_norm and post_norm are judged as on any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+import numpy as np
+
+from ...adapters.errors import Unsupported
+from ...adapters.part import Part
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .part_calls import judge_handed
+from .purity import changed
+from .registry import Body, Check
+
+Block = dict[str, np.ndarray]
+
+
+def _blocks(subject: Subject, case: Case) -> list[tuple[Case, Block]]:
+    """The blocks of the layer, each with the case that its recordings make; kept for the checks that ask."""
+    subject.require_gradients()
+    if case not in subject.recorded:
+        subject.recorded.clear()  # checks of one case follow one another
+        subject.recorded[case] = [(_case(case, block), block) for block in subject.seams(case)]
+    return subject.recorded[case]
+
+
+def _case(case: Case, block: Block) -> Case:
+    inputs = {
+        "x": block["x"],
+        "gamma": block["gamma"],
+        "beta": block["beta"],
+        "sublayer.h": block["returned"],
+        "sublayer.replayed": block["g_received"],
+    }
+    parts = {"sublayer": Part("replayed", ("sublayer.h", "sublayer.replayed"))}
+    return Case(case.operator, inputs, case.settings, block["g"], case.tags, case.description, parts)
+
+
+def _judged(name: str) -> Body:
+    """Return the body that judges y, or one gradient, of every block."""
+
+    def body(subject: Subject, case: Case) -> Iterator[Finding]:
+        for place, (recorded, block) in enumerate(_blocks(subject, case)):
+            note = f"block {place + 1} of the layer, at its seams"
+            if name == "y":
+                yield subject.judge_output(recorded, "y", block["y"], note=note)
+            else:
+                got = block["g_returned"] if name == "dsublayer.h" else block[name]
+                yield subject.judge_gradient(recorded, name, got, note=note)
+
+    return body
+
+
+def _handed(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The sublayer is handed LN(x), or x itself."""
+    for place, (recorded, block) in enumerate(_blocks(subject, case)):
+        note = f"block {place + 1} of the layer, at its seams"
+        if case.operator == "post_norm":
+            yield changed(block["x"], block["received"], recorded, "x", f"{note}: the sublayer is handed x itself")
+            continue
+        yield from judge_handed(subject, recorded, "sublayer", block["received"], note)
+
+
+def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
+    raise Unsupported("it brings its own sublayers: what lies around them is judged, at the seams")
+    yield
+
+
+#: What can be judged at the seams: y, what the sublayer is handed, and the gradients.
+_AT_THE_SEAMS: dict[str, Callable[[Subject, Case], Iterator[Finding]]] = {
+    "CM-C2": _handed,
+    **{
+        f"{page}-{part}": _judged(name)
+        for page in ("PR", "PO")
+        for part, name in (("F1", "y"), ("G1", "dx"), ("G2", "dgamma"), ("G3", "dbeta"), ("G4", "dsublayer.h"))
+    },
+    "PR-F3": _judged("y"),
+    "PO-F3": _judged("y"),
+}
+
+
+def at_the_seams(check: Check) -> Check:
+    """The check as a layer with sublayers of its own can be put to it."""
+    body = _AT_THE_SEAMS.get(check.requirement, _lacking)
+    return attrs.evolve(check, body=body, gradient=False)

@@ -1,0 +1,40 @@
+"""Faults of the composed operators, one theme a module; importing this enters them."""
+
+from __future__ import annotations
+
+from . import (
+    block_norms,
+    contract,
+    highway_gates,
+    highway_gradients,
+    highway_mixing,
+    mhc_fusion,
+    mhc_gradients,
+    mhc_weights,
+    part_calls,
+    part_memory,
+    post_norm_steps,
+    pre_norm_steps,
+    purity,
+    residual_gradients,
+    residual_values,
+)
+
+#: The modules whose import enters the faults.
+THEMES = (
+    residual_values,
+    residual_gradients,
+    pre_norm_steps,
+    post_norm_steps,
+    block_norms,
+    highway_mixing,
+    highway_gates,
+    highway_gradients,
+    mhc_fusion,
+    mhc_weights,
+    mhc_gradients,
+    part_calls,
+    part_memory,
+    purity,
+    contract,
+)

@@ -1,0 +1,207 @@
+"""Faults of calling parts: how often, in which order, with what, and what becomes of what they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...sound.composed.composed import Composed
+from ...sound.composed.highway import Highway, Paths
+from ...sound.composed.mhc import Mhc
+from ...sound.composed.post_norm import PostNorm
+from ...sound.composed.pre_norm import PreNorm
+from ...sound.composed.residual import Residual
+from ..registry import SIXTEEN_BIT, fault
+
+Array = np.ndarray
+
+
+@fault("parts-called-twice", rs="CM-C1", pr="CM-C1", po="CM-C1", hw="CM-C1", mh="CM-C1", kind="state")
+class PartsCalledTwice(Composed):
+    """Calls every part twice, as a layer does that looks at the shape of a result first."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        super().value(part, x, role)
+        return super().value(part, x, role)
+
+
+@fault("branches-called-backwards", mh="CM-C1", kind="state")
+class BranchesCalledBackwards(Mhc):
+    """Calls the branches last to first."""
+
+    def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
+        pairs = reversed(list(enumerate(branches)))
+        return [self.value(branch, x, f"branches.{k}") for k, branch in pairs][::-1]
+
+
+@fault("closed-branch-not-called", mh="CM-C1", kind="state")
+class ClosedBranchNotCalled(Mhc):
+    """Does not call a branch whose weight is zero."""
+
+    w: Array | None = None
+
+    def call(self, x: Array, branches: Sequence[Any], logits: Array | None, *, fuse: Any = None) -> Array:
+        self.begin(x, branches, logits, fuse)
+        self.w = None if logits is None else self.weights(logits)
+        y = super().call(x, branches, logits, fuse=fuse)
+        self.w = None
+        return y
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        place = role.removeprefix("branches.")
+        if self.w is not None and place != role and self.w[int(place)] == 0:
+            return np.zeros(self.shape, self.work)
+        return super().value(part, x, role)
+
+
+@fault("carry-gate-called-again", hw="CM-C1", kind="state")
+class CarryGateCalledAgain(Highway):
+    """Calls the gate a second time for c = 1 - t."""
+
+    def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
+        p = super().paths(x, transform, gate, carry)
+        if carry is not None:
+            return p
+        return Paths(p.x, p.transformed, p.logits, None, p.t, 1 - self.sigmoid(self.value(gate, x, "gate")))
+
+
+@fault("parts-handed-float32", rs="CM-C2", hw="CM-C2", mh="CM-C2", kind="dtype", dtypes=SIXTEEN_BIT)
+class PartsHandedFloat32(Composed):
+    """Hands parts a float32 copy of a 16-bit x."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        return super().value(part, x.astype(np.float32), role)
+
+
+@fault("parts-handed-matrix", rs="CM-C2", mh="CM-C2", kind="argument")
+class PartsHandedMatrix(Composed):
+    """Flattens all axes but the last of what it hands to parts, and restores them afterwards."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        if x.ndim <= 2:
+            return super().value(part, x, role)
+        flat = part(x.reshape(-1, x.shape[-1]) if x.size else x)
+        return self.read(flat, role).reshape(self.shape)
+
+
+@fault("x-rectified-for-branch", rs="CM-C2")
+class XRectifiedForBranch(Residual):
+    """Hands the branch max(x, 0), as a block does that begins with its activation."""
+
+    def branch_value(self, x: Array, branch: Any) -> Array:
+        return super().branch_value(np.maximum(x, x.dtype.type(0)), branch)
+
+
+@fault("branch-handed-shortcut", rs="CM-C2")
+class BranchHandedShortcut(Residual):
+    """Hands the branch what the shortcut returned."""
+
+    def total(self, x: Array, branch: Any, shortcut: Any) -> Array:
+        skip = self.skip(x, shortcut)
+        return self.add(skip, self.branch_value(x if shortcut is None else self.cross(skip, "shortcut"), branch))
+
+
+@fault("sublayer-handed-x", pr="CM-C2")
+class SublayerHandedX(PreNorm):
+    """Hands the sublayer x where it should hand it LN(x)."""
+
+    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        return self.cross(self.read(x, "x"), "sublayer")
+
+
+@fault("sublayer-handed-normalised", po="CM-C2")
+class SublayerHandedNormalised(PostNorm):
+    """Hands the sublayer x with its mean taken off."""
+
+    def total(self, x: Array, sublayer: Any) -> Array:
+        wide = self.read(x, "x")
+        centred = wide - np.mean(wide, axis=-1, keepdims=True)
+        return self.add(wide, self.value(sublayer, self.cross(centred, "sublayer"), "sublayer"))
+
+
+@fault("gate-handed-transformed", hw="CM-C2")
+class GateHandedTransformed(Highway):
+    """Hands the gate what the transform returned."""
+
+    def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
+        p = super().paths(x, transform, lambda _: np.zeros_like(x), carry)
+        logits = self.value(gate, self.cross(p.transformed, "transform"), "gate")
+        t = self.transform_gate(logits)
+        c = self.coupled_carry(logits, t) if p.carry_logits is None else p.c
+        return Paths(p.x, p.transformed, logits, p.carry_logits, t, c)
+
+
+@fault("branches-cascaded", mh="CM-C2")
+class BranchesCascaded(Mhc):
+    """Hands every branch what the branch before it returned."""
+
+    def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
+        found: list[Array] = []
+        for k, branch in enumerate(branches):
+            found.append(self.value(branch, x if k == 0 else self.cross(found[-1], "branches"), f"branches.{k}"))
+        return found
+
+
+@fault("fuse-handed-working-dtype", mh="CM-C2", kind="dtype", dtypes=SIXTEEN_BIT)
+class FuseHandedWorkingDtype(Mhc):
+    """Hands fuse the outputs in float32 where x is 16-bit."""
+
+    def for_fuse(self, outputs: list[Array]) -> list[Array]:
+        return [output.copy() for output in outputs]
+
+
+@fault("result-fitted", rs="CM-C5", pr="CM-C5", hw="CM-C5", mh="CM-C5", kind="argument")
+class ResultFitted(Composed):
+    """Starts a part's result again at its end where it is too short."""
+
+    def accepted(self, result: Any, role: str) -> Array:
+        return result if result.shape == self.shape else np.resize(result, self.shape)
+
+
+@fault("result-padded", po="CM-C5", mh="CM-C5", kind="argument")
+class ResultPadded(Composed):
+    """Fills a part's result up with zeros where it is too short."""
+
+    def accepted(self, result: Any, role: str) -> Array:
+        if result.ndim != len(self.shape) or any(n > m for n, m in zip(result.shape, self.shape, strict=True)):
+            return super().accepted(result, role)
+        full = np.zeros(self.shape, result.dtype)
+        full[tuple(slice(n) for n in result.shape)] = result
+        return full
+
+
+@fault("result-broadcast", rs="CM-C6", pr="CM-C6", po="CM-C6", hw="CM-C6", mh="CM-C6", kind="argument")
+class ResultBroadcast(Composed):
+    """Broadcasts a part's result to the shape of x, silently."""
+
+    def accepted(self, result: Any, role: str) -> Array:
+        try:
+            return np.broadcast_to(result, self.shape)
+        except ValueError:
+            return super().accepted(result, role)
+
+
+@fault("failing-part-skipped", rs="CM-C7", pr="CM-C7", po="CM-C7", hw="CM-C7", mh="CM-C7", kind="argument")
+class FailingPartSkipped(Composed):
+    """Takes the value of a part that raises for zero."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        try:
+            return super().value(part, x, role)
+        except ValueError:
+            raise
+        except Exception:
+            return np.zeros(self.shape, self.work)
+
+
+@fault("failure-hidden", rs="CM-C7", kind="argument")
+class FailureHidden(Residual):
+    """Returns x where the branch raises."""
+
+    def branch_value(self, x: Array, branch: Any) -> Array:
+        try:
+            return super().branch_value(x, branch)
+        except RuntimeError:
+            return np.zeros(self.shape, self.work)

@@ -1,0 +1,214 @@
+"""Faults of memory that parts own, share or return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...sound.composed.composed import Composed
+from ...sound.composed.highway import Highway
+from ...sound.composed.mhc import Mhc
+from ...sound.composed.pre_norm import PreNorm
+from ...sound.composed.residual import Residual
+from ..mutation import overwrite
+from ..registry import fault, issue
+
+Array = np.ndarray
+
+
+class Returned(Composed):
+    """The base that keeps hold of what the part of one role returned in the call at hand."""
+
+    #: The role whose results are kept, or what the roles begin with.
+    kept_role: str
+    kept: Array | None = None
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.kept = None
+
+    def accepted(self, result: Any, role: str) -> Array:
+        if role.startswith(self.kept_role):
+            self.kept = result
+        return super().accepted(result, role)
+
+
+class ResultMutated(Returned):
+    """Adds in place to what the part returned, and hands a copy out."""
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        if stage == "call" and self.kept is not None and not np.may_share_memory(self.kept, arrays[0]):
+            overwrite(self.kept, results[0])
+        return results
+
+
+@fault("branch-result-mutated", rs="CM-C3", kind="state", sources=issue("iMED-Lab/ER-Net#3"))
+class BranchResultMutated(ResultMutated, Residual):
+    """Adds x in place to what the branch returned."""
+
+    kept_role = "branch"
+
+
+@fault("sublayer-result-mutated", pr="CM-C3", po="CM-C3", kind="state")
+class SublayerResultMutated(ResultMutated):
+    """Adds x in place to what the sublayer returned."""
+
+    kept_role = "sublayer"
+
+
+@fault("transform-result-mutated", hw="CM-C3", kind="state")
+class TransformResultMutated(ResultMutated, Highway):
+    """Mixes in place, in what the transform returned."""
+
+    kept_role = "transform"
+
+
+@fault("gate-result-mutated", hw="CM-C3", kind="state")
+class GateResultMutated(Returned, Highway):
+    """Squashes in place what the gate returned."""
+
+    kept_role = "gate"
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        if stage == "call" and self.kept is not None and not np.may_share_memory(self.kept, arrays[0]):
+            overwrite(self.kept, self.sigmoid(self.kept.astype(self.work)).astype(self.kept.dtype))
+        return results
+
+
+@fault("first-output-mutated", mh="CM-C3", kind="state")
+class FirstOutputMutated(ResultMutated, Mhc):
+    """Adds x and all other outputs in place to the first branch's output."""
+
+    kept_role = "branches.0"
+
+
+@fault("normed-mutated", pr="CM-C3", kind="state")
+class NormedMutated(PreNorm):
+    """Writes the result over what the sublayer was handed."""
+
+    handed_over: Array | None = None
+
+    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        self.handed_over = super().handed(x, gamma, beta, eps)
+        return self.handed_over
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        if stage == "call":
+            overwrite(self.handed_over, results[0])
+        return results
+
+
+class ResultReturned(Returned):
+    """Hands y out in the memory of what the part returned."""
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        kept = self.kept
+        if stage != "call" or kept is None or not kept.flags.writeable or np.may_share_memory(kept, arrays[0]):
+            return results
+        kept[...] = results[0]
+        return (kept, *results[1:])
+
+
+@fault("branch-result-returned", rs="CM-C4", kind="state")
+class BranchResultReturned(ResultReturned, Residual):
+    """Adds x in place to what the branch returned, and returns that."""
+
+    kept_role = "branch"
+
+
+@fault("sublayer-result-returned", pr="CM-C4", po="CM-C4", kind="state")
+class SublayerResultReturned(ResultReturned):
+    """Works in place, in what the sublayer returned, and returns that."""
+
+    kept_role = "sublayer"
+
+
+@fault("transform-result-returned", hw="CM-C4", kind="state")
+class TransformResultReturned(ResultReturned, Highway):
+    """Mixes in place, in what the transform returned, and returns that."""
+
+    kept_role = "transform"
+
+
+@fault("last-output-returned", mh="CM-C4", kind="state")
+class LastOutputReturned(ResultReturned, Mhc):
+    """Adds everything to the last branch's output in place, and returns that."""
+
+    kept_role = "branches."
+
+
+def forget(part: Any) -> None:
+    """Drop the gradients of a part's leaves, where the part notes them."""
+    material = getattr(part, "material", None)
+    if material is None:
+        return
+    for leaf in material.leaves:
+        for key in (leaf.name, ("sum", leaf.name)):
+            (leaf.notes or {}).pop(key, None)
+    for inner in material.inner:
+        forget(inner)
+
+
+@fault(
+    "leaf-gradient-overwritten",
+    rs="CM-C8",
+    hw="CM-C8",
+    mh="CM-C8",
+    kind="gradient",
+    sources=issue("NVIDIA/TransformerEngine#3437"),
+)
+class LeafGradientOverwritten(Composed):
+    """Sets the gradient of a part's leaf where it should add to it, so that parts that share it lose all but one."""
+
+    def pulled(self, part: Any, x: Array, g: Array, role: str) -> Array:
+        forget(part)
+        return super().pulled(part, x, g, role)
+
+
+@fault("identity-taken-for-nothing", rs="CM-C9", po="CM-C9", hw="CM-C9", mh="CM-C9")
+class IdentityTakenForNothing(Composed):
+    """Adds nothing for a part that returns x itself or a view of it."""
+
+    x: Array | None = None
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.x = arrays[0] if stage == "call" else None
+
+    def taken(self, result: Any, role: str) -> Array:
+        own = super().taken(result, role)
+        return np.zeros_like(own) if self.x is not None and np.may_share_memory(result, self.x) else own
+
+
+@fault(
+    "view-written-through",
+    rs="CM-C9",
+    mh="CM-C9",
+    kind="state",
+    sources=issue("rosinality/vq-vae-2-pytorch#60"),
+)
+class ViewWrittenThrough(Composed):
+    """Works in place in what a part returned, which is x where the part returns x or a view of it."""
+
+    returned: list[Array]
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.returned = []
+
+    def accepted(self, result: Any, role: str) -> Array:
+        self.returned.append(result)
+        return super().accepted(result, role)
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        for result in self.returned if stage == "call" else ():
+            if np.may_share_memory(result, arrays[0]):
+                overwrite(result, results[0])
+        return results
+
+
+@fault("identity-sublayer-skipped", pr="CM-C9")
+class IdentitySublayerSkipped(PreNorm):
+    """Returns x where the sublayer returns what it was handed."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        result = part(x)
+        return self.taken(np.zeros_like(x) if np.may_share_memory(result, x) else result, role)

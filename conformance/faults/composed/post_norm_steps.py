@@ -1,0 +1,173 @@
+"""Faults of post_norm: what is normalised, and what the gradients leave out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...sound.composed.post_norm import PostNorm
+from ...sound.rows import Statistics
+from ..registry import fault, issue
+
+Array = np.ndarray
+
+
+@fault("sublayer-added-to-itself", po="PO-F1", sources=issue("kyegomez/BitNet#32"))
+class SublayerAddedToItself(PostNorm):
+    """Overwrites x with the sublayer's result and normalises the sum of the two."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return through + through
+
+
+@fault("skip-ignored", po="PO-F2", sources=issue("microsoft/onnxruntime#23236"))
+class SkipIgnored(PostNorm):
+    """Normalises the sublayer's result alone."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return through
+
+
+class Elsewhere(PostNorm):
+    """The base that normalises something other than the sum."""
+
+    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        """y, in the working dtype."""
+        raise NotImplementedError
+
+    def call(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, *, eps: float) -> Array:
+        self.begin_block(x, gamma, beta, eps)
+        return self.write(self.made(x, sublayer, gamma, beta, eps), x.shape, x.dtype, "y")
+
+
+@fault("norm-of-sublayer", po="PO-F2", sources=issue("harvardnlp/annotated-transformer#110"))
+class NormOfSublayer(Elsewhere):
+    """Normalises the sublayer's result and adds x afterwards: x + LN(F(x))."""
+
+    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        through = self.value(sublayer, x, "sublayer")
+        return self.read(x, "x") + self.normed(through, gamma, beta, eps, "sum")
+
+
+@fault("norm-of-x", po="PO-F2")
+class NormOfX(Elsewhere):
+    """Normalises x and adds the sublayer's result afterwards: LN(x) + F(x)."""
+
+    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        return self.normed(x, gamma, beta, eps) + self.value(sublayer, x, "sublayer")
+
+
+@fault("pre-norm-instead", po="PO-F2", sources=issue("harvardnlp/annotated-transformer#1"))
+class PreNormInstead(Elsewhere):
+    """Normalises what the sublayer is handed, as pre_norm does."""
+
+    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        normed = self.cross(self.normed(x, gamma, beta, eps), "sublayer")
+        return self.read(x, "x") + self.value(sublayer, normed, "sublayer")
+
+
+@fault("mean-of-the-paths", po="PO-F3")
+class MeanOfThePaths(PostNorm):
+    """Normalises the mean of x and the sublayer's result, to which eps is four times as large."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return (skip + through) / 2
+
+
+@fault("idle-sublayer-unnormalised", po="PO-L3")
+class IdleSublayerUnnormalised(Elsewhere):
+    """Returns x as it is where the sublayer's result is zero throughout, as when a layer is dropped."""
+
+    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+        through = self.value(sublayer, x, "sublayer")
+        skip = self.read(x, "x")
+        return self.normed(skip + through, gamma, beta, eps, "sum") if through.any() else skip
+
+
+@fault("cancelled-sum-replaced", po="PO-L4")
+class CancelledSumReplaced(PostNorm):
+    """Normalises x alone where the sublayer's result cancels it."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        total = skip + through
+        return total if total.any() else skip
+
+
+@fault("constant-sum-nan", po="PO-L4", kind="non-finite")
+class ConstantSumNan(PostNorm):
+    """Returns NaN where all values of the sum are equal, for it divides by their deviation first."""
+
+    def normalise(self, x: Array, s: Statistics) -> Array:
+        xhat = super().normalise(x, s)
+        return np.where(np.ptp(x, axis=1, keepdims=True) == 0, xhat.dtype.type(np.nan), xhat) if x.size else xhat
+
+
+@fault("dx-without-skip", po="PO-G1", kind="gradient")
+class DxWithoutSkip(PostNorm):
+    """Leaves the skip path out of dx."""
+
+    def add_gradient(self, ds: Array, through: Array, g: Array) -> Array:
+        return through
+
+
+@fault("dx-without-sublayer", po="PO-G1", kind="gradient")
+class DxWithoutSublayer(PostNorm):
+    """Leaves what passes through the sublayer out of dx."""
+
+    def add_gradient(self, ds: Array, through: Array, g: Array) -> Array:
+        return ds
+
+
+@fault("skip-gradient-past-norm", po="PO-G1", kind="gradient")
+class SkipGradientPastNorm(PostNorm):
+    """Adds the cotangent of y to dx where it should add that of the sum."""
+
+    def add_gradient(self, ds: Array, through: Array, g: Array) -> Array:
+        return g + through
+
+
+@fault("sublayer-cotangent-past-norm", po="PO-G4", kind="gradient")
+class SublayerCotangentPastNorm(PostNorm):
+    """Hands the sublayer the cotangent of y where it should hand it that of the sum."""
+
+    g: Array
+
+    def vjp(
+        self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, g: Array, *, eps: float
+    ) -> tuple[Array, Array | None, Array | None]:
+        self.begin_block(x, gamma, beta, eps, g=g)
+        self.g = self.read(g, "g")
+        return super().vjp(x, sublayer, gamma, beta, g, eps=eps)
+
+    def sublayer_gradient(self, sublayer: Any, x: Array, ds: Array) -> Array:
+        return super().sublayer_gradient(sublayer, x, self.g)
+
+
+@fault("norm-gradient-at-x", po="PO-G2", kind="gradient")
+class NormGradientAtX(PostNorm):
+    """Takes the norm's gradients at x where it should take them at the sum."""
+
+    stage = ""
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.stage = stage
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return skip if self.stage == "vjp" else super().add(skip, through)
+
+
+@fault("double-backward-without-sublayer", po="PO-G6", kind="second-order")
+class DoubleBackwardWithoutSublayer(PostNorm):
+    """Leaves out how the sublayer bends."""
+
+    def add_second_order(self, within: Array, by_sum: Array, by_sublayer: Array) -> Array:
+        return by_sum + by_sublayer
+
+
+@fault("tangent-without-sublayer", po="PO-G7", kind="tangent")
+class TangentWithoutSublayer(PostNorm):
+    """Leaves the sublayer out of the tangent."""
+
+    def add_tangent(self, tx: Array, through: Array) -> Array:
+        return tx

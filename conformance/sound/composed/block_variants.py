@@ -1,0 +1,58 @@
+"""Sound variants of pre_norm and post_norm: most are those of the LayerNorm within."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..conventions import OnePass
+from ..operator import Operator
+from ..registry import sound
+from ..rows import Array, Pull, Rows, Statistics
+from ..variants import CompensatedSums, FoldedAffine, FusedBackward, TreeSums, TwoPass, Welford, Wide
+from .working import NATIVE, Native, native_statistics
+
+BLOCKS = ("pre_norm", "post_norm")
+
+sound("two-pass", operators=BLOCKS)(TwoPass)
+sound("welford", operators=BLOCKS)(Welford)
+sound("tree-sums", operators=BLOCKS)(TreeSums)
+sound("compensated-sums", operators=BLOCKS)(CompensatedSums)
+sound("folded-affine", operators=BLOCKS)(FoldedAffine)
+sound("fused-backward", operators=BLOCKS)(FusedBackward)
+sound("wide", operators=BLOCKS)(Wide)
+sound("one-pass", operators=BLOCKS, conventions={"variance_algorithm": "one-pass"})(OnePass)
+
+
+@sound("step-by-step", operators=BLOCKS)
+class StepByStep(Rows):
+    """Differentiates x - mean, its square, the mean of that, the root and the quotient one after the other."""
+
+    def normalise(self, x: Array, s: Statistics) -> Array:
+        return (x - s.mean) / (1 / s.rstd)
+
+    def input_gradient(self, p: Pull) -> Array:
+        s, count = p.statistics, p.x.dtype.type(p.x.shape[1])
+        deviation, root = p.x - s.mean, 1 / s.rstd
+        root_bar = -self.row_sum(p.h * p.xhat) / root
+        # The variance's cotangent is root_bar / (2 root), and moves each deviation by 2 deviation / n times that.
+        deviation_bar = p.h / root + deviation / root * root_bar / count
+        return deviation_bar - self.row_sum(deviation_bar) / count
+
+
+@sound("wide-statistics", operators=BLOCKS)
+class WideStatistics(Rows):
+    """Mean and variance in float64, everything else in the working dtype."""
+
+    def moments(self, x: Array) -> tuple[Array, Array]:
+        mean, variance = super().moments(x.astype(np.float64))
+        return mean.astype(x.dtype), variance.astype(x.dtype)
+
+
+@sound("native", operators=BLOCKS, conventions=NATIVE)
+class NativeNorm(Native, Operator):
+    """16-bit data computed on in its own dtype throughout."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        if x.dtype.itemsize > 2:
+            return super().statistics(x, eps)
+        return native_statistics(x, *self.moments(x), eps)

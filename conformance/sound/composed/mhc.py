@@ -1,0 +1,222 @@
+"""mhc on NumPy arrays, soundly: the base that variants and faults override."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arguments import check_shapes
+from .composed import Composed
+
+Array = np.ndarray
+
+
+class Mhc(Composed):
+    """x + sum of w_k branches[k](x), w = softmax(logits); or x + fuse of the branches' values."""
+
+    operator = "mhc"
+
+    def begin(self, x: Array, branches: Sequence[Any], logits: Array | None, fuse: Any, **likewise: Array) -> None:
+        """Refuse bad arguments and note what the call at hand works on."""
+        check_shapes(likewise, x.shape)
+        if not branches:
+            raise ValueError("mhc needs at least one branch")
+        if (logits is None) == (fuse is None):
+            raise ValueError("mhc takes either logits or fuse")
+        self.check_logits(branches, logits)
+        self.begin_with(x)
+
+    def check_logits(self, branches: Sequence[Any], logits: Array | None) -> None:
+        """Refuse logits that are not one number a branch."""
+        check_shapes({"logits": logits}, (len(branches),))
+
+    # Weights.
+
+    def softmax(self, logits: Array) -> Array:
+        """exp(logits - max) over its sum."""
+        e = np.exp(logits - np.max(logits))
+        return e / np.add.reduce(e)
+
+    def weights(self, logits: Array) -> Array:
+        """The branches' weights, in the working dtype."""
+        return self.softmax(self.read(logits, "logits"))
+
+    def turned(self, w: Array, t: Array) -> Array:
+        """The Jacobian of softmax, which is symmetric, applied to t: w (t - <w, t>)."""
+        return w * (t - np.add.reduce(w * t))
+
+    # Forward.
+
+    def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
+        """Every branch's value, in order, in the working dtype."""
+        return [self.value(branch, x, f"branches.{k}") for k, branch in enumerate(branches)]
+
+    def skip(self, x: Array) -> Array:
+        """What the branches are added to: x."""
+        return self.read(x, "x")
+
+    def combine(self, skip: Array, outputs: list[Array], w: Array) -> Array:
+        """x plus the weighted outputs."""
+        y = skip
+        for weight, output in zip(w, outputs, strict=True):
+            y = y + weight * output
+        return y
+
+    def for_fuse(self, outputs: list[Array]) -> list[Array]:
+        """What fuse is handed: the outputs in order, each of x's dtype."""
+        return [self.cross(output, "fuse") for output in outputs]
+
+    def fused(self, fuse: Any, outputs: list[Array]) -> Array:
+        """The value of fuse."""
+        return self.taken(fuse(self.for_fuse(outputs)), "fuse")
+
+    def add(self, skip: Array, fused: Array) -> Array:
+        """x plus the value of fuse."""
+        return skip + fused
+
+    # Backward.
+
+    def inner(self, g: Array, output: Array) -> Array:
+        """The sum of g times an output, over everything."""
+        return np.add.reduce(g * output, axis=None)
+
+    def inners(self, g: Array, outputs: list[Array]) -> Array:
+        """<g, H_k> for every branch."""
+        return np.array([self.inner(g, output) for output in outputs], self.work)
+
+    def logits_gradient(self, w: Array, q: Array) -> Array:
+        """w_k (<g, H_k> - sum_j w_j <g, H_j>), q holding the inner products."""
+        return self.turned(w, q)
+
+    def branch_cotangents(self, w: Array, g: Array) -> list[Array]:
+        """The cotangent of each branch's value: w_k g."""
+        return [weight * g for weight in w]
+
+    def fuse_cotangents(self, fuse: Any, outputs: list[Array], g: Array) -> list[Array]:
+        """The cotangent of each branch's value through fuse."""
+        return [self.taken(v, "fuse") for v in fuse.vjp(self.for_fuse(outputs), self.cross(g, "fuse"))]
+
+    def through_branches(self, x: Array, branches: Sequence[Any], cotangents: list[Array]) -> list[Array]:
+        """What reaches x through each branch."""
+        pairs = enumerate(zip(branches, cotangents, strict=True))
+        return [self.pulled(branch, x, v, f"branches.{k}") for k, (branch, v) in pairs]
+
+    def input_gradient(self, g: Array, through: list[Array]) -> Array:
+        """dx: g and what the branches carry."""
+        return sum(through, g)
+
+    def logits_result(self, gradient: Array, given: Array | None, role: str) -> Array | None:
+        """A gradient of the logits, in their shape and dtype; None where they are None."""
+        return None if given is None else self.write(gradient, given.shape, given.dtype, role)
+
+    # Forward mode and second order.
+
+    def tangent(self, tx: Array, tangents: list[Array], outputs: list[Array], w: Array, tw: Array) -> Array:
+        """The tangent of y from those of x, of the outputs and of the weights."""
+        ty = tx
+        for weight, tangent, moved, output in zip(w, tangents, tw, outputs, strict=True):
+            ty = ty + weight * tangent + moved * output
+        return ty
+
+    def weights_cotangent(self, w: Array, q: Array, b: Array, along: Array) -> Array:
+        """The cotangent of the weights: `along` by way of the branches, the rest by way of dlogits."""
+        return along + b * q - np.add.reduce(b * w) * q - np.add.reduce(w * q) * b
+
+    # The canonical callables.
+
+    def call(self, x: Array, branches: Sequence[Any], logits: Array | None, *, fuse: Any = None) -> Array:
+        """y, of x's shape and dtype."""
+        self.begin(x, branches, logits, fuse)
+        outputs = self.outputs(x, branches)
+        if logits is None:
+            y = self.add(self.skip(x), self.fused(fuse, outputs))
+        else:
+            y = self.combine(self.skip(x), outputs, self.weights(logits))
+        return self.write(y, x.shape, x.dtype, "y")
+
+    def vjp(
+        self, x: Array, branches: Sequence[Any], logits: Array | None, g: Array, *, fuse: Any = None
+    ) -> tuple[Array, Array | None]:
+        """(dx, dlogits), each of its input's shape and dtype, dlogits None where the logits are."""
+        self.begin(x, branches, logits, fuse, g=g)
+        upstream, outputs = self.read(g, "g"), self.outputs(x, branches)
+        gradient = np.zeros(0, self.work)
+        if logits is None:
+            cotangents = self.fuse_cotangents(fuse, outputs, upstream)
+        else:
+            w = self.weights(logits)
+            cotangents = self.branch_cotangents(w, upstream)
+            gradient = self.logits_gradient(w, self.inners(upstream, outputs))
+        dx = self.input_gradient(upstream, self.through_branches(x, branches, cotangents))
+        return self.write(dx, x.shape, x.dtype, "dx"), self.logits_result(gradient, logits, "dlogits")
+
+    def jvp(
+        self,
+        x: Array,
+        branches: Sequence[Any],
+        logits: Array | None,
+        tx: Array,
+        tlogits: Array | None,
+        *,
+        fuse: Any = None,
+    ) -> Array:
+        """The tangent of y, of x's shape and dtype."""
+        self.begin(x, branches, logits, fuse, tx=tx)
+        t, outputs = self.read(tx, "tx"), self.outputs(x, branches)
+        tangents = [self.pushed(branch, x, t, f"branches.{k}") for k, branch in enumerate(branches)]
+        if logits is None:
+            moved = fuse.jvp(self.for_fuse(outputs), [self.cross(tangent, "fuse") for tangent in tangents])
+            ty = self.add(t, self.taken(moved, "fuse"))
+        else:
+            w = self.weights(logits)
+            tw = np.zeros_like(w) if tlogits is None else self.turned(w, self.read(tlogits, "tlogits"))
+            ty = self.tangent(t, tangents, outputs, w, tw)
+        return self.write(ty, x.shape, x.dtype, "ty")
+
+    def vjp_vjp(
+        self,
+        x: Array,
+        branches: Sequence[Any],
+        logits: Array | None,
+        g: Array,
+        a: Array,
+        b: Array | None,
+        *,
+        fuse: Any = None,
+    ) -> tuple[Array, Array | None, Array]:
+        """(x_bar, logits_bar, g_bar) of the map (x, logits, g) -> (dx, dlogits) at the cotangents (a, b)."""
+        self.begin(x, branches, logits, fuse, g=g, a=a)
+        wide_g, wide_a, outputs = self.read(g, "g"), self.read(a, "a"), self.outputs(x, branches)
+        logits_bar = np.zeros(0, self.work)
+        if logits is None:
+            handed = self.for_fuse(outputs)
+            cotangents = self.fuse_cotangents(fuse, outputs, wide_g)
+            through, backs = self.branches_twice(x, branches, cotangents, wide_a)
+            given = [self.cross(back, "fuse") for back in backs]
+            bars, fused_bar = fuse.vjp_vjp(handed, self.cross(wide_g, "fuse"), given)
+            output_bars = [self.taken(bar, "fuse") for bar in bars]
+            g_bar = self.add(wide_a, self.taken(fused_bar, "fuse"))
+        else:
+            w = self.weights(logits)
+            through, backs = self.branches_twice(x, branches, self.branch_cotangents(w, wide_g), wide_a)
+            q, wide_b = self.inners(wide_g, outputs), np.zeros_like(w) if b is None else self.read(b, "b")
+            logits_bar = self.turned(w, self.weights_cotangent(w, q, wide_b, self.inners(wide_g, backs)))
+            q_bar = self.turned(w, wide_b)
+            output_bars = [bar * wide_g for bar in q_bar]
+            g_bar = self.tangent(wide_a, backs, outputs, w, q_bar)
+        x_bar = sum(through[1:], through[0]) + sum(self.through_branches(x, branches, output_bars))
+        return (
+            self.write(x_bar, x.shape, x.dtype, "x_bar"),
+            self.logits_result(logits_bar, logits, "logits_bar"),
+            self.write(g_bar, g.shape, g.dtype, "g_bar"),
+        )
+
+    def branches_twice(
+        self, x: Array, branches: Sequence[Any], cotangents: list[Array], a: Array
+    ) -> tuple[list[Array], list[Array]]:
+        """For each branch the cotangents of x and of its own cotangent, where a is that of dx."""
+        pairs = enumerate(zip(branches, cotangents, strict=True))
+        found = [self.pulled_twice(branch, x, v, a, f"branches.{k}") for k, (branch, v) in pairs]
+        return [x_bar for x_bar, _ in found], [back for _, back in found]

@@ -1,0 +1,128 @@
+"""residual on NumPy arrays, soundly: the base that variants and faults override."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arguments import check_shapes
+from .composed import Composed
+
+Array = np.ndarray
+
+
+class Residual(Composed):
+    """activation(shortcut(x) + branch(x)), None standing for the identity."""
+
+    operator = "residual"
+
+    def begin(self, x: Array, **likewise: Array) -> None:
+        """Note what the call at hand works on, and refuse cotangents and tangents of another shape."""
+        check_shapes(likewise, x.shape)
+        self.begin_with(x)
+
+    # Forward.
+
+    def branch_value(self, x: Array, branch: Any) -> Array:
+        """What the branch adds."""
+        return self.value(branch, x, "branch")
+
+    def skip(self, x: Array, shortcut: Any) -> Array:
+        """What the branch is added to: x, or the shortcut of it."""
+        return self.read(x, "x") if shortcut is None else self.value(shortcut, x, "shortcut")
+
+    def add(self, skip: Array, branch: Array) -> Array:
+        """The sum of the two paths."""
+        return skip + branch
+
+    def total(self, x: Array, branch: Any, shortcut: Any) -> Array:
+        """The sum that the activation is applied to."""
+        skip = self.skip(x, shortcut)
+        return self.add(skip, self.branch_value(x, branch))
+
+    def activated(self, total: Array, activation: Any) -> Array:
+        """The activation of the sum."""
+        if activation is None:
+            return total
+        return self.value(activation, self.cross(total, "activation"), "activation")
+
+    # Backward.
+
+    def upstream(self, total: Array, activation: Any, g: Array) -> Array:
+        """The cotangent of the sum."""
+        return self.pulled(activation, self.cross(total, "activation"), g, "activation")
+
+    def branch_gradient(self, x: Array, branch: Any, u: Array) -> Array:
+        """What reaches x through the branch."""
+        return self.pulled(branch, x, u, "branch")
+
+    def skip_gradient(self, x: Array, shortcut: Any, u: Array) -> Array:
+        """What reaches x past the branch."""
+        return u if shortcut is None else self.pulled(shortcut, x, u, "shortcut")
+
+    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+        """dx from its two contributions, u being the cotangent of the sum."""
+        return skip + branch
+
+    # Forward mode and second order.
+
+    def tangent(self, skip: Array, branch: Array) -> Array:
+        """The tangent of the sum."""
+        return skip + branch
+
+    def curvatures(self, skip: Array, branch: Array) -> Array:
+        """What moves dx where the two paths bend."""
+        return skip + branch
+
+    def cotangents(self, skip: Array, branch: Array) -> Array:
+        """The cotangent of u, which both paths carry back."""
+        return skip + branch
+
+    # The canonical callables.
+
+    def call(self, x: Array, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Array:
+        """y, of x's shape and dtype."""
+        self.begin(x)
+        return self.write(self.activated(self.total(x, branch, shortcut), activation), x.shape, x.dtype, "y")
+
+    def vjp(self, x: Array, branch: Any, g: Array, *, shortcut: Any = None, activation: Any = None) -> tuple[Array]:
+        """(dx,), of x's shape and dtype."""
+        self.begin(x, g=g)
+        u = self.read(g, "g")
+        if activation is not None:
+            u = self.upstream(self.total(x, branch, shortcut), activation, u)
+        skip, through = self.skip_gradient(x, shortcut, u), self.branch_gradient(x, branch, u)
+        return (self.write(self.input_gradient(skip, through, u), x.shape, x.dtype, "dx"),)
+
+    def jvp(self, x: Array, branch: Any, tx: Array, *, shortcut: Any = None, activation: Any = None) -> Array:
+        """The tangent of y, of x's shape and dtype."""
+        self.begin(x, tx=tx)
+        t = self.read(tx, "tx")
+        skip = t if shortcut is None else self.pushed(shortcut, x, t, "shortcut")
+        ty = self.tangent(skip, self.pushed(branch, x, t, "branch"))
+        if activation is not None:
+            total = self.cross(self.total(x, branch, shortcut), "activation")
+            ty = self.pushed(activation, total, ty, "activation")
+        return self.write(ty, x.shape, x.dtype, "ty")
+
+    def vjp_vjp(
+        self, x: Array, branch: Any, g: Array, a: Array, *, shortcut: Any = None, activation: Any = None
+    ) -> tuple[Array, Array]:
+        """(x_bar, g_bar) of the map (x, g) -> dx at the cotangent a."""
+        self.begin(x, g=g, a=a)
+        u, wide_a = self.read(g, "g"), self.read(a, "a")
+        total = None
+        if activation is not None:
+            total = self.cross(self.total(x, branch, shortcut), "activation")
+            u = self.upstream(total, activation, u)
+        skip, skip_back = np.zeros_like(wide_a), wide_a
+        if shortcut is not None:
+            skip, skip_back = self.pulled_twice(shortcut, x, u, wide_a, "shortcut")
+        through, back = self.pulled_twice(branch, x, u, wide_a, "branch")
+        x_bar, g_bar = self.curvatures(skip, through), self.cotangents(skip_back, back)
+        if total is not None:
+            total_bar, g_bar = self.pulled_twice(activation, total, self.read(g, "g"), g_bar, "activation")
+            x_bar = x_bar + self.skip_gradient(x, shortcut, total_bar)
+            x_bar = x_bar + self.branch_gradient(x, branch, total_bar)
+        return self.write(x_bar, x.shape, x.dtype, "x_bar"), self.write(g_bar, g.shape, g.dtype, "g_bar")

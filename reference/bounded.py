@@ -1,0 +1,271 @@
+"""
+Numbers that know how far a sound algorithm can be from them, on a tape that can be differentiated again and again.
+
+A `Number` is an array of exact values, each with
+    reach   a majorant: at least the sum of the sizes of the terms that the expression has when it is multiplied out,
+            so a bound on what any arrangement of it adds up before anything cancels;
+    error   a bound on |computed - exact| for every sound algorithm;
+    hull    a majorant of the product of max(1, |factor|) over the factors of each term: a bound on every partial
+            product in whatever order the factors are taken, and on what multiplies an underflow in one of them.
+
+The rounding errors of an operation are u times the reach and not the value, because an algorithm may distribute
+a product over a sum, or add the terms in another order. A value is *committed* where an algorithm must have formed
+it: its reach is then |value| + error. Every operation's error stands beside it. Terms of second order in u are left
+out where a factor of two stands before the first order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from .values import Exact, Field, Move
+
+Array = NDArray[np.float64]
+
+
+@attrs.frozen
+class Steps:
+    """The arithmetic in which one step after the other is rounded."""
+
+    #: Unit roundoff, underflow error, and the largest finite value.
+    u: float
+    eta: float
+    largest: float
+
+
+@attrs.define(eq=False)
+class Tape:
+    """What has been computed, in order."""
+
+    #: How exact values are held.
+    field: Field
+    #: The arithmetic of the operator; and that of whatever is a tensor, so of what parts are handed and return, and of
+    #: the parts themselves.
+    operator: Steps
+    data: Steps
+    #: The arithmetic of the steps being taken now.
+    now: Steps = attrs.field(init=False)
+    numbers: list[Number] = attrs.field(factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        self.now = self.operator
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Forget, at the end, whatever is put on the tape within."""
+        length = len(self.numbers)
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        finally:
+            del self.numbers[length:]
+
+    def given(self, array: Any) -> Number:
+        """A tensor that the operator is given: exact."""
+        value = self.field.of(array)
+        size = np.abs(np.asarray(array).astype(np.float64))
+        number = Number(self, value, size, np.zeros_like(size), np.maximum(size, 1.0))
+        number.rounding, number.stored = self.data, True
+        return number
+
+
+#: How the gradient of a number becomes the gradient of one that it was made of.
+Pull = Callable[["Number"], "Number"]
+
+
+class Number:
+    """Exact values with their bounds, and where they come from."""
+
+    __slots__ = ("error", "hull", "index", "parents", "reach", "rounding", "spare", "stored", "tape", "value")
+
+    def __init__(
+        self, tape: Tape, value: Exact, reach: Array, error: Array, hull: Array,
+        parents: Sequence[tuple[Number, Pull]] = (),
+    ) -> None:  # fmt: skip
+        self.tape, self.value, self.reach, self.error, self.hull = tape, value, reach, error, hull
+        self.parents = parents
+        #: The arithmetic it was made in: so are the gradients that pass it.
+        self.rounding = tape.now
+        #: How many more terms a sound algorithm may add up in its gradient than this tape does.
+        self.spare = 0
+        #: Whether it is a tensor of the data's format, that storing would not change.
+        self.stored = False
+        self.index = len(tape.numbers)
+        tape.numbers.append(self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.reach.shape
+
+    @property
+    def near(self) -> Array:
+        """The exact values, rounded to float64."""
+        return self.tape.field.near(self.value)
+
+    def __neg__(self) -> Number:
+        """Exact."""
+        return Number(self.tape, -self.value, self.reach, self.error, self.hull, ((self, lambda g: -g),))
+
+    def __add__(self, other: Number) -> Number:
+        """One rounding of whatever the terms are."""
+        return self._sum(other, self.value + other.value, lambda g: reduced(g, other.shape))
+
+    def __sub__(self, other: Number) -> Number:
+        """As addition."""
+        return self._sum(other, self.value - other.value, lambda g: -reduced(g, other.shape))
+
+    def _sum(self, other: Number, value: Exact, pull: Pull) -> Number:
+        reach = self.reach + other.reach
+        error = self.error + other.error + self.tape.now.u * reach
+        parents = ((self, lambda g: reduced(g, self.shape)), (other, pull))
+        return Number(self.tape, value, reach, error, self.hull + other.hull, parents)
+
+    def __mul__(self, other: Number) -> Number:
+        """Two roundings: the product's, and one more addition where it is distributed over a sum."""
+        now = self.tape.now
+        reach, hull = self.reach * other.reach, self.hull * other.hull
+        error = self.reach * other.error + other.reach * self.error + 2 * now.u * reach + now.eta * hull
+        parents = (
+            (self, lambda g: reduced(g * other, self.shape)),
+            (other, lambda g: reduced(g * self, other.shape)),
+        )
+        return Number(self.tape, self.value * other.value, reach, error, hull, parents)
+
+    def over(self, n: float) -> Number:
+        """Division by a constant: its rounding, and one of 1/n where that is formed first."""
+        now = self.tape.now
+        reach = self.reach / n
+        error = self.error / n + 2 * now.u * reach + 2 * now.eta * self.hull
+        value = self.tape.field.over(self.value, n)
+        return Number(self.tape, value, reach, error, self.hull, ((self, lambda g: g.over(n)),))
+
+    def doubled(self, factor: float) -> Number:
+        """The product with a power of two, exact down to underflow."""
+        reach, hull = self.reach * abs(factor), self.hull * max(1.0, abs(factor))
+        error = self.error * abs(factor) + self.tape.now.eta * (abs(factor) < 1)
+        value = self.value * self.tape.field.of(factor)
+        return Number(self.tape, value, reach, error, hull, ((self, lambda g: g.doubled(factor)),))
+
+    def in_sum(self, others: int) -> Number:
+        """The same value, added up first with so many others: as many roundings of it."""
+        error = self.error + others * self.tape.now.u * self.reach
+        parents = ((self, lambda g: g.out_of_sum(others)),)
+        return Number(self.tape, self.value, self.reach, error, self.hull, parents)
+
+    def out_of_sum(self, others: int) -> Number:
+        """The transposed map of `in_sum`: nothing is rounded here, but in its own derivative."""
+        parents = ((self, lambda g: g.in_sum(others)),)
+        return Number(self.tape, self.value, self.reach, self.error, self.hull, parents)
+
+    def total(self, *axes: int) -> Number:
+        """The sum over axes, kept with length 1: s = n - 1 roundings of the whole, in any order (A1)."""
+        count = np.prod([self.shape[axis] for axis in axes], dtype=int)
+        reach = self.reach.sum(axis=axes, keepdims=True)
+        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * self.tape.now.u * reach
+        hull = self.hull.sum(axis=axes, keepdims=True)
+        value, shape = self.tape.field.total(self.value, axes), self.shape
+        return Number(self.tape, value, reach, error, hull, ((self, lambda g: g.expanded(shape)),))
+
+    def mean(self) -> Number:
+        """The mean over the last axis."""
+        return self.total(-1 + len(self.shape)).over(self.shape[-1])
+
+    def __matmul__(self, other: Number) -> Number:
+        """The product of two matrices: one rounding for the products, s for the sums."""
+        now = self.tape.now
+        reach, hull = self.reach @ other.reach, self.hull @ other.hull
+        error = self.reach @ other.error + self.error @ other.reach
+        error = error + (self.shape[1] + 1) * now.u * reach + now.eta * hull
+        value = self.tape.field.matmul(self.value, other.value)
+        parents = ((self, lambda g: g @ other.transposed()), (other, lambda g: self.transposed() @ g))
+        return Number(self.tape, value, reach, error, hull, parents)
+
+    def moved(self, move: Move, back: Callable[[Number], Number], fill: float = 0.0) -> Number:
+        """Elements elsewhere, and `fill` where there were none; `back` is the transposed map."""
+        value = self.tape.field.move(self.value, move)
+        reach, error = move(self.reach, fill), move(self.error, 0.0)
+        return Number(self.tape, value, reach, error, move(self.hull, 1.0), ((self, back),))
+
+    def transposed(self) -> Number:
+        """A matrix with its axes exchanged."""
+        return self.moved(lambda z, _: z.T, lambda g: g.transposed())
+
+    def reshaped(self, shape: tuple[int, ...]) -> Number:
+        """The same elements in another shape."""
+        before = self.shape
+        return self.moved(lambda z, _: z.reshape(shape), lambda g: g.reshaped(before))
+
+    def expanded(self, shape: tuple[int, ...]) -> Number:
+        """Repeated along axes of length 1, and along new ones in front."""
+        before = self.shape
+        if before == shape:
+            return self
+        return self.moved(lambda z, _: np.broadcast_to(z, shape), lambda g: reduced(g, before))
+
+    def shifted(self, offset: int, axis: int) -> Number:
+        """result[t] = self[t + offset] along an axis, zero beyond its ends."""
+        return self.moved(lambda z, fill: shift(z, fill, offset, axis), lambda g: g.shifted(-offset, axis))
+
+    def picked(self, k: int) -> Number:
+        """Element k along the first axis, which is dropped."""
+        count = self.shape[0]
+        return self.moved(lambda z, _: z[k], lambda g: g.placed(k, count))
+
+    def placed(self, k: int, count: int) -> Number:
+        """As element k along a new first axis of this length, among zeros."""
+        return self.moved(lambda z, fill: place(z, fill, k, count), lambda g: g.picked(k))
+
+    def committed(self) -> Number:
+        """The same value, formed: what cancels in it has cancelled."""
+        return self._stored(0.0, 0.0, self.tape.now.largest, lambda g: g)
+
+    def crossing(self) -> Number:
+        """The same value as a tensor of the data's format, unless it is one already; so is its gradient."""
+        if self.stored:
+            return self
+        data, narrower = self.tape.data, self.rounding.u < self.tape.data.u
+        u, eta = (data.u, data.eta) if narrower else (0.0, 0.0)
+        result = self._stored(u, eta, data.largest, lambda g: g.crossing())
+        result.stored = True
+        return result
+
+    def _stored(self, u: float, eta: float, largest: float, pull: Pull) -> Number:
+        size = np.abs(self.near)
+        error = self.error + u * (size + self.error) + eta
+        # An algorithm that forms the product of large factors first may overflow on the way.
+        error = np.where((self.hull < self.rounding.largest / 4) & (size + error < largest), error, np.inf)
+        reach = size + error
+        return Number(self.tape, self.value, reach, error, np.maximum(reach, 1.0), ((self, pull),))
+
+
+def reduced(number: Number, shape: tuple[int, ...]) -> Number:
+    """Summed over what was broadcast from this shape."""
+    if number.shape == shape:
+        return number
+    new = len(number.shape) - len(shape)
+    axes = [*range(new), *(new + k for k, n in enumerate(shape) if n == 1 and number.shape[new + k] != 1)]
+    result = number.total(*axes) if axes else number
+    return result if result.shape == shape else result.reshaped(shape)
+
+
+def shift(z: np.ndarray, fill: Any, offset: int, axis: int) -> np.ndarray:
+    """result[t] = z[t + offset] along an axis, `fill` beyond its ends."""
+    result, n = np.full_like(z, fill), z.shape[axis]
+    taken, put = [slice(None)] * z.ndim, [slice(None)] * z.ndim
+    taken[axis] = slice(min(max(offset, 0), n), max(n + min(offset, 0), 0))
+    put[axis] = slice(min(max(-offset, 0), n), max(n + min(-offset, 0), 0))
+    result[tuple(put)] = z[tuple(taken)]
+    return result
+
+
+def place(z: np.ndarray, fill: Any, k: int, count: int) -> np.ndarray:
+    """z as element k along a new first axis, `fill` elsewhere."""
+    result = np.full((count, *np.shape(z)), fill, dtype=np.asarray(z).dtype)
+    result[k] = z
+    return result

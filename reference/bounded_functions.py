@@ -1,0 +1,110 @@
+"""Functions of bounded numbers: sums of tensors, tanh, relu, the logistic function, softmax, stacking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .bounded import Number
+
+
+def plain_sum(a: Number, b: Number) -> Number:
+    """The sum of two tensors and nothing else: one rounding of the result. Committed."""
+    now = a.tape.now
+    value = a.value + b.value
+    size, errors = np.abs(a.tape.field.near(value)), a.error + b.error
+    error = errors + now.u * (size + errors)
+    reach = size + error
+    error = np.where(a.reach + b.reach < now.largest / 4, error, np.inf)
+    return Number(a.tape, value, reach, error, np.maximum(reach, 1.0), ((a, lambda g: g), (b, lambda g: g)))
+
+
+def tanh(z: Number) -> Number:
+    """
+    An input off by e moves tanh by at most e, and by at most (1 - t^2) (exp(2e) - 1)/2, as its slope grows by
+    exp(2e) at most on the way. 8u: four ulps for the function itz. Committed.
+    """
+    now, field = z.tape.now, z.tape.field
+    value = field.tanh(z.value)
+    size = np.abs(field.near(value))
+    moved = np.minimum(z.error, (1 - size * size) * np.expm1(np.minimum(2 * z.error, 700.0)) / 2)
+    error = moved + 8 * now.u * size + now.eta
+    result = Number(z.tape, value, size + error, error, np.ones_like(size))
+    result.parents = ((z, lambda g: g * (ones_like(result) - result * result)),)
+    return result
+
+
+def relu(z: Number) -> Number:
+    """max(z, 0). Where z may have either sign its derivative is not judged."""
+    near, field = z.near, z.tape.field
+    mask = (near > 0).astype(np.float64)
+    either = np.where(np.abs(near) <= z.error, np.inf, 0.0)
+    step = Number(z.tape, field.of(mask), mask, either, np.ones_like(mask))
+    error = np.where(near + z.error < 0, 0.0, z.error)
+    reach = np.where(near + z.error < 0, 0.0, z.reach)
+    value = z.value * field.of(mask)
+    return Number(z.tape, value, reach, error, z.hull, ((z, lambda g: g * step),))
+
+
+def logistic(z: Number) -> tuple[Number, Number]:
+    """
+    t = 1 / (1 + exp(-z)) and c = 1 - t.
+
+    4u absolute, as 0.5 + 0.5 tanh(z/2) has it, where z is finite; an input off by e moves t and c by a factor of
+    exp(e) at most, and so both by at most the smaller of them times (exp(e) - 1). c is 1 - t, one rounding more and of
+    the reach 1 + t, or the function of -z.
+    """
+    tape, now = z.tape, z.tape.now
+    values = tape.field.logistic(z.value)
+    t, c = (tape.field.near(value) for value in values)
+    moved = np.minimum(np.minimum(t, c) * np.expm1(np.minimum(z.error, 700.0)), 1.0)
+    own = np.where(np.isinf(z.near), 0.0, 4 * now.u)
+    t_error = moved + own
+    c_error = t_error + own / 4
+    one = np.ones_like(t)
+    gate = Number(tape, values[0], t + t_error, t_error, one)
+    carry = Number(tape, values[1], 1 + t + c_error, c_error, 2 * one)
+    slope = gate * carry
+    gate.parents = ((z, lambda g: g * slope),)
+    carry.parents = ((z, lambda g: -(g * slope)),)
+    return gate, carry
+
+
+def softmax(logits: Number) -> Number:
+    """
+    w_k = exp(l_k) / sum exp(l_j) for tensors of logits, shape (K,). Committed.
+
+    Relative to w_k: the difference l_k - max is rounded, 2u of it in exp(log_softmax), which subtracts twice; 8u for
+    exp and its shift, (K + 4)u for the sum, its error in exp and the division; through expm1, because the difference
+    may be 10^4. 2 eta for exp and quotient. A logit of -inf has the weight 0 exactly.
+    """
+    tape, now = logits.tape, logits.tape.now
+    near = logits.near
+    value = tape.field.softmax(near)
+    w = tape.field.near(value)
+    finite = near != -np.inf
+    depth = np.where(finite, np.abs(near - near.max(initial=-np.inf, where=finite)), 0.0)
+    relative = now.u * (2 * depth + 8 + len(near) + 4)
+    error = np.where(finite, w * np.expm1(np.minimum(relative, 700.0)) + 2 * now.eta, 0.0)
+    result = Number(tape, value, w + error, error, np.ones_like(w))
+
+    def pull(g: Number) -> Number:
+        return result * (g - (result * g).total(0).expanded(g.shape))
+
+    result.parents = ((logits, pull),)
+    return result
+
+
+def stacked(numbers: Sequence[Number]) -> Number:
+    """Numbers of one shape along a new first axis."""
+    tape = numbers[0].tape
+    value = tape.field.stack([number.value for number in numbers])
+    reach, error, hull = (np.stack([getattr(n, name) for n in numbers]) for name in ("reach", "error", "hull"))
+    pulls = ((number, lambda g, k=k: g.picked(k)) for k, number in enumerate(numbers))
+    return Number(tape, value, reach, error, hull, tuple(pulls))
+
+
+def ones_like(number: Number) -> Number:
+    """Exact ones."""
+    return number.tape.given(np.ones(number.shape))

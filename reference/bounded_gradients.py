@@ -1,0 +1,63 @@
+"""Reverse mode over a tape of bounded numbers; the gradients are bounded numbers on the same tape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .bounded import Array, Number
+
+
+def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]) -> list[Number | None]:
+    """
+    Reverse mode: the gradients of sum <output, seed> with respect to the inputs, on the tape themselves.
+
+    None where nothing depends on an input. `outputs` are pairs (output, seed).
+    """
+    tape = outputs[0][0].tape
+    last = max(output.index for output, _ in outputs)
+    wanted = {number.index for number in inputs}
+    depends = bytearray(last + 1)
+    for number in tape.numbers[: last + 1]:
+        depends[number.index] = number.index in wanted or any(depends[p.index] for p, _ in number.parents)
+    arriving: dict[int, list[Number]] = {}
+    for output, seed in outputs:
+        arriving.setdefault(output.index, []).append(seed)
+    found: dict[int, Number] = {}
+    before = tape.now
+    for number in reversed(tape.numbers[: last + 1]):
+        terms = arriving.pop(number.index, None)
+        if terms is None or not depends[number.index]:
+            continue
+        tape.now = number.rounding
+        gradient = accumulated(terms, number)
+        if number.index in wanted:
+            found[number.index] = gradient
+        for parent, pull in number.parents:
+            if depends[parent.index]:
+                arriving.setdefault(parent.index, []).append(pull(gradient))
+    tape.now = before
+    return [found.get(number.index) for number in inputs]
+
+
+def accumulated(terms: Sequence[Number], at: Number) -> Number:
+    """The gradient of a number with several uses: its terms, in any order, and `spare` more."""
+    if len(terms) == 1:
+        return terms[0]
+    value, reach, error, hull = terms[0].value, terms[0].reach, terms[0].error, _in_format(terms[0], at)
+    for term in terms[1:]:
+        value, reach, error = value + term.value, reach + term.reach, error + term.error
+        hull = hull + _in_format(term, at)
+    # A term that is computed in a wider format may be brought to that of this number before it is added.
+    wider = sum(term.rounding.u < at.rounding.u for term in terms)
+    error = error + (len(terms) - 1 + at.spare + (wider > 0)) * at.rounding.u * reach
+    error = error + (wider + at.spare) * at.rounding.eta
+    return Number(at.tape, value, reach, error, hull, tuple((term, lambda g: g) for term in terms))
+
+
+def _in_format(term: Number, at: Number) -> Array:
+    """The hull of a term once it is in the arithmetic of a number: formed there, if that has the smaller range."""
+    if term.rounding.largest <= at.rounding.largest:
+        return term.hull
+    return np.where(term.hull < term.rounding.largest / 4, np.maximum(term.reach + term.error, 1.0), np.inf)

@@ -1,0 +1,111 @@
+"""
+Normalisation over the last axis as a step on the tape, of numbers that may be in error themselves.
+
+xhat = (x - mean) r and r = 1/sqrt(var + eps) are two numbers on the tape. Their errors are those of spec/accuracy.md
+(A2 to A8); their derivatives are written in terms of themselves,
+
+    dxhat -> r (z - mean(z)),  z = dxhat - xhat mean(dxhat xhat)        dr -> -dr r^2 xhat / n
+
+so that derivatives of any order follow. z is centred last, as where the framework differentiates x - mean(x):
+mean(xhat) is zero, but what computes it has roundings.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from . import rows as exactly
+from .accuracy import Arithmetic
+from .bounded import Array, Number
+from .envelope_rows import Rows, mean
+from .scaled import Scaled
+
+
+@attrs.frozen(slots=False, eq=False)
+class Disturbed(Rows):
+    """Rows of which each value may be off by `disturbance` before anything is computed."""
+
+    disturbance: Array = attrs.field(kw_only=True)
+
+    @cached_property
+    def mean_error(self) -> Array:
+        """E_mu of the values computed on, at most that of the exact ones and of what they are off by, and its mean."""
+        own = Rows(self.x, self.eps, self.arithmetic).mean_error
+        if not self.disturbance.any():
+            return own
+        return own + Rows(self.disturbance, self.eps, self.arithmetic).mean_error + mean(self.disturbance)
+
+    @cached_property
+    def moved(self) -> Array:
+        """How far the variance moves: 2 mean(d e) + mean(e^2), as the mean's own move cancels (sum d = 0)."""
+        e = self.disturbance
+        return 2 * mean(np.abs(self.d) * e) + mean(e * e)
+
+    @cached_property
+    def variance_error(self) -> Array:
+        """E_v of the values computed on, and how far their variance is from the exact one."""
+        # The mean's move by mean(disturbance) is no error of the algorithm's: it takes the mean of what it has.
+        own = Rows(self.x, self.eps, self.arithmetic)
+        if not self.disturbance.any():
+            return own.variance_error
+        raised = Rows(np.abs(self.x) + self.disturbance, self.eps, self.arithmetic)
+        factor = 1 + self.arithmetic.u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0)))
+        return np.maximum(own.variance_error, raised.variance_error) + factor * self.moved
+
+
+def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, Number]:
+    """Return xhat, of x's shape, and r, with a last axis of length 1."""
+    tape, shape, n = x.tape, x.shape, x.shape[-1]
+    error = x.error.reshape(-1, n)
+    near = x.near.reshape(-1, n)
+    moments = Disturbed(near, eps, arithmetic, disturbance=error)
+    u, eta = tape.now.u, tape.now.eta
+    with np.errstate(all="ignore"):
+        if isinstance(x.value, Scaled):
+            exact = exactly.normalise(x.value.reshape(-1, n), eps)
+            values = exact.xhat.reshape(*shape), exact.scale.reshape(*shape[:-1], 1)
+        else:
+            values = moments.xh.reshape(shape), moments.r.reshape(*shape[:-1], 1)
+        xh, r, rho, high = np.abs(moments.xh), moments.r, moments.rho, moments.r_high
+        # d is off by its own value's error and the mean's, which for a single value cancel; two roundings, of the
+        # difference and of the product (A8). Folded: x a + b, or in c2 the mean of h x less mu times that of h,
+        # each a sum of s + 5 roundings of what cancels (A8, A11).
+        off = moments.mean_error + error if n > 1 else np.zeros_like(error)
+        wrong = high * (off * (1 + 2 * u) + 2 * u * np.abs(moments.d)) + xh * rho + eta
+        if moments.folded:
+            reach = moments.reach + error
+            wrong = wrong + (moments.s + 5) * u * reach * high + eta * (reach + 2)
+        judged = moments.squares_in_range & moments.stored_in_range
+        wrong = np.where(judged, wrong, np.inf).reshape(shape)
+        # Gradients form r^3 (R2).
+        r_wrong = np.where(judged & moments.cube_in_range, r * rho, np.inf).reshape(*shape[:-1], 1)
+        xh, high = xh.reshape(shape), high.reshape(*shape[:-1], 1)
+        xhat = Number(tape, values[0], xh + wrong, wrong, (1 + xh + wrong) * (1 + high))
+        root = Number(tape, values[1], high, r_wrong, 1 + high)
+    shifted = arithmetic.accuracy.variance == "shifted"
+
+    def through_xhat(g: Number) -> Number:
+        inner = g - xhat * (g * xhat).mean()
+        inner = inner - inner.mean()
+        if shifted:  # differentiated, the shift takes the sum of all terms back to one element (A12)
+            sizes = inner.reach.sum(axis=-1, keepdims=True)
+            inner.error = inner.error + u * (n + 3) * sizes
+        return root * inner
+
+    xhat.parents = ((x, through_xhat),)
+    root.parents = ((x, lambda g: -(g * (root * root) * xhat).over(n)),)
+    return xhat, root
+
+
+def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float, arithmetic: Arithmetic) -> Number:
+    """gamma xhat + beta."""
+    y, _ = normalised(x, eps, arithmetic)
+    if gamma is not None:
+        y = y * gamma
+    if beta is not None:
+        y = y + beta
+        y.error = y.error + 2 * y.tape.now.u * y.reach  # folded into b = beta - mu a: rounded twice (A10)
+    return y

@@ -1,0 +1,178 @@
+"""
+The composed operators with everything that a check compares: values, gradients, tangents, second derivatives, bounds.
+
+`Composed` evaluates one call of residual, pre_norm, post_norm, highway or mhc on a tape of numbers that carry their
+error bounds (`bounded`). The formulas themselves stand in the files of the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from . import known_parts
+from .accuracy import Arithmetic
+from .bounded import Number, Steps, Tape
+from .bounded_gradients import gradients
+from .double_double import DD
+from .envelope_rows import EVALUATION
+from .highway import formula as highway
+from .mhc import formula as mhc
+from .post_norm import formula as post_norm
+from .pre_norm import formula as pre_norm
+from .residual import formula as residual
+from .values import Plain, Precise
+
+Array = NDArray[np.float64]
+#: Tensors by name; None where there is none.
+Tensors = Mapping[str, "NDArray[Any] | None"]
+
+
+@attrs.frozen(eq=False)
+class Value:
+    """An exact result, and how far a sound algorithm may be from it."""
+
+    #: The exact values.
+    exact: DD
+    #: The bound, the rounding to the result's own format included; infinite where it is not judged.
+    error: Array
+
+
+_OPERATORS: dict[str, Callable[..., Number]] = {
+    "residual": residual,
+    "pre_norm": pre_norm,
+    "post_norm": post_norm,
+    "highway": highway,
+    "mhc": mhc,
+}
+
+#: The tensors that a call names, in its order; the parts' leaves are inputs beside them.
+_EXPLICIT: dict[str, tuple[str, ...]] = {
+    "residual": ("x",),
+    "pre_norm": ("x", "gamma", "beta"),
+    "post_norm": ("x", "gamma", "beta"),
+    "highway": ("x",),
+    "mhc": ("x", "logits"),
+}
+
+
+class Composed:
+    """One call of a composed operator on known parts, and what is true of it."""
+
+    def __init__(
+        self, operator: str, inputs: Tensors, settings: Mapping[str, Any], parts: Mapping[str, Any],
+        arithmetic: Arithmetic,
+    ) -> None:  # fmt: skip
+        """
+        Evaluate the call.
+
+        inputs: x, gamma, beta or logits, and the parts' leaves by name, any of them None; settings: eps for the two
+        normalising operators; parts: by role, a part, None, or for "branches" several. Raises KeyError for an
+        operator that is not known, and `known_parts.WithoutTruth` for a part without a value.
+        """
+        stages = arithmetic.composed
+        self._arithmetic = stages
+        self._given = {name: np.asarray(value) for name, value in inputs.items() if value is not None}
+        narrower = all(value.dtype != np.float64 for value in self._given.values())
+        self._tape = Tape(
+            Plain if narrower else Precise,
+            Steps(stages.u, stages.eta, stages.largest),
+            Steps(stages.u_data, stages.eta_data, stages.largest_data),
+        )
+        self._handed: dict[str, list[Number]] = {}
+        with np.errstate(all="ignore"):
+            self._inputs = {name: self._tape.given(value) for name, value in self._given.items()}
+            explicit = [self._inputs.get(name) for name in _EXPLICIT[operator]]
+            called = {role: self._called(role, part) for role, part in parts.items()}
+            if operator in ("pre_norm", "post_norm"):
+                called |= {"eps": settings["eps"], "arithmetic": stages}
+            self._y = _OPERATORS[operator](*explicit, **called)
+
+    def y(self) -> Value:
+        """The result, of x's shape."""
+        return self._value(self._y, "x")
+
+    def handed(self) -> dict[str, list[Value]]:
+        """What each part is handed, by role: "branches.0" and so on for several; a list of K values for "fuse"."""
+        return {role: [self._value(number, "x") for number in numbers] for role, numbers in self._handed.items()}
+
+    def gradients(self, g: NDArray[Any]) -> dict[str, Value]:
+        """The gradients of sum(y g) by the name of the input, masks left out; g has x's shape and dtype."""
+        with self._tape.trial():
+            found = self._gradients(self._tape.given(g))
+            return {name: self._value(number, name) for name, number in found.items()}
+
+    def jvp(self, tangents: Tensors) -> Value:
+        """The tangent of y; an input whose tangent is None or absent does not move."""
+        # The transposed map of g -> gradients, applied to the tangents, takes the very steps of forward mode.
+        with self._tape.trial():
+            g = self._tape.given(np.zeros(self._y.shape))
+            (tangent,) = self._second(self._gradients(g), tangents, [g])
+            return self._value(tangent, "x")
+
+    def vjp_vjp(self, g: NDArray[Any], second: Tensors) -> dict[str, Value]:
+        """
+        The gradients of sum over inputs of <gradient, second[input]>, by the name of the input, and "g" for g.
+
+        A cotangent that is None or absent is zero; masks are left out.
+        """
+        names = self._differentiable()
+        with self._tape.trial():
+            seed = self._tape.given(g)
+            inputs = [*(self._inputs[name] for name in names), seed]
+            found = self._second(self._gradients(seed), second, inputs)
+            formats = (*names, "x")
+            values = [self._value(number, like) for number, like in zip(found, formats, strict=True)]
+        return dict(zip((*names, "g"), values, strict=True))
+
+    def _differentiable(self) -> list[str]:
+        return [name for name in self._inputs if not name.endswith("mask")]
+
+    def _gradients(self, seed: Number) -> dict[str, Number]:
+        names = self._differentiable()
+        inputs = [self._inputs[name] for name in names]
+        found = gradients([(self._y, seed)], inputs)
+        return dict(zip(names, map(self._or_zero, found, inputs), strict=True))
+
+    def _second(self, first: Mapping[str, Number], cotangents: Tensors, inputs: list[Number]) -> list[Number]:
+        given = {name: value for name, value in cotangents.items() if value is not None and name in first}
+        outputs = [(first[name], self._tape.given(value)) for name, value in given.items()]
+        found = gradients(outputs, inputs) if outputs else [None] * len(inputs)
+        return list(map(self._or_zero, found, inputs))
+
+    def _or_zero(self, found: Number | None, like: Number) -> Number:
+        if found is None:
+            found = self._tape.given(np.zeros(like.shape))
+        return found if found.shape == like.shape else found.expanded(like.shape)
+
+    def _called(self, role: str, part: Any) -> Any:
+        """The function on numbers that stands for a part; it notes what it is handed."""
+        if part is None:
+            return None
+        if isinstance(part, (tuple, list)):
+            return [self._called(f"{role}.{k}", one) for k, one in enumerate(part)]
+        inner = known_parts.of(part, self._inputs)
+
+        def call(handed: Any) -> Number:
+            several = isinstance(handed, (tuple, list))
+            tensors = [number.crossing() for number in (handed if several else [handed])]
+            self._handed[role] = tensors
+            return inner(tensors if several else tensors[0])
+
+        return call
+
+    def _value(self, number: Number, like: str) -> Value:
+        """A number as a result in the format of an input."""
+        a, near = self._arithmetic, np.abs(number.near)
+        same = self._given[like].dtype == self._given["x"].dtype
+        u, eta = (a.u_data, a.eta_data) if same else (a.u_parameter, a.eta_parameter)
+        error = number.error
+        if number.rounding.u < u and not (number.stored and same):
+            error = error + u * (near + error) + eta
+        judged = (number.hull < number.rounding.largest / 4) | number.stored
+        error = np.where(judged & ~np.isnan(error), error * EVALUATION, np.inf)
+        return Value(self._tape.field.pair(number.value), error)

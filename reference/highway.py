@@ -1,0 +1,94 @@
+"""The highway layer, exactly: y = H t + x c, H = transform(x), t = sigmoid(gate(x)), c = 1 - t or sigmoid(carry(x)).
+
+transform, gate and carry are callables on arrays of x's shape; gate and carry return logits, any float down to -inf
+and up to inf. x has any shape; dtypes are float16, bfloat16, float32 or float64; each array is taken exactly as given
+and never written to. Results are float64, rounded once from double-double: t and 1 - t keep their relative accuracy
+where one of them is tiny, and exp(-740) 1e300 is right to the last digit. All functions raise ValueError for a dtype or
+shape that does not fit, what a part returns included.
+
+Source: Srivastava, Greff, Schmidhuber, "Highway Networks" (2015), arXiv:1505.00387, eq. 2 and 3. Their eq. 5 states the
+derivative for t = 0 and t = 1 alone; in between it has the term g (H - x) t (1 - t), which goes back through the gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .arguments import floats
+from .bounded import Number
+from .bounded_functions import logistic as gates_of
+from .elementary import logistic
+from .pullback import added, nearest, pulled, returned
+from .scaled import Scaled
+
+Part = Callable[..., Any]
+
+
+def formula(x: Number, *, transform: Part, gate: Part, carry: Part | None = None) -> Number:
+    """y on numbers that carry their error bounds."""
+    x.spare = 1  # x + t (H - x) differentiates to g and -g t, two terms for one
+    h = transform(x)
+    t, c = gates_of(gate(x))
+    if carry is not None:
+        c, _ = gates_of(carry(x))
+    return h * t + x * c
+
+
+@attrs.frozen(eq=False)
+class HighwayGradients:
+    """The gradients of sum(y g), float64 arrays of x's shape."""
+
+    #: With respect to x, by way of the skip path and all parts; None where a part has no vjp(x, cotangent) of its own.
+    dx: np.ndarray | None
+    #: With respect to x by way of the skip path alone: g c.
+    skip: np.ndarray
+    #: With respect to H: g t.
+    transform: np.ndarray
+    #: With respect to the gate's logits: g (H - x) t (1 - t); with a carry gate g H t (1 - t).
+    gate: np.ndarray
+    #: With respect to the carry gate's logits: g x c (1 - c); None where there is none.
+    carry: np.ndarray | None
+
+
+@np.errstate(all="ignore")
+def highway(x, transform: Part, gate: Part, *, carry: Part | None = None) -> np.ndarray:
+    """Return H t + x c."""
+    call = _Call(x, transform, gate, carry)
+    return (call.h * call.t + call.x * call.c).to_dd().hi
+
+
+@np.errstate(all="ignore")
+def highway_vjp(x, transform: Part, gate: Part, g, *, carry: Part | None = None) -> HighwayGradients:
+    """Return the gradients of sum(y g), g of x's shape, by the formulas beside the fields of the result."""
+    call = _Call(x, transform, gate, carry)
+    g = Scaled.of(floats("g", g, np.shape(x)))
+    skip, to_h = g * call.c, g * call.t
+    slope = call.t * call.one_less_t
+    to_gate = g * call.h * slope if carry is not None else g * (call.h - call.x) * slope
+    to_carry = None if carry is None else g * call.x * (call.c * call.one_less_c)
+    parts = [(transform, to_h), (gate, to_gate)] + ([] if to_carry is None else [(carry, to_carry)])
+    dx = added([skip, *(pulled(part, x, cotangent.to_dd().hi) for part, cotangent in parts)])
+    return HighwayGradients(
+        dx=nearest(dx),
+        skip=skip.to_dd().hi,
+        transform=to_h.to_dd().hi,
+        gate=to_gate.to_dd().hi,
+        carry=nearest(to_carry),
+    )
+
+
+class _Call:
+    """x, H, t and c of one call."""
+
+    def __init__(self, x, transform: Part, gate: Part, carry: Part | None) -> None:
+        exact = floats("x", x)
+        self.x = Scaled.of(exact)
+        self.h = Scaled.of(returned("transform", transform, x, exact.shape))
+        self.t, self.one_less_t = logistic(Scaled.of(returned("gate", gate, x, exact.shape)))
+        self.c, self.one_less_c = self.one_less_t, self.t
+        if carry is not None:
+            self.c, self.one_less_c = logistic(Scaled.of(returned("carry", carry, x, exact.shape)))

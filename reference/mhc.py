@@ -1,0 +1,118 @@
+"""The multi-scale highway connection, exactly: y = x + sum_k w_k H_k, H_k = branches[k](x), w = softmax(logits).
+
+With fuse, a callable on the list of branch results, y = x + fuse([H_1 ... H_K]) and logits is None. branches are
+callables on arrays of x's shape. logits has shape (K,), any float but NaN and +inf, not all -inf: a branch whose logit
+is -inf has the weight 0. x has any shape; dtypes are float16, bfloat16, float32 or float64; each array is taken exactly
+as given and never written to. Results are float64, rounded once from double-double. All functions raise ValueError for
+a dtype, shape or number of branches that does not fit, what a part returns included.
+
+Softmax weights over parallel branches of different receptive fields: Li, Wang, Hu, Yang, "Selective Kernel Networks"
+(2019), arXiv:1903.06586, where x is not added and the logits depend on it. Not to be confused with manifold-constrained
+hyper-connections, arXiv:2512.24880.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .arguments import floats
+from .bounded import Number
+from .bounded_functions import plain_sum, stacked
+from .bounded_functions import softmax as weights_of
+from .elementary import softmax
+from .pullback import added, nearest, pulled, returned
+from .scaled import Scaled
+
+Part = Callable[..., Any]
+
+
+def formula(x: Number, logits: Number | None, *, branches: Sequence[Part], fuse: Part | None = None) -> Number:
+    """y on numbers that carry their error bounds."""
+    ys = [branch(x) for branch in branches]
+    if logits is None or fuse is not None:
+        return plain_sum(x, _some(fuse)(ys))
+    weights = weights_of(logits).reshaped((len(ys), *(1,) * len(x.shape)))
+    weighted = (stacked(ys) * weights).total(0)
+    return x.in_sum(len(ys) - 1) + weighted.reshaped(x.shape)  # x may come first
+
+
+@attrs.frozen(eq=False)
+class MhcGradients:
+    """The gradients of sum(y g), float64 arrays of the shapes of what they belong to."""
+
+    #: With respect to x; None where a part has no vjp(x, cotangent) of its own.
+    dx: np.ndarray | None
+    #: With respect to the logits: w_k (a_k - sum_j w_j a_j), a_k = <g, H_k>; None with fuse.
+    dlogits: np.ndarray | None
+    #: With respect to each H_k: w_k g; with fuse what fuse.vjp returns, None where it has none.
+    branches: tuple[np.ndarray, ...] | None
+    #: With respect to what fuse returned: g; None where there is none.
+    fuse: np.ndarray | None
+
+
+@np.errstate(all="ignore")
+def mhc(x, branches: Sequence[Part], logits, *, fuse: Part | None = None) -> np.ndarray:
+    """Return x + sum_k w_k H_k, or x + fuse([H_1 ... H_K]); the sum is rounded once."""
+    exact, ys = _results(x, branches)
+    if fuse is not None:
+        added_to_x = [Scaled.of(returned("fuse", fuse, ys, exact.shape))]
+    else:
+        added_to_x = [w * Scaled.of(y) for w, y in zip(_weights(logits, branches), ys, strict=True)]
+    total = added([*added_to_x, Scaled.of(exact)])
+    return _some(nearest(total))
+
+
+@np.errstate(all="ignore")
+def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None) -> MhcGradients:
+    """Return the gradients of sum(y g), g of x's shape, by the formulas beside the fields of the result."""
+    exact, ys = _results(x, branches)
+    g = floats("g", g, exact.shape)
+    if fuse is not None:
+        return _fused(x, branches, ys, fuse, g)
+    weights = _weights(logits, branches)
+    products = [(Scaled.of(g) * Scaled.of(y)).reshape(g.size).sum(0).reshape() for y in ys]
+    mean = _some(added([w * a for w, a in zip(weights, products, strict=True)]))
+    dlogits = [w * (a - mean) for w, a in zip(weights, products, strict=True)]
+    to_branches = [(w * Scaled.of(g)).to_dd().hi for w in weights]
+    pulls = (pulled(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
+    return MhcGradients(
+        dx=nearest(added([Scaled.of(g), *pulls])),
+        dlogits=np.array([float(d.to_dd().hi) for d in dlogits]),
+        branches=tuple(to_branches),
+        fuse=None,
+    )
+
+
+def _fused(x, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.ndarray) -> MhcGradients:
+    """The gradients where fuse takes the place of the weights."""
+    if not hasattr(fuse, "vjp"):
+        return MhcGradients(None, None, None, fuse=g)
+    to_branches = tuple(floats("the result of fuse's vjp", z, g.shape) for z in fuse.vjp(ys, g))
+    pulls = (pulled(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
+    return MhcGradients(nearest(added([Scaled.of(g), *pulls])), None, to_branches, fuse=g)
+
+
+def _results(x, branches: Sequence[Part]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """x and what each branch returns, as float64."""
+    exact = floats("x", x)
+    return exact, [returned(f"branch {k}", branch, x, exact.shape) for k, branch in enumerate(branches)]
+
+
+def _weights(logits, branches: Sequence[Part]) -> list[Scaled]:
+    """softmax(logits), one number a branch."""
+    exact = floats("logits", logits, (len(branches),))
+    if not len(exact):
+        return []
+    weights = softmax(exact)
+    return [weights._moved(lambda z, k=k: z[k]) for k in range(len(exact))]
+
+
+def _some(value: Any) -> Any:
+    """A value that is there; ValueError where neither logits nor fuse is given."""
+    if value is None:
+        raise ValueError("pass logits, or fuse")
+    return value

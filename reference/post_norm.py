@@ -1,0 +1,100 @@
+"""The post-norm block, exactly: y = LN(x + sublayer(x)), LN(s) = gamma (s - mean) / sqrt(var + eps) + beta.
+
+LN acts over the last axis, with the biased variance; x has shape (..., n), gamma and beta have shape (n,) or are None
+(ones, zeros); sublayer is a callable on arrays of x's shape. Dtypes are float16, bfloat16, float32 or float64; each
+array is taken exactly as given and never written to, and so is the sum: nothing is rounded before it is normalised.
+Results are float64, rounded once from double-double. All functions raise ValueError for a dtype, shape or eps (finite,
+at least 0) that does not fit.
+
+Sources: Vaswani et al., "Attention Is All You Need" (2017), arXiv:1706.03762, section 3.1; Xiong et al., "On Layer
+Normalization in the Transformer Architecture" (2020), arXiv:2002.04745, table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from . import rows
+from .accuracy import Arithmetic
+from .arguments import floats, nonnegative, trailing_shape
+from .bounded import Number
+from .bounded_functions import plain_sum
+from .bounded_norm import layer_norm as layer_norm_of
+from .pullback import added, nearest, pulled, returned
+from .scaled import Scaled
+
+Part = Callable[..., Any]
+
+#: Groups are rows and a parameter has one value a column, so its gradients are sums over the rows.
+SHARED = 0
+
+
+def formula(
+    x: Number, gamma: Number | None, beta: Number | None, *, sublayer: Part, eps: float, arithmetic: Arithmetic
+) -> Number:
+    """y on numbers that carry their error bounds."""
+    return layer_norm_of(plain_sum(x, sublayer(x)), gamma, beta, eps, arithmetic)
+
+
+@attrs.frozen(eq=False)
+class PostNormGradients:
+    """The gradients of sum(y g), float64 arrays of the shapes of what they belong to."""
+
+    #: With respect to x; None where the sublayer has no vjp(x, cotangent) of its own.
+    dx: np.ndarray | None
+    #: With respect to gamma and beta; None where these are.
+    dgamma: np.ndarray | None
+    dbeta: np.ndarray | None
+    #: With respect to what the sublayer returned, which is that of the sum x + sublayer(x).
+    sublayer: np.ndarray
+
+
+@np.errstate(all="ignore")
+def post_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
+    """Return LN(x + sublayer(x))."""
+    groups = _Groups(x, sublayer, gamma, beta, eps)
+    return groups.back(rows.affine(groups.rows, groups.gamma, groups.beta)).to_dd().hi
+
+
+@np.errstate(all="ignore")
+def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormGradients:
+    """Return the gradients of sum(y g), g of x's shape.
+
+    With d = LN^T g, taken at the sum: the sublayer's result has the gradient d, and dx = d + sublayer^T d.
+    """
+    groups = _Groups(x, sublayer, gamma, beta, eps)
+    g = Scaled.of(floats("g", g, np.shape(x))).reshape(*groups.matrix)
+    d, dgamma, dbeta = rows.vjp(groups.rows, groups.gamma, g, SHARED)
+    d = groups.back(d)
+    handed = d.to_dd().hi
+    return PostNormGradients(
+        dx=nearest(added([d, pulled(sublayer, x, handed)])),
+        dgamma=None if gamma is None else nearest(dgamma.reshape(-1)),
+        dbeta=None if beta is None else nearest(dbeta.reshape(-1)),
+        sublayer=handed,
+    )
+
+
+class _Groups:
+    """x + sublayer(x) as a matrix with one group a row, normalised; gamma and beta as matrices of one row."""
+
+    def __init__(self, x, sublayer: Part, gamma, beta, eps: float) -> None:
+        exact = floats("x", x)
+        (self.n,) = trailing_shape(exact, (-1,))
+        self.shape = exact.shape
+        self.matrix = (exact.size // self.n if self.n else 0, self.n)
+        total = Scaled.of(exact) + Scaled.of(returned("sublayer", sublayer, x, exact.shape))
+        self.rows = rows.normalise(total.reshape(*self.matrix), nonnegative("eps", eps))
+        self.gamma = rows.ONE if gamma is None else self._parameter("gamma", gamma)
+        self.beta = rows.ZERO if beta is None else self._parameter("beta", beta)
+
+    def _parameter(self, name: str, value) -> Scaled:
+        return Scaled.of(floats(name, value, (self.n,))).reshape(1, self.n)
+
+    def back(self, result: Scaled) -> Scaled:
+        """Return a matrix in x's shape."""
+        return result.reshape(*self.shape)

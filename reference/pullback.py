@@ -1,0 +1,44 @@
+"""The callables of the public functions: what they return, checked, and their own vector-Jacobian products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arguments import floats
+from .scaled import Scaled
+
+
+def returned(role: str, part: Callable[..., Any], handed: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Call a part and return its result as float64, exactly.
+
+    Raises ValueError where the part is not callable, or its result is no float array of this shape.
+    """
+    if not callable(part):
+        raise ValueError(f"{role} is {part!r}: pass a callable")
+    return floats(f"the result of {role}", part(handed), shape)
+
+
+def pulled(part: Any, handed: Any, cotangent: np.ndarray) -> Scaled | None:
+    """Return the part's own part.vjp(handed, cotangent); None where it has no such method."""
+    if not hasattr(part, "vjp"):
+        return None
+    return Scaled.of(floats("the result of a part's vjp", part.vjp(handed, cotangent), np.shape(handed)))
+
+
+def nearest(value: Scaled | None) -> np.ndarray | None:
+    """Return the values rounded once to float64."""
+    return None if value is None else value.to_dd().hi
+
+
+def added(terms: Sequence[Scaled | None]) -> Scaled | None:
+    """Return the sum of all terms; None where one of them is not known."""
+    known = [term for term in terms if term is not None]
+    if len(known) < len(terms):
+        return None
+    total = known[0]
+    for term in known[1:]:
+        total = total + term
+    return total

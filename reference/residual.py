@@ -1,0 +1,88 @@
+"""The residual connection, exactly: y = activation(shortcut(x) + branch(x)).
+
+branch, shortcut and activation are callables on arrays of x's shape; None stands for the identity. x has any shape and
+is float16, bfloat16, float32 or float64, as is what a part returns; each is taken exactly as given and never written
+to. Results are float64, rounded once from double-double. All functions raise ValueError for a dtype or shape that does
+not fit, what a part returns included.
+
+Sources: He, Zhang, Ren, Sun, "Identity Mappings in Deep Residual Networks" (2016), arXiv:1603.05027, eq. 1 to 5: the
+gradient g + J^T g, J the branch's Jacobian; for the post-activation form and the projection shortcut, the same authors'
+"Deep Residual Learning for Image Recognition" (2015), arXiv:1512.03385, eq. 1 and 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .arguments import floats
+from .bounded import Number
+from .bounded_functions import plain_sum
+from .pullback import added, nearest, pulled, returned
+from .scaled import Scaled
+
+Part = Callable[..., Any]
+
+
+def formula(x: Number, *, branch: Part, shortcut: Part | None = None, activation: Part | None = None) -> Number:
+    """y on numbers that carry their error bounds."""
+    kept = x if shortcut is None else shortcut(x)
+    total = plain_sum(kept, branch(x))
+    return total if activation is None else activation(total)
+
+
+@attrs.frozen(eq=False)
+class ResidualGradients:
+    """The gradients of sum(y g), float64 arrays of x's shape."""
+
+    #: With respect to x; None where a part has no vjp(x, cotangent) of its own.
+    dx: np.ndarray | None
+    #: With respect to what each part returned, so what each part's vjp is handed. branch and shortcut: None where
+    #: the activation has no vjp; shortcut and activation: None where there is none.
+    branch: np.ndarray | None
+    shortcut: np.ndarray | None
+    activation: np.ndarray | None
+
+
+@np.errstate(all="ignore")
+def residual(x, branch: Part, *, shortcut: Part | None = None, activation: Part | None = None) -> np.ndarray:
+    """Return activation(shortcut(x) + branch(x)); the activation is handed the sum rounded to float64."""
+    total = _sum(x, branch, shortcut).to_dd().hi
+    return total if activation is None else returned("activation", activation, total, total.shape)
+
+
+@np.errstate(all="ignore")
+def residual_vjp(
+    x, branch: Part, g, *, shortcut: Part | None = None, activation: Part | None = None
+) -> ResidualGradients:
+    """Return the gradients of sum(y g), g of x's shape.
+
+    With d the cotangent of the sum, g itself without an activation and else the activation's vjp(sum, g):
+    both branch and shortcut are handed d, and dx = shortcut^T d + branch^T d, where no shortcut gives d itself.
+    """
+    shape = np.shape(x)
+    g = floats("g", g, shape)
+    d: Scaled | None = Scaled.of(g)
+    if activation is not None:
+        d = pulled(activation, _sum(x, branch, shortcut).to_dd().hi, g)
+    handed = nearest(d)
+    dx = None
+    if handed is not None:
+        kept = d if shortcut is None else pulled(shortcut, x, handed)
+        dx = added([kept, pulled(branch, x, handed)])
+    return ResidualGradients(
+        dx=nearest(dx),
+        branch=handed,
+        shortcut=None if shortcut is None else handed,
+        activation=None if activation is None else g,
+    )
+
+
+def _sum(x, branch: Part, shortcut: Part | None) -> Scaled:
+    """shortcut(x) + branch(x)."""
+    exact = floats("x", x)
+    kept = exact if shortcut is None else returned("shortcut", shortcut, x, exact.shape)
+    return Scaled.of(kept) + Scaled.of(returned("branch", branch, x, exact.shape))
