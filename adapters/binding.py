@@ -83,18 +83,24 @@ SECOND: Mapping[str, tuple[str, ...]] = {
 DERIVATIVES: tuple[str, ...] = ("vjp", "jvp", "vjp_vjp")
 
 
-def differentiable(operator: str, inputs: Mapping[str, Any], parts: Parts | None = None) -> tuple[str, ...]:
-    """
-    The names of the inputs that are given and have a gradient: arguments first, then the parts' leaves.
-
-    In pre_norm nothing reaches gamma and beta through a sublayer that ignores what it is handed.
-    """
-    names = DIFFERENTIABLE[operator]
-    sublayer = (parts or {}).get("sublayer")
-    if operator == "pre_norm" and isinstance(sublayer, Part) and sublayer.constant:
-        names = ("x",)
+def differentiable(operator: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the inputs that are given and have a gradient: arguments first, then the parts' leaves."""
     leaves = [name for name in inputs if "." in name and not name.endswith((".mask", ".replayed"))]
-    return tuple(name for name in (*names, *leaves) if inputs.get(name) is not None)
+    return tuple(name for name in (*DIFFERENTIABLE[operator], *leaves) if inputs.get(name) is not None)
+
+
+def idle(operator: str, parts: Parts) -> tuple[str, ...]:
+    """
+    The names of the arguments that y does not depend on, whose gradient is zero, or need not be there at all.
+
+    gamma and beta of pre_norm where the sublayer ignores what it is handed; the logits of mhc's single branch.
+    """
+    sublayer, branches = parts.get("sublayer"), parts.get("branches")
+    if operator == "pre_norm" and isinstance(sublayer, Part) and sublayer.constant:
+        return ("gamma", "beta")
+    if operator == "mhc" and isinstance(branches, tuple) and len(branches) == 1:
+        return ("logits",)
+    return ()
 
 
 def _accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:

@@ -26,6 +26,7 @@ __all__ = [
     "WrongSignature",
     "choices",
     "one_line",
+    "part_error",
 ]
 
 
@@ -119,8 +120,15 @@ class MissingGradient(BadOutput):
         self.missing = missing
 
 
-class PartRaised(RuntimeError):
+class PartRaised(Exception):
     """What a part raises that is there to raise: the target has to let it pass."""
+
+
+def part_error(number: float) -> PartRaised:
+    """A PartRaised that is an error of one of five built-in kinds too, since code may catch some of them."""
+    kind = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError)[int(number)]
+    raised = type("PartRaised", (PartRaised, kind), {})
+    return raised(f"this part is there to raise (a {kind.__name__}): what calls it has to let that pass")
 
 
 class Unsupported(Exception):

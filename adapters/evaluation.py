@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from .binding import COMPOSED, DIFFERENTIABLE, Binding
+from .binding import COMPOSED, DIFFERENTIABLE, Binding, idle
 from .bridge import Bridge
 from .errors import BadOutput, MissingGradient, Unsupported
 from .handing import Handing
@@ -74,6 +74,9 @@ class Evaluation:
             leaves = tuple(name for name in self._wrt if "." in name)
             names = (*DIFFERENTIABLE[binding.operator], *leaves)
             gradients = {name: named.get(name) if name in self._wrt else None for name in names}
+            for name in idle(binding.operator, self._handing.parts):
+                if name in self._wrt and gradients[name] is None:
+                    gradients[name] = self._zeros(name)
             missing = tuple(name for name in self._wrt if gradients[name] is None)
             if missing and missing != leaves:
                 raise MissingGradient(f"no gradient reaches {', '.join(missing)}", missing)

@@ -62,7 +62,10 @@ class Handing:
             if part is None:
                 return None
             if isinstance(part, tuple):
-                return [made(one, f"{role}.{place}") for place, one in enumerate(part)]
+                several = [made(one, f"{role}.{place}") for place, one in enumerate(part)]
+                if recorder is not None:
+                    recorder.lists.append((several, tuple(several)))
+                return several
             leaves = {name: tensors[name] for name in part.all_leaves()}
             realised: Callable[..., Any] = realise(
                 part, leaves, self.bridge, memory=self.memory, notes=notes, tangents=tangents

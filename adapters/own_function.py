@@ -38,6 +38,7 @@ def from_name(target: str, operators: tuple[str, ...] | None, framework: str | N
             offered = _functions_of(module)
             hint = choices(name, offered) if offered else "; it defines no function"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
+    _check_callable(function, target)
     operator = _operator(name.rpartition(".")[2], operators, target)
     owner = module if "." not in name else None
     return _target(target, function, operator, framework, module, owner, name.rpartition(".")[2])
@@ -55,7 +56,7 @@ def _functions_of(module: ModuleType) -> list[str]:
 def from_callable(function: Any, operators: tuple[str, ...] | None, framework: str | None) -> Target:
     """The target that is this callable."""
     bare = function.func if isinstance(function, partial) else function
-    name = getattr(bare, "__name__", None)
+    name = _attribute(bare, "__name__")
     label = name if isinstance(name, str) and name.isidentifier() else type(bare).__name__
     _check_callable(function, label)
     operator = _operator(label, operators, label)
@@ -106,8 +107,16 @@ def _check_callable(function: Any, label: str) -> None:
         raise WrongSignature(f"{label} is a class: give a function, or an instance that can be called")
     if not callable(function):
         raise WrongSignature(f"{label} is {type(function).__name__}, which cannot be called: give a function")
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    if _asked(inspect.iscoroutinefunction, function) or _asked(inspect.isasyncgenfunction, function):
         raise WrongSignature(f"{label} is async: give a function that returns its result")
+
+
+def _asked(question: Callable[[Any], bool], function: Any) -> bool:
+    """The answer to a question about a function; no, where that asks for attributes and the function raises."""
+    try:
+        return question(function)
+    except Exception:
+        return False
 
 
 def _check_signature(function: Callable[..., Any], operator: str, label: str) -> frozenset[str]:
@@ -147,7 +156,10 @@ def _written(signature: inspect.Signature) -> str:
 
 def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
     """The framework that the function's module imports; NumPy beside another one is that one's helper."""
-    found = implied_frameworks(function, module)
+    try:
+        found = implied_frameworks(function, module)
+    except Exception:  # an object of the target that raises when it is asked for an attribute
+        found = set()
     others = found - {"numpy"}
     if len(others) > 1:
         raise UnknownFramework(

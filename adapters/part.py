@@ -37,7 +37,7 @@ KINDS: Mapping[str, str] = {
     "buffered": "inner(x), written into one buffer that the part owns and every call returns",
     "misshapen": "inner(x) without its last feature, which cannot be broadcast to x's shape",
     "broadcasting": "inner(x)[..., :1], which would be broadcast to x's shape",
-    "raising": "nothing: it raises PartRaised",
+    "raising": "nothing: it raises PartRaised, which is a built-in error of kind number too",
     "replayed": "its first leaf; its cotangent of x is the second leaf, whatever the cotangent of its value is",
     # Parts that fuse a list of tensors [y_1 ... y_K] of one shape.
     "fuse_sum": "sum of y_k",

@@ -11,14 +11,11 @@ from typing import Any
 import attrs
 
 from .bridge import Bridge
-from .errors import PartRaised
+from .errors import part_error
 from .part import Part
 
 #: How many parts may hold a buffer at a time: more than any one call has.
 _BUFFERS = 64
-
-#: What a raising part says.
-RAISED = "this part raises, as it is there to do"
 
 
 def realise(
@@ -97,7 +94,7 @@ def _counted(material: _Material) -> Callable[[Any], Any]:
 
 
 def _raising(material: _Material, handed: Any) -> Any:
-    raise PartRaised(RAISED)
+    raise part_error(material.part.number)
 
 
 def _fuse_weighted(material: _Material, ys: Sequence[Any]) -> Any:
@@ -114,7 +111,8 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "identity": _plain(lambda m, x: x),
     "view": _plain(lambda m, x: m.bridge.view(x)),
     "zero": _plain(lambda m, x: m.bridge.zeros(x)),
-    "leaf": _plain(lambda m, x: m.leaves[0]),
+    # A view, since reentrant checkpointing makes a result its own, and the leaf would then depend on itself.
+    "leaf": _plain(lambda m, x: m.bridge.view(m.leaves[0])),
     "negated": _plain(lambda m, x: -x),
     "scaled": _plain(lambda m, x: m.part.number * x),
     "linear": _plain(lambda m, x: m.bridge.matmul(x, m.leaves[0])),

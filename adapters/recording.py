@@ -33,6 +33,8 @@ class Recorder:
 
     bridge: Bridge
     calls: list[PartCall] = attrs.field(factory=list)
+    #: The lists of parts that were handed over, each with what it held.
+    lists: list[tuple[list[Any], tuple[Any, ...]]] = attrs.field(factory=list)
 
     def read(self, value: Any) -> np.ndarray | str:
         """The values as they are now, or what it is instead of a tensor."""
@@ -68,4 +70,9 @@ class Recorded:
         return returned
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying and pickling ask of an object that is not made yet
+            raise AttributeError(name)
         return getattr(self._part, name)
+
+    def __deepcopy__(self, memo: Any) -> Recorded:
+        return self  # a copy of the part would be called unseen

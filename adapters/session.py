@@ -63,7 +63,7 @@ class Session:
         """
         bridge, binding, training = self.target.bridge, self.binding, mode == "training"
         if wrt is None:
-            wrt = differentiable(binding.operator, inputs, parts)
+            wrt = differentiable(binding.operator, inputs)
         layouts = layouts or {}
         tensors = {
             name: None
@@ -96,7 +96,7 @@ class Session:
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no forward-mode derivative: none named {sibling(binding, 'jvp')}")
         handing, tensors = self._handing(settings, parts), self._tensors(inputs)
-        names = differentiable(binding.operator, inputs, parts)
+        names = differentiable(binding.operator, inputs)
         moving = {name: self._tensor(_given(tangents, name, inputs[name])) for name in names}
         with Stage("jvp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:

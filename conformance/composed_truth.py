@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import differentiable
+from ..adapters.binding import differentiable, idle
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.composed import Composed, Value
 from ..reference.double_double import DD
@@ -74,7 +74,23 @@ class ComposedTruth:
         if key not in self._gradients:
             with np.errstate(all="ignore"):
                 found = self.evaluation(arithmetic).gradients(g)
-            names = differentiable(self.case.operator, self.case.inputs, self.case.parts)
+            names = differentiable(self.case.operator, self.case.inputs)
             self._gradients[key] = {gradient_name(name): found[name] for name in names}
+            if idle(self.case.operator, self.case.parts) == ("gamma", "beta"):
+                self._gradients[key] = self._excused(self._gradients[key], arithmetic)
             self._kept.append(g)  # an id stands for its array only while the array lives
         return self._gradients[key]
+
+    def _excused(self, gradients: dict[str, Value], arithmetic: Arithmetic) -> dict[str, Value]:
+        """
+        The gradients of pre_norm beside a sublayer that ignores what it is handed.
+
+        Who differentiates the normalisation all the same multiplies zero by whatever it is there: nothing is promised
+        in groups that are out of its range.
+        """
+        beyond = np.isinf(self.evaluation(arithmetic).handed()["sublayer"][0].error)
+        masks = {"dx": beyond.any(axis=-1, keepdims=True) | beyond, **dict.fromkeys(("dgamma", "dbeta"), beyond.any())}
+        return {
+            name: attrs.evolve(value, error=np.where(masks.get(name, False), np.inf, value.error))
+            for name, value in gradients.items()
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -18,7 +18,7 @@ from .cases.deck import deck
 from .cases.strategy import generate
 from .checks.registry import Check, checks_of
 from .checks.seams import at_the_seams
-from .library import Library, fitted
+from .library import Library, enough, fitted
 from .profiles import Profile
 from .progress import Listener, Progress
 from .shrink import Shrinker, passes_under
@@ -98,7 +98,8 @@ class Run:
                         if dtype in taken:
                             rows[binding.name] += self._lacking(subject, taken[dtype])
                         else:
-                            self._run_subject(subject, cases, library, rows[binding.name])
+                            further = self.plan.profile.further if binding is not bindings[0] else None
+                            self._run_subject(subject, cases, library, rows[binding.name], further)
             finally:
                 for results in rows.values():
                     self._results += results
@@ -169,14 +170,25 @@ class Run:
         return deck(subject.operator, self.plan.profile.name, self.plan.seed)
 
     def _run_subject(
-        self, subject: Subject, cases: Sequence[Description], library: Library, results: list[Result]
+        self,
+        subject: Subject,
+        cases: Sequence[Description],
+        library: Library,
+        results: list[Result],
+        further: int | None = None,
     ) -> None:
-        """Run every check over the cases and append a result for each; what is known survives Ctrl-C."""
+        """
+        Run every check over the cases and append a result for each; what is known survives Ctrl-C.
+
+        ``further``: only as many cases as put every check to so many of them.
+        """
         checks = self._checks(subject.operator, subject.dtype)
         if subject.binding.seams is not None:
             checks = [at_the_seams(check) for check in checks]
         tallies = [Tally(check) for check in checks]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
+        if further is not None:
+            fitting = enough(fitting, checks, library, further)
         self._total += len(fitting) - len(cases)
         before = len(results)
         try:
@@ -282,9 +294,3 @@ def _described(target: Target, binding: Binding, plan: Plan) -> dict[str, Any]:
         "conventions": {k: v for k, v in declared.items() if v != CONVENTIONS[k][0]},
         "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
     }
-
-
-def cases_of(operator: str, profile: Profile, seed: int) -> Iterator[Description]:
-    """Yield every description that a run of this profile and seed checks."""
-    yield from deck(operator, profile.name, seed)
-    yield from generate(operator, seed, profile.generated)

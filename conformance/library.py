@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import attrs
 
 from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
 from .cases.case import Case, Description, build, channel_shape
+from .checks.registry import Check
 
 #: Dimensions to spread a BatchNorm case over, where a binding does not take the case's own.
 _RANKS = (4, 3, 2, 5)
@@ -57,8 +61,27 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     return None
 
 
+def enough(
+    descriptions: Sequence[Description], checks: Sequence[Check], library: Library, each: int
+) -> list[Description]:
+    """Return the first of the descriptions that put every check to ``each`` of them, as far as there are so many."""
+    met: Counter[str] = Counter()
+    chosen = []
+    for description in descriptions:
+        asking = [check.requirement for check in checks if check.when(library.case(description))]
+        if any(met[requirement] < each for requirement in asking):
+            chosen.append(description)
+            met.update(asking)
+    return chosen
+
+
 def _as_sequences(description: Description) -> Description:
-    """The description with its groups as positions of one sequence, as a layer of attention takes them."""
+    """
+    The description with its groups as positions of one sequence, as a layer of attention takes them.
+
+    The layer brings its own sublayers, so that descriptions which differ in their parts alone are one and the same.
+    """
+    description = attrs.evolve(description, recipe="leaf", logits="mixed", tags=description.tags - {"parts", "law"})
     if description.leading is not None and len(description.leading) == 2:
         return description
     return attrs.evolve(description, leading=(1, description.repeat or len(description.groups)))

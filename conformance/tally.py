@@ -49,6 +49,8 @@ class Tally:
             return Verdict.FAIL
         if self.error:  # what was judged elsewhere says nothing about the case that raised
             return Verdict.ERROR
+        if self.unsupported and self.check.raising == "unsupported":
+            return Verdict.UNSUPPORTED  # a derivative that is there on the plainest cases alone is not there
         if self.judged:
             return Verdict.DEVIATES if self.deviates else Verdict.PASS
         if self.unsupported:

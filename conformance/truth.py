@@ -17,6 +17,7 @@ from ..reference.batch_norm import (
 from ..reference.double_double import DD, add, div, mul
 from ..reference.envelope import OperatorEnvelope, batch_norm_envelope, layer_norm_envelope
 from ..reference.float64 import Float64Values
+from ..reference.formats import format_of
 from ..reference.layer_norm import (
     layer_norm_exact,
     layer_norm_jvp_exact,
@@ -244,7 +245,9 @@ class Truth:
 
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
-    """Return the arithmetic of a case's dtypes in an accuracy class."""
+    """Return the arithmetic of a case's dtypes in an accuracy class; of what all store alike, one and the same."""
+    if not format_of(case.x.dtype).narrow:
+        accuracy = attrs.evolve(accuracy, storage="H0")
     held = next(
         (
             value.dtype

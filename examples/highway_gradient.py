@@ -56,7 +56,7 @@ def gates(x, gate, carry):
     """t, c and the derivative of each with respect to its logit."""
     t, rest = sigmoid(wide(gate(x)))
     if carry is None:
-        return t, rest, (t * rest,)
+        return t, rest, (t * rest, None)
     c, other = sigmoid(wide(carry(x)))
     return t, c, (t * rest, c * other)
 

@@ -1,4 +1,9 @@
-"""The exact results: every operator with its derivatives, in double-double, on NumPy alone."""
+"""
+The exact results in double-double, on NumPy alone: every operator with its gradients.
+
+LayerNorm and BatchNorm have forward mode and second order beside them. Those of the composed operators need parts that
+are known exactly: ``composed.Composed`` has them.
+"""
 
 from .batch_norm import (
     batch_norm,

@@ -23,12 +23,17 @@ def plain_sum(a: Number, b: Number) -> Number:
 def tanh(z: Number) -> Number:
     """
     An input off by e moves tanh by at most e, and by at most (1 - t^2) (exp(2e) - 1)/2, as its slope grows by
-    exp(2e) at most on the way. 8u: four ulps for the function itz. Committed.
+    exp(2e) at most on the way; 1 - t^2 is at most 4 exp(-2 |z|). 8u: four ulps for the function itself. Committed.
     """
     now, field = z.tape.now, z.tape.field
     value = field.tanh(z.value)
-    size = np.abs(field.near(value))
-    moved = np.minimum(z.error, (1 - size * size) * np.expm1(np.minimum(2 * z.error, 700.0)) / 2)
+    size, double, depth = np.abs(field.near(value)), 2 * z.error, 2 * np.abs(z.near)
+    slowed = np.where(
+        double < 700,  # as far as exp goes; beyond, the 1 does not count
+        2 * np.exp(-depth) * np.expm1(np.minimum(double, 700.0)),
+        2 * np.exp(np.minimum(np.where(np.isinf(double), 700.0, double - depth), 700.0)),
+    )
+    moved = np.where(np.isinf(z.error), np.inf, np.minimum(z.error, slowed))
     error = moved + 8 * now.u * size + now.eta
     result = Number(z.tape, value, size + error, error, np.ones_like(size))
     result.parents = ((z, lambda g: g * (ones_like(result) - result * result)),)
@@ -59,6 +64,7 @@ def logistic(z: Number) -> tuple[Number, Number]:
     values = tape.field.logistic(z.value)
     t, c = (tape.field.near(value) for value in values)
     moved = np.minimum(np.minimum(t, c) * np.expm1(np.minimum(z.error, 700.0)), 1.0)
+    moved = np.where(np.isinf(z.error), np.inf, moved)  # where nothing is promised of z, it may be NaN
     own = np.where(np.isinf(z.near), 0.0, 4 * now.u)
     t_error = moved + own
     c_error = t_error + own / 4
@@ -76,7 +82,8 @@ def softmax(logits: Number) -> Number:
     w_k = exp(l_k) / sum exp(l_j) for tensors of logits, shape (K,). Committed.
 
     Relative to w_k: the difference l_k - max is rounded, 2u of it in exp(log_softmax), which subtracts twice; 8u for
-    exp and its shift, (K + 4)u for the sum, its error in exp and the division; through expm1, because the difference
+    exp and its shift, (K + 4)u for the sum, its error in exp and the division; the logarithm of the sum, which
+    exp(l - logsumexp(l)) rounds, is at most max |l| + log K; through expm1, because the difference
     may be 10^4. 2 eta for exp and quotient. A logit of -inf has the weight 0 exactly.
     """
     tape, now = logits.tape, logits.tape.now
@@ -85,7 +92,8 @@ def softmax(logits: Number) -> Number:
     w = tape.field.near(value)
     finite = near != -np.inf
     depth = np.where(finite, np.abs(near - near.max(initial=-np.inf, where=finite)), 0.0)
-    relative = now.u * (2 * depth + 8 + len(near) + 4)
+    size = np.abs(near[finite]).max(initial=0.0) + np.log(max(len(near), 1))
+    relative = now.u * (2 * depth + size + 8 + len(near) + 4)
     error = np.where(finite, w * np.expm1(np.minimum(relative, 700.0)) + 2 * now.eta, 0.0)
     result = Number(tape, value, w + error, error, np.ones_like(w))
 

@@ -43,17 +43,25 @@ def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]
 
 def accumulated(terms: Sequence[Number], at: Number) -> Number:
     """The gradient of a number with several uses: its terms, in any order, and `spare` more."""
-    if len(terms) == 1:
-        return terms[0]
-    value, reach, error, hull = terms[0].value, terms[0].reach, terms[0].error, _in_format(terms[0], at)
-    for term in terms[1:]:
-        value, reach, error = value + term.value, reach + term.reach, error + term.error
-        hull = hull + _in_format(term, at)
     # A term that is computed in a wider format may be brought to that of this number before it is added.
     wider = sum(term.rounding.u < at.rounding.u for term in terms)
-    error = error + (len(terms) - 1 + at.spare + (wider > 0)) * at.rounding.u * reach
+    if len(terms) == 1 and not (wider and at.spare):
+        return terms[0]
+    value, reach, error, hull = terms[0].value, terms[0].reach, terms[0].error, _in_format(terms[0], at)
+    size = _formed(terms[0], at)
+    for term in terms[1:]:
+        value, reach, error = value + term.value, reach + term.reach, error + term.error
+        hull, size = hull + _in_format(term, at), size + _formed(term, at)
+    if at.spare:  # other terms than these, which may cancel among themselves
+        size = reach
+    error = error + (len(terms) - 1 + at.spare + (wider > 0)) * at.rounding.u * size
     error = error + (wider + at.spare) * at.rounding.eta
     return Number(at.tape, value, reach, error, hull, tuple((term, lambda g: g) for term in terms))
+
+
+def _formed(term: Number, at: Number) -> Array:
+    """How large a term is that is rounded to the format of a number: formed in a wider one, it has cancelled there."""
+    return np.abs(term.near) + term.error if term.rounding.u < at.rounding.u else term.reach
 
 
 def _in_format(term: Number, at: Number) -> Array:

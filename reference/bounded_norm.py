@@ -86,6 +86,7 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, N
         xhat = Number(tape, values[0], xh + wrong, wrong, (1 + xh + wrong) * (1 + high))
         root = Number(tape, values[1], high, r_wrong, 1 + high)
     shifted = arithmetic.accuracy.variance == "shifted"
+    sums = (moments.reach + error + 2).reshape(shape)
 
     def through_xhat(g: Number) -> Number:
         inner = g - xhat * (g * xhat).mean()
@@ -93,7 +94,10 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, N
         if shifted:  # differentiated, the shift takes the sum of all terms back to one element (A12)
             sizes = inner.reach.sum(axis=-1, keepdims=True)
             inner.error = inner.error + u * (n + 3) * sizes
-        return root * inner
+        back = root * inner
+        if moments.folded:  # as a x + b g + c, where a is a product with r^3 that may underflow
+            back.error = back.error + eta * sums * (1 + high) ** 2
+        return back
 
     xhat.parents = ((x, through_xhat),)
     root.parents = ((x, lambda g: -(g * (root * root) * xhat).over(n)),)

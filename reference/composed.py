@@ -126,7 +126,8 @@ class Composed:
             inputs = [*(self._inputs[name] for name in names), seed]
             found = self._second(self._gradients(seed), second, inputs)
             formats = (*names, "x")
-            values = [self._value(number, like) for number, like in zip(found, formats, strict=True)]
+            # Two uses at least of each input, that a framework may bring to its format one by one.
+            values = [self._value(number, like, uses=2) for number, like in zip(found, formats, strict=True)]
         return dict(zip((*names, "g"), values, strict=True))
 
     def _differentiable(self) -> list[str]:
@@ -165,14 +166,16 @@ class Composed:
 
         return call
 
-    def _value(self, number: Number, like: str) -> Value:
-        """A number as a result in the format of an input."""
+    def _value(self, number: Number, like: str, uses: int = 0) -> Value:
+        """A number as a result in the format of an input, so many of its terms being rounded to that by themselves."""
         a, near = self._arithmetic, np.abs(number.near)
         same = self._given[like].dtype == self._given["x"].dtype
         u, eta = (a.u_data, a.eta_data) if same else (a.u_parameter, a.eta_parameter)
         error = number.error
         if number.rounding.u < u and not (number.stored and same):
             error = error + u * (near + error) + eta
+            if uses:
+                error = error + uses * (u * number.reach + eta)
         judged = (number.hull < number.rounding.largest / 4) | number.stored
         error = np.where(judged & ~np.isnan(error), error * EVALUATION, np.inf)
         return Value(self._tape.field.pair(number.value), error)

@@ -12,9 +12,6 @@ derivative for t = 0 and t = 1 alone; in between it has the term g (H - x) t (1 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import attrs
 import numpy as np
 
@@ -22,10 +19,8 @@ from .arguments import floats
 from .bounded import Number
 from .bounded_functions import logistic as gates_of
 from .elementary import logistic
-from .pullback import added, nearest, pulled, returned
+from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
-
-Part = Callable[..., Any]
 
 
 def formula(x: Number, *, transform: Part, gate: Part, carry: Part | None = None) -> Number:

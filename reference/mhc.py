@@ -4,7 +4,8 @@ With fuse, a callable on the list of branch results, y = x + fuse([H_1 ... H_K])
 callables on arrays of x's shape. logits has shape (K,), any float but NaN and +inf, not all -inf: a branch whose logit
 is -inf has the weight 0. x has any shape; dtypes are float16, bfloat16, float32 or float64; each array is taken exactly
 as given and never written to. Results are float64, rounded once from double-double. All functions raise ValueError for
-a dtype, shape or number of branches that does not fit, what a part returns included.
+a dtype, shape or number of branches that does not fit, what a part returns included, and unless either logits or fuse
+is given.
 
 Softmax weights over parallel branches of different receptive fields: Li, Wang, Hu, Yang, "Selective Kernel Networks"
 (2019), arXiv:1903.06586, where x is not added and the logits depend on it. Not to be confused with manifold-constrained
@@ -13,7 +14,7 @@ hyper-connections, arXiv:2512.24880.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -24,18 +25,16 @@ from .bounded import Number
 from .bounded_functions import plain_sum, stacked
 from .bounded_functions import softmax as weights_of
 from .elementary import softmax
-from .pullback import added, nearest, pulled, returned
+from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
-
-Part = Callable[..., Any]
 
 
 def formula(x: Number, logits: Number | None, *, branches: Sequence[Part], fuse: Part | None = None) -> Number:
     """y on numbers that carry their error bounds."""
     ys = [branch(x) for branch in branches]
-    if logits is None or fuse is not None:
-        return plain_sum(x, _some(fuse)(ys))
-    weights = weights_of(logits).reshaped((len(ys), *(1,) * len(x.shape)))
+    if fuse is not None:
+        return plain_sum(x, fuse(ys))
+    weights = weights_of(_some(logits)).reshaped((len(ys), *(1,) * len(x.shape)))
     weighted = (stacked(ys) * weights).total(0)
     return x.in_sum(len(ys) - 1) + weighted.reshaped(x.shape)  # x may come first
 
@@ -57,7 +56,7 @@ class MhcGradients:
 @np.errstate(all="ignore")
 def mhc(x, branches: Sequence[Part], logits, *, fuse: Part | None = None) -> np.ndarray:
     """Return x + sum_k w_k H_k, or x + fuse([H_1 ... H_K]); the sum is rounded once."""
-    exact, ys = _results(x, branches)
+    exact, ys = _results(x, branches, logits, fuse)
     if fuse is not None:
         added_to_x = [Scaled.of(returned("fuse", fuse, ys, exact.shape))]
     else:
@@ -69,7 +68,7 @@ def mhc(x, branches: Sequence[Part], logits, *, fuse: Part | None = None) -> np.
 @np.errstate(all="ignore")
 def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None) -> MhcGradients:
     """Return the gradients of sum(y g), g of x's shape, by the formulas beside the fields of the result."""
-    exact, ys = _results(x, branches)
+    exact, ys = _results(x, branches, logits, fuse)
     g = floats("g", g, exact.shape)
     if fuse is not None:
         return _fused(x, branches, ys, fuse, g)
@@ -96,8 +95,12 @@ def _fused(x, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.n
     return MhcGradients(nearest(added([Scaled.of(g), *pulls])), None, to_branches, fuse=g)
 
 
-def _results(x, branches: Sequence[Part]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """x and what each branch returns, as float64."""
+def _results(x, branches: Sequence[Part], logits, fuse: Part | None) -> tuple[np.ndarray, list[np.ndarray]]:
+    """x and what each branch returns, as float64; ValueError unless there is one, and logits or fuse beside it."""
+    if not len(branches):
+        raise ValueError("branches is empty: pass at least one callable")
+    if (logits is None) == (fuse is None):
+        raise ValueError("pass logits or fuse, one of the two")
     exact = floats("x", x)
     return exact, [returned(f"branch {k}", branch, x, exact.shape) for k, branch in enumerate(branches)]
 
@@ -105,14 +108,11 @@ def _results(x, branches: Sequence[Part]) -> tuple[np.ndarray, list[np.ndarray]]
 def _weights(logits, branches: Sequence[Part]) -> list[Scaled]:
     """softmax(logits), one number a branch."""
     exact = floats("logits", logits, (len(branches),))
-    if not len(exact):
-        return []
     weights = softmax(exact)
     return [weights._moved(lambda z, k=k: z[k]) for k in range(len(exact))]
 
 
 def _some(value: Any) -> Any:
-    """A value that is there; ValueError where neither logits nor fuse is given."""
-    if value is None:
-        raise ValueError("pass logits, or fuse")
+    """A value that is there."""
+    assert value is not None
     return value

@@ -12,9 +12,6 @@ Normalization in the Transformer Architecture" (2020), arXiv:2002.04745, table 1
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import attrs
 import numpy as np
 
@@ -24,13 +21,9 @@ from .arguments import floats, nonnegative, trailing_shape
 from .bounded import Number
 from .bounded_functions import plain_sum
 from .bounded_norm import layer_norm as layer_norm_of
-from .pullback import added, nearest, pulled, returned
+from .layer_norm import SHARED
+from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
-
-Part = Callable[..., Any]
-
-#: Groups are rows and a parameter has one value a column, so its gradients are sums over the rows.
-SHARED = 0
 
 
 def formula(

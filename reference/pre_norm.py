@@ -10,9 +10,6 @@ Source: Xiong et al., "On Layer Normalization in the Transformer Architecture" (
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import attrs
 import numpy as np
 
@@ -22,10 +19,8 @@ from .bounded import Number
 from .bounded_functions import plain_sum
 from .bounded_norm import layer_norm as layer_norm_of
 from .layer_norm import layer_norm, layer_norm_vjp_exact
-from .pullback import added, nearest, pulled, returned
+from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
-
-Part = Callable[..., Any]
 
 
 def formula(

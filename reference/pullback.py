@@ -10,8 +10,11 @@ import numpy as np
 from .arguments import floats
 from .scaled import Scaled
 
+#: A callable on arrays; it may have a method vjp(handed, cotangent) of its own.
+Part = Callable[..., Any]
 
-def returned(role: str, part: Callable[..., Any], handed: Any, shape: tuple[int, ...]) -> np.ndarray:
+
+def returned(role: str, part: Part, handed: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Call a part and return its result as float64, exactly.
 
     Raises ValueError where the part is not callable, or its result is no float array of this shape.

@@ -12,19 +12,14 @@ gradient g + J^T g, J the branch's Jacobian; for the post-activation form and th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import attrs
 import numpy as np
 
 from .arguments import floats
 from .bounded import Number
 from .bounded_functions import plain_sum
-from .pullback import added, nearest, pulled, returned
+from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
-
-Part = Callable[..., Any]
 
 
 def formula(x: Number, *, branch: Part, shortcut: Part | None = None, activation: Part | None = None) -> Number:

@@ -15,6 +15,11 @@ def widened(array: Array) -> Array:
     return array.astype(_SINGLE) if array.dtype.itemsize < _SINGLE.itemsize else array
 
 
+def summed(left: Array, right: Array) -> Array:
+    """The sum, in new memory and in the dtype that is computed in."""
+    return widened(left) + widened(right)
+
+
 def shifted(x: Array, offset: int, axis: int) -> Array:
     """result[t] = x[t + offset] along the axis, zero beyond the ends."""
     size = x.shape[axis]

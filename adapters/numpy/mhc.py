@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from .arguments import check_float, like
-from .arithmetic import Array, widened
+from .arithmetic import Array, summed, widened
 
 
 def mhc(x, branches, logits, *, fuse: Any = None) -> Array:
     """y in x's shape and dtype. Raises ValueError where the arguments, or a part's result, do not fit together."""
     w = _weights(x, branches, logits, fuse)
     if w is None:
-        return _sum(x, like(fuse(_outputs(x, branches)), x, "the result of fuse")).astype(x.dtype)
+        return summed(x, like(fuse(_outputs(x, branches)), x, "the result of fuse")).astype(x.dtype)
     # Each output is used up before the next branch is called, which may share memory with this one.
     total = np.zeros_like(widened(x))
     for k, branch in enumerate(branches):
         total += w[k] * _output(x, branch, k)
-    return _sum(x, total).astype(x.dtype)
+    return summed(x, total).astype(x.dtype)
 
 
 def mhc_vjp(x, branches, logits, g, *, fuse: Any = None) -> tuple[Array, Array | None]:
@@ -33,12 +33,12 @@ def mhc_vjp(x, branches, logits, g, *, fuse: Any = None) -> tuple[Array, Array |
     w, dx = _weights(x, branches, logits, fuse), widened(like(g, x, "g"))
     if w is None:
         for branch, cotangent in zip(branches, fuse.vjp(_outputs(x, branches), g), strict=True):
-            dx = _sum(dx, branch.vjp(x, cotangent))
+            dx = summed(dx, branch.vjp(x, cotangent))
         return dx.astype(x.dtype), None
     wide, along = dx, np.zeros_like(w)
     for k, branch in enumerate(branches):
         along[k] = _dot(wide, _output(x, branch, k))
-        dx = _sum(dx, branch.vjp(x, (w[k] * wide).astype(x.dtype)))
+        dx = summed(dx, branch.vjp(x, (w[k] * wide).astype(x.dtype)))
     return dx.astype(x.dtype), _through(w, along).astype(logits.dtype)
 
 
@@ -47,7 +47,7 @@ def mhc_jvp(x, branches, logits, tx, tlogits, *, fuse: Any = None) -> Array:
     w, ty = _weights(x, branches, logits, fuse), widened(like(tx, x, "tx"))
     moved = [branch.jvp(x, tx) for branch in branches]
     if w is None:
-        return _sum(ty, fuse.jvp(_outputs(x, branches), moved)).astype(x.dtype)
+        return summed(ty, fuse.jvp(_outputs(x, branches), moved)).astype(x.dtype)
     tw = np.zeros_like(w) if tlogits is None else _through(w, widened(tlogits))
     for k, branch in enumerate(branches):
         ty = ty + w[k] * widened(moved[k]) + tw[k] * _output(x, branch, k)
@@ -62,12 +62,12 @@ def mhc_vjp_vjp(x, branches, logits, g, a, b, *, fuse: Any = None) -> tuple[Arra
         ys = _outputs(x, branches)
         for branch, cotangent in zip(branches, fuse.vjp(ys, g), strict=True):
             more, bar = branch.vjp_vjp(x, cotangent, a)
-            x_bar = _sum(x_bar, more)
+            x_bar = summed(x_bar, more)
             bars.append(bar)
         y_bars, g_bar = fuse.vjp_vjp(ys, g, bars)
         for branch, y_bar in zip(branches, y_bars, strict=True):
-            x_bar = _sum(x_bar, branch.vjp(x, y_bar))
-        return x_bar.astype(x.dtype), None, _sum(along, g_bar).astype(g.dtype)
+            x_bar = summed(x_bar, branch.vjp(x, y_bar))
+        return x_bar.astype(x.dtype), None, summed(along, g_bar).astype(g.dtype)
 
     b = np.zeros_like(w) if b is None else widened(b)
     # dlogits = w (A - <w, A>) is symmetric: what reaches A_k is what b would become.
@@ -78,7 +78,7 @@ def mhc_vjp_vjp(x, branches, logits, g, a, b, *, fuse: Any = None) -> tuple[Arra
         more, bar = branch.vjp_vjp(x, (w[k] * wide).astype(x.dtype), a)
         products[k], pulled[k] = _dot(wide, h), _dot(wide, bar)
         g_bar = g_bar + w[k] * widened(bar) + reaching[k] * h
-        x_bar = _sum(x_bar, more) + widened(branch.vjp(x, (reaching[k] * wide).astype(x.dtype)))
+        x_bar = summed(x_bar, more) + widened(branch.vjp(x, (reaching[k] * wide).astype(x.dtype)))
     w_bar = pulled + b * (products - _mean(w, products)) - products * _mean(w, b)
     return x_bar.astype(x.dtype), _through(w, w_bar).astype(logits.dtype), g_bar.astype(g.dtype)
 
@@ -122,8 +122,3 @@ def _mean(w: Array, z: Array) -> Array:
 
 def _dot(left: Array, right: Array) -> Array:
     return (left * widened(right)).sum()
-
-
-def _sum(left: Array, right: Array) -> Array:
-    """The sum, in new memory and in the dtype that is computed in."""
-    return widened(left) + widened(right)

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..errors import PartRaised
-from ..realise import RAISED, buffered
+from ..errors import part_error
+from ..realise import buffered
 from .arithmetic import Array, widened
 from .parts import Handed, NumpyPart
 
@@ -158,16 +158,16 @@ class Raising(Through):
     """Nothing: it raises."""
 
     def __call__(self, x: Handed) -> Array:
-        raise PartRaised(RAISED)
+        raise part_error(self.material.part.number)
 
     def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
-        raise PartRaised(RAISED)
+        raise part_error(self.material.part.number)
 
     def jvp(self, x: Handed, tx: Handed) -> Array:
-        raise PartRaised(RAISED)
+        raise part_error(self.material.part.number)
 
     def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
-        raise PartRaised(RAISED)
+        raise part_error(self.material.part.number)
 
 
 #: The kinds that are made here.

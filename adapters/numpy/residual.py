@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .arguments import check_float, like
-from .arithmetic import Array, widened
+from .arithmetic import Array, summed, widened
 
 
 def residual(x, branch, *, shortcut: Any = None, activation: Any = None) -> Array:
@@ -33,7 +33,7 @@ def residual_jvp(x, branch, tx, *, shortcut: Any = None, activation: Any = None)
     """The tangent of y."""
     like(tx, x, "tx")
     skipped = tx if shortcut is None else shortcut.jvp(x, tx)
-    moved = (widened(skipped) + widened(branch.jvp(x, tx))).astype(x.dtype)
+    moved = summed(skipped, branch.jvp(x, tx)).astype(x.dtype)
     return moved if activation is None else activation.jvp(_total(x, branch, shortcut), moved).astype(x.dtype)
 
 
@@ -60,13 +60,13 @@ def _total(x, branch, shortcut) -> Array:
     """The sum, in new memory."""
     check_float(x, "x")
     skipped = x if shortcut is None else like(shortcut(x), x, "the shortcut's result")
-    return (widened(skipped) + widened(like(branch(x), x, "the branch's result"))).astype(x.dtype)
+    return summed(skipped, like(branch(x), x, "the branch's result")).astype(x.dtype)
 
 
 def _pulled(x, branch, shortcut, g) -> Array:
     """The cotangent of x, for that of the sum."""
     skipped = g if shortcut is None else shortcut.vjp(x, g)
-    return (widened(skipped) + widened(branch.vjp(x, g))).astype(x.dtype)
+    return summed(skipped, branch.vjp(x, g)).astype(x.dtype)
 
 
 def _wide(pair: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -16,10 +16,9 @@ from torch import nn
 from torch.func import functional_call
 
 from ..binding import Binding
-from ..errors import Unsupported
 from .composed import BROADCAST
-from .layers import SAVED, SUMMED, having, lent
-from .seams import Block, Tensors, accepts, heads, lend, recorded, weights
+from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, having, lent
+from .seams import Block, Tensors, accepts, heads, lend, recorded, takes_no_part, weights
 
 _BLOCKS = (
     Block("attention.output.LayerNorm", "attention.self", "attention.output.dropout"),
@@ -87,16 +86,12 @@ def _seams(x: Any, gamma: Any, beta: Any, g: Any, *, eps: float, seed: int) -> l
     return recorded(layer, _BLOCKS, tensors, x, g, pre=False)
 
 
-def _call(*tensors: Any, **settings: Any) -> Any:
-    raise Unsupported("the layer brings its own sublayers and takes none: it is judged at its seams")
-
-
 def bindings() -> tuple[Binding, ...]:
     """The layers, none where ``transformers`` is not installed."""
     if importlib.util.find_spec("transformers") is None:
         return ()
-    storage: dict[str, Any] = {"conventions": {"storage": "H2"}, "reasons": {"storage": SAVED + SUMMED}}
+    storage: dict[str, Any] = {"conventions": LAYER_NORM_CONVENTIONS, "reasons": LAYER_NORM_REASONS}
     return (
         Binding("post_norm", "transformers BertSelfOutput", _post_norm, expected=BROADCAST, has_modes=True, **storage),
-        Binding("post_norm", "transformers BertLayer", _call, accepts=accepts, seams=_seams, **storage),
+        Binding("post_norm", "transformers BertLayer", takes_no_part, accepts=accepts, seams=_seams, **storage),
     )

@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 from ..bridge import DTYPES, Bridge
 from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..layouts import place
-from .pieces import Replay, shift
+from .part_functions import Replay, shift
 
 _TORCH_DTYPES = {
     torch.float16: "float16",
@@ -138,6 +138,12 @@ class TorchBridge(Bridge):
     def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any, *, keep: bool = False) -> list[Any | None]:
         if not output.requires_grad:
             return [None] * len(inputs)
+        if _holds([output.grad_fn], "CheckpointFunctionBackward"):
+            # Reentrant checkpointing runs its part again and backward within backward: it needs every leaf's grad.
+            for tensor in inputs:
+                tensor.grad = None
+            torch.autograd.backward(output, cotangent, retain_graph=keep)
+            return [tensor.grad for tensor in inputs]
         # Not kept unless it must be: a compiled function gives its buffers to the one backward pass that it expects.
         return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=keep, allow_unused=True))
 
@@ -161,7 +167,9 @@ class TorchBridge(Bridge):
         if not any(gradient is not None and gradient.requires_grad for gradient in first):
             # The gradients depend on the cotangent, which is tracked: here they come from outside autograd.
             raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
-        if _differentiated_once([gradient.grad_fn for gradient in first if gradient is not None]):
+        # The node that once_differentiable leaves raises when it is run. autograd.grad with given inputs does not run
+        # it, and would return None in place of its error.
+        if _holds([gradient.grad_fn for gradient in first if gradient is not None], "torch::autograd::Error"):
             raise Unsupported("the backward is marked once_differentiable")
         # A gradient that depends on nothing tracked is constant, as far as autograd knows: it adds nothing.
         pairs = [
@@ -177,7 +185,8 @@ class TorchBridge(Bridge):
         return [None if value is None else next(bars) for value in inputs] + [next(bars)]
 
     def zeros(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.zeros_like(x)
+        # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.
+        return torch.where(torch.zeros((), dtype=torch.bool, device=x.device), x, torch.zeros_like(x))
 
     def tanh(self, x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x)
@@ -212,18 +221,15 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def _differentiated_once(nodes: Sequence[Any]) -> bool:
-    """Whether autograd's graph holds the node that once_differentiable leaves, which raises when it is run.
-
-    autograd.grad with given inputs does not run it, and would return None in place of its error.
-    """
+def _holds(nodes: Sequence[Any], name: str) -> bool:
+    """Whether autograd's graph above these nodes holds one of this name."""
     waiting, seen = [node for node in nodes if node is not None], set()
     while waiting:
         node = waiting.pop()
         if node in seen:
             continue
         seen.add(node)
-        if node.name() == "torch::autograd::Error":
+        if node.name() == name:
             return True
         waiting += [following for following, _ in node.next_functions if following is not None]
     return False

@@ -13,10 +13,7 @@ import torch
 from torch.nn import functional
 
 from ..binding import Binding
-from .layers import SAVED, SOURCE, SUMMED, module_layer_norm
-
-#: The blocks' normalisation, and so what is rounded to 16 bits, is LayerNorm's.
-_OF_LAYER_NORM = {"storage": SAVED + SUMMED}
+from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, SOURCE, module_layer_norm
 
 #: Why the others round every operation.
 _EACH_ROUNDED = (
@@ -93,8 +90,8 @@ def _block(operator: str, name: str, call: Callable[..., Any], *, has_modes: boo
         operator,
         name,
         call,
-        conventions={"storage": "H2"},
-        reasons=_OF_LAYER_NORM,
+        conventions=LAYER_NORM_CONVENTIONS,
+        reasons=LAYER_NORM_REASONS,
         expected=BROADCAST,
         has_modes=has_modes,
     )

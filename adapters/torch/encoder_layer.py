@@ -8,15 +8,10 @@ from typing import Any
 from torch import nn
 
 from ..binding import Binding
-from ..errors import Unsupported
-from .layers import SAVED, SUMMED
-from .seams import Block, Tensors, accepts, heads, lend, recorded, weights
+from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS
+from .seams import Block, Tensors, accepts, heads, lend, recorded, takes_no_part, weights
 
 _BLOCKS = (Block("norm1", "self_attn", "dropout1"), Block("norm2", "linear1", "dropout2"))
-
-
-def _call(*tensors: Any, **settings: Any) -> Any:
-    raise Unsupported("the layer brings its own sublayers and takes none: it is judged at its seams")
 
 
 @lru_cache(maxsize=64)
@@ -44,9 +39,9 @@ def _binding(operator: str, norm_first: bool) -> Binding:
     return Binding(
         operator,
         f"torch.nn.TransformerEncoderLayer(norm_first={norm_first})",
-        _call,
-        conventions={"storage": "H2"},
-        reasons={"storage": SAVED + SUMMED},
+        takes_no_part,
+        conventions=LAYER_NORM_CONVENTIONS,
+        reasons=LAYER_NORM_REASONS,
         accepts=accepts,
         seams=partial(_seams, norm_first=norm_first),
     )

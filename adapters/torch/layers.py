@@ -23,22 +23,26 @@ _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
 SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
 
 #: Why 16-bit data is of class H2, in both operators.
-SAVED = (
+_SAVED = (
     "with 16-bit parameters the saved mean and 1/sqrt(var + eps), and the gradients of the parameters, are rounded"
     f" to 16 bits; {SOURCE}aten/src/ATen/native/cpu/mixed_data_type.h (param_scalar_type)"
 )
 
 #: What LayerNorm adds to that, whatever the parameters' dtype.
-SUMMED = (
+_SUMMED = (
     "; on the CPU the sums over rows that are the gradients of gamma and beta are accumulated in x's 16-bit dtype,"
     " with float32 parameters too (1000 rows of ones sum to 256 a thread in bfloat16);"
     f" {SOURCE}aten/src/ATen/native/cpu/layer_norm_kernel.cpp (LayerNormBackwardKernelImplInternal)"
 )
 
+#: What LayerNorm declares, and with it every layer that has one within; and why.
+LAYER_NORM_CONVENTIONS = {"storage": "H2"}
+LAYER_NORM_REASONS = {"storage": _SAVED + _SUMMED}
+
 _BATCH_NORM_CONVENTIONS = {"storage": "H2", "running_variance": "bessel", "single_value": "error"}
 
 _BATCH_NORM_REASONS = {
-    "storage": SAVED,
+    "storage": _SAVED,
     "running_variance": (
         "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one; "
         + _DOCS
@@ -168,8 +172,8 @@ def _layer_norm_binding(name: str, call, has_modes: bool) -> Binding:
         operator="layer_norm",
         name=name,
         call=call,
-        conventions={"storage": "H2"},
-        reasons={"storage": SAVED + SUMMED},
+        conventions=LAYER_NORM_CONVENTIONS,
+        reasons=LAYER_NORM_REASONS,
         has_modes=has_modes,
     )
 

@@ -17,6 +17,8 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from ..errors import Unsupported
+
 Tensors = dict[str, torch.Tensor]
 
 
@@ -122,6 +124,11 @@ def _hooks(layer: nn.Module, blocks: Sequence[Block], noted: Sequence[Tensors], 
     finally:
         for handle in handles:
             handle.remove()
+
+
+def takes_no_part(*tensors: Any, **settings: Any) -> Any:
+    """The call of a layer that brings its own sublayers: always Unsupported."""
+    raise Unsupported("the layer brings its own sublayers and takes none: it is judged at its seams")
 
 
 #: The most features that a layer is made for: its weights, several times their square, are drawn anew each call.

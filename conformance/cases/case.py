@@ -176,7 +176,7 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
     handed = made(
         description.operator,
         description.recipe,
-        Drawn(shape, data, description.seed, description.logits, description.count),
+        Drawn(shape, data, held, description.seed, description.logits, description.count),
     )
     inputs: dict[str, NDArray[Any] | None] = {"x": x}
     settings: dict[str, Any] = {}

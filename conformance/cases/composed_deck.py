@@ -20,12 +20,15 @@ _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0
 _INTEGERS: Groups = (("integers", 0), ("integers", 1), ("integers", 2))
 _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
 _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
+_OFFSETS: Groups = tuple(("offset", place) for place in range(8))
 _ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
 
 #: The recipes on which the laws of a call run (purity, layouts, NaN): parts that leave nothing hidden.
 _LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway": "leaf", "mhc": "leaf"}
 #: Recipes beside these on which they run: parts that depend on x, each row by itself.
 _ROWWISE = ("tanh_linear", "chain", "mixed", "post_activation")
+#: Recipes whose parts hold nothing that a second case could show.
+_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared")
 #: Recipes whose second derivatives are not zero.
 _CURVED = {
     "residual": ("tanh_linear", "square", "post_activation", "projected"),
@@ -52,6 +55,8 @@ def composed_deck(operator: str) -> list[Description]:
             # Every recipe, on a matrix and on a sequence of them; sizes distinct from one another.
             law = ("law",) if recipe in _ROWWISE else ()
             yield d(5, _LAWFUL[:3], "value", "parts", *law, recipe=recipe, eps=2.0**-8, logits="moderate")
+            if recipe in _BRIEF:
+                continue
             shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
             yield d(6, _MANY, "value", recipe=recipe, eps=_NONE, count=2, **shaped)
         yield from own()
@@ -61,7 +66,14 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(9, _MANY, "value", cotangent="small", gamma="large", beta="large")
         yield d(1, _PLAIN[:3], "value", cotangent="integers", eps=0.5)
         yield d(6, _MANY[:6], "layout", "value", "parts", leading=(2, 3))
+        yield d(5, _MANY[:6], "layout", "value", leading=(3, 2), recipe=_READING[operator])
         yield d(5, _PLAIN[:1], "value", leading=())
+        # The shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
+        yield d(4, _MANY[:4], "value", leading=(1, 4), recipe=_READING[operator])
+        yield d(3, _MANY, "value", leading=(2, 2, 2))
+        # Padding: rows of zeros, some and all.
+        yield d(4, (("constant", 0), ("normal", 0), ("constant", 0)), "value", "parts")
+        yield d(4, (("constant", 0),), "value", "parts", recipe=_READING[operator])
         yield d(4, _MANY[:6], "layout", "value", leading=(2, 1, 3))
         yield d(33, _PLAIN, "value")
         yield d(3, _PLAIN, "size", repeat=1025, cotangent="one_hot")
@@ -86,11 +98,16 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
         yield d(5, _NEAR, "near-eps", recipe=recipe, eps=1e-3)
         yield d(3, _BELOW, "exact-eps", recipe=recipe, eps=1e-6, gamma="large", beta="none")
         yield d(2, _BELOW, "exact-eps", recipe=recipe, eps=1e-5, gamma="ones", beta="none")
+    for n in (4, 16):  # where a one-pass variance cancels
+        yield d(n, _OFFSETS, "value", "wide", recipe="scaled", eps=_NONE, gamma="ones", beta="none")
     for n in (2, 3, 4):
         yield d(n, _PLAIN, "few", recipe="scaled", eps=_NONE, gamma="powers")
+    for recipe in ("tanh_linear", "scaled"):  # as blocks are initialised to be the identity
+        yield d(6, _PLAIN, "value", recipe=recipe, eps=_NONE, gamma="zeros")
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
             yield d(6, _PLAIN, "none", recipe=recipe, eps=_NONE, gamma=gamma, beta=beta)
+    yield d(5, _PLAIN, "none", recipe="scaled", eps=0.5, gamma="none", beta="none")
     yield d(3, _MANY[:6], "axes", recipe="scaled", eps=_NONE, leading=(2, 3))
     yield d(3, _PLAIN[:3], "axes", recipe="scaled", eps=_NONE)
     yield d(4, _MANY, "axes", recipe="tanh_linear", eps=_NONE, leading=(2, 4))
@@ -103,10 +120,22 @@ def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     """Logits over their whole range, with the carry gate's own and without."""
     for recipe in ("leaf", "leaf_carry"):
         for logits in GATES:
-            saturated = logits not in ("mixed", "moderate", "zero")
-            yield d(14, _PLAIN, "saturated" if saturated else "gate", recipe=recipe, logits=logits)
+            tags = ("gate",) if logits in ("mixed", "moderate", "zero") else ("saturated",)
+            # Where nothing, or all, of a part is to be seen, it is tempting not to call it, or to return x.
+            tags += {"closed": ("parts", "law"), "open": ("parts",)}.get(logits, ())
+            yield d(14, _PLAIN, *tags, recipe=recipe, logits=logits)
     yield d(5, _PLAIN, "gate", recipe="identity", logits="moderate")
     yield d(14, _PLAIN, "saturated", recipe="identity", logits="extreme")
+
+
+#: Recipes whose parts read x, so that its layout matters to them.
+_READING = {
+    "residual": "tanh_linear",
+    "pre_norm": "tanh_linear",
+    "post_norm": "tanh_linear",
+    "highway": "chain",
+    "mhc": "mixed",
+}
 
 
 def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
@@ -120,6 +149,7 @@ def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
             tags = ("saturated", "parts") if logits == "one_closed" else ("saturated",) if extreme else ("value",)
             yield d(5, _PLAIN, *tags, logits=logits, count=count)
     yield d(1, _PLAIN[:1], "saturated", logits="spread_10000", count=1)
+    yield d(6, _PLAIN, "mixed", count=3)
     yield d(2, _MANY, "sequence", recipe="convolutions", leading=(1, 8), count=3)
     yield d(3, tuple(("normal", i) for i in range(17)), "sequence", recipe="convolutions", leading=(17,), count=3)
     for recipe in ("fuse_sum", "fuse_product", "fuse_weighted", "fuse_coupled"):

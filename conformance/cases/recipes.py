@@ -24,9 +24,10 @@ from .logits import fusion_logits, gate_logits
 class Drawn:
     """The parts of one case as they are put together, and the leaves that they close over."""
 
-    #: Shape of x, and the format of it and of every leaf.
+    #: Shape of x, the format of it and of every leaf, and that of the parameters.
     shape: tuple[int, ...]
     format: Format
+    held: Format
     seed: int
     #: How logits are drawn (logits.py), and how many branches there are.
     logits: str
@@ -34,48 +35,50 @@ class Drawn:
     inputs: dict[str, NDArray[Any] | None] = attrs.field(factory=dict)
     parts: dict[str, Any] = attrs.field(factory=dict)
 
-    def _random(self, name: str, shape: tuple[int, ...]) -> np.random.Generator:
+    def random(self, name: str, shape: tuple[int, ...]) -> np.random.Generator:
+        """A generator for the values of one input."""
         key = [self.seed, zlib.crc32(name.encode()), *shape]
         return np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
 
-    def _hold(self, name: str, values: NDArray[np.float64]) -> str:
+    def hold(self, name: str, values: NDArray[Any], format: Format | None = None) -> str:
+        """Make an input of these values, in the format of x unless another is given; returns its name."""
         with np.errstate(all="ignore"):
-            self.inputs[name] = values.astype(self.format.dtype)
+            self.inputs[name] = values.astype((format or self.format).dtype)
         return name
 
     def values(self, name: str) -> str:
         """A leaf of x's shape: both signs, no value near the one beside it, zeros and powers of two among them."""
-        random = self._random(name, self.shape)
+        random = self.random(name, self.shape)
         values = random.standard_normal(self.shape) * 2.0 ** random.integers(-2, 3, self.shape)
         flat = values.reshape(-1)
         for place, special in enumerate((-1.0, 0.0, 2.0, -0.5)[: max(0, flat.size - 2)]):
             flat[(5 * place + 1) % flat.size] = special
-        return self._hold(name, values)
+        return self.hold(name, values)
 
     def gate(self, name: str) -> str:
         """Gate logits of x's shape."""
-        return self._hold(name, gate_logits(self.logits, self.shape, self._random(name, self.shape)))
+        return self.hold(name, gate_logits(self.logits, self.shape, self.random(name, self.shape)))
 
     def matrix(self, name: str) -> str:
         """A matrix of x's features by themselves, of norm near 1 and neither symmetric nor orthogonal."""
         n = self.shape[-1]
-        return self._hold(name, self._random(name, (n, n)).standard_normal((n, n)) / np.sqrt(max(n, 1)) + 0.25 / n)
+        return self.hold(name, self.random(name, (n, n)).standard_normal((n, n)) / max(n, 1) ** 0.5 + 0.25 / n)
 
     def kernel(self, name: str) -> str:
         """Three taps for each feature, none of them zero."""
-        random = self._random(name, (3, self.shape[-1]))
-        return self._hold(name, random.choice([-1.0, 1.0], (3, self.shape[-1])) * (0.25 + random.random()))
+        random = self.random(name, (3, self.shape[-1]))
+        return self.hold(name, random.choice([-1.0, 1.0], (3, self.shape[-1])) * (0.25 + random.random()))
 
     def mask(self, name: str) -> str:
         """A dropout mask of p = 1/2: zeros and twos, at least one of each where there is room."""
-        values = 2.0 * self._random(name, self.shape).integers(0, 2, self.shape)
+        values = 2.0 * self.random(name, self.shape).integers(0, 2, self.shape)
         flat = values.reshape(-1)
         flat[:2] = (0.0, 2.0)[: flat.size]
-        return self._hold(name, values)
+        return self.hold(name, values)
 
     def fusion(self) -> None:
         """The fusion logits, one a branch."""
-        self._hold("logits", fusion_logits(self.logits, self.count, self._random("logits", (self.count,))))
+        self.hold("logits", fusion_logits(self.logits, self.count, self.random("logits", (self.count,))), self.held)
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -177,8 +180,8 @@ def _mhc(branches: str, fuse: str = "") -> Recipe:
             drawn.fusion()
         elif fuse == "fuse_weighted":
             shape = (drawn.count, drawn.shape[-1])
-            values = drawn._random("fuse.a", shape).standard_normal(shape)
-            drawn.parts["fuse"] = Part(fuse, (drawn._hold("fuse.a", values),))
+            values = drawn.random("fuse.a", shape).standard_normal(shape)
+            drawn.parts["fuse"] = Part(fuse, (drawn.hold("fuse.a", values),))
         else:
             drawn.parts["fuse"] = Part(fuse)
 

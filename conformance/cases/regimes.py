@@ -228,11 +228,6 @@ REGIMES: dict[str, Regime] = {
     )
 }
 
-#: Regimes on which parameter gradients, sums over many groups, stay well conditioned.
-EASY = ("witness", "normal", "near_eps", "integers", "scaled", "below_eps")
-#: Regimes in which one group is ill conditioned or extreme.
-HARD = ("offset", "one_hot", "constant", "heavy_tailed", "near_overflow", "subnormal", "witness")
-
 #: The order in which cases are drawn and shrink: from the plainest to the oddest.
 ORDER: tuple[str, ...] = tuple(REGIMES)
 #: The regimes that generated cases are drawn from.

@@ -24,6 +24,7 @@ def load() -> None:
         residual,
         sizes,
         statistics,
+        strange_parts,
         values,
         views,
     )

@@ -50,7 +50,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
 )  # fmt: skip
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, leaves moving too, within the propagated envelope."""
-    tangents = _directions(case, differentiable(case.operator, case.inputs, case.parts), "forward mode")
+    tangents = _directions(case, differentiable(case.operator, case.inputs), "forward mode")
     _ = subject.observe(case).outputs
     found = subject.jvp(case, tangents)
     exact = subject.truth(case).evaluation().jvp(tangents).exact

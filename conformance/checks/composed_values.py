@@ -13,6 +13,7 @@ from ..cases.case import Case
 from ..cases.recipes import RECIPES
 from ..findings import Finding
 from ..subject import Subject
+from .part_calls import judge_handed, recorded
 from .registry import Body, When, check, ordinary, recipes, tagged
 from .relations import equal
 from .values import y_of
@@ -44,7 +45,6 @@ _VALUES: dict[str, When] = {
     "RS-F1": _plain("residual", *_SHORTCUT, *_ACTIVATED, *_DROPOUT),
     "RS-F2": recipes(*_SHORTCUT),
     "RS-F3": recipes(*_ACTIVATED),
-    "PR-F1": ordinary,
     "PR-F2": recipes("leaf", "zero"),
     "PR-F3": tagged("near-eps", "exact-eps"),
     "PR-F4": tagged("none"),
@@ -65,6 +65,14 @@ for _requirement, _when in _VALUES.items():
     check(_requirement, when=_when)(y_of)
 
 
+@check("PR-F1", when=ordinary)
+def pre_norm(subject: Subject, case: Case) -> Iterator[Finding]:
+    """y, and on wide data, where x hides what is added to it, what the sublayer is handed too."""
+    yield from y_of(subject, case)
+    if "wide" in case.tags:
+        yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
+
+
 def _gradients(wanted: Callable[[str], bool]) -> Body:
     """Return the check of the gradients of some inputs."""
 
@@ -73,7 +81,7 @@ def _gradients(wanted: Callable[[str], bool]) -> Body:
             return  # whoever calls the part again in the backward pass, as is allowed, meets another value
         _ = subject.observe(case).outputs
         gradients = subject.observe(case).gradients
-        for name in (f"d{given}" for given in differentiable(case.operator, case.inputs, case.parts)):
+        for name in (f"d{given}" for given in differentiable(case.operator, case.inputs)):
             if wanted(name):
                 yield subject.judge_gradient(case, name, reached(gradients, name))
 
@@ -91,6 +99,10 @@ def _of_parts(name: str) -> bool:
     return "." in name
 
 
+def _leaves_of(role: str) -> Callable[[str], bool]:
+    return lambda name: name.startswith(f"d{role}.")
+
+
 def _any(name: str) -> bool:
     return True
 
@@ -106,8 +118,8 @@ _GRADIENTS: dict[str, tuple[Callable[[str], bool], When]] = {
         for place, wanted in enumerate(("dx".__eq__, "dgamma".__eq__, "dbeta".__eq__, _of_parts), start=1)
     },
     "HW-G1": ("dx".__eq__, _both(recipes("leaf"), _not(_saturated))),
-    "HW-G2": ("dtransform.h".__eq__, _both(recipes("leaf"), _not(_saturated))),
-    "HW-G3": ("dgate.z".__eq__, _both(_plain("highway", *_CARRY), _not(_saturated))),
+    "HW-G2": (_leaves_of("transform"), _both(_plain("highway", *_CARRY), _not(_saturated))),
+    "HW-G3": (_leaves_of("gate"), _both(_plain("highway", *_CARRY), _not(_saturated))),
     "HW-G4": (_any, _both(_plain("highway", "leaf", *_CARRY), _not(_saturated))),
     "HW-G5": (_any, _both(recipes(*_CARRY), _not(_saturated))),
     "MH-G1": ("dx".__eq__, _both(_plain("mhc", *_FUSED), _not(_saturated))),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...adapters.binding import differentiable
+from ...adapters.binding import COMPOSED, differentiable
 from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from ..truth import owner_of
+from ..truth import gradient_name, owner_of
 from .part_calls import judge_handed, recorded
 from .registry import check, ordinary, tagged
+from .relations import same
 
 
 def _violation(case: Case, output: str, note: str) -> Finding:
@@ -67,7 +68,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         gradients = subject.observe(case).gradients
     except MissingGradient as missing:
         hint = ""
-        if set(missing.missing) >= set(differentiable(case.operator, case.inputs, case.parts)):
+        if set(missing.missing) >= set(differentiable(case.operator, case.inputs)):
             hint = "; if the function is forward-only by design, say so with --forward-only"
         yield _violation(case, "gradient", f"{missing}{hint}")
         return
@@ -83,6 +84,26 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
             yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
             return
     yield Finding(case, violated=False)
+    if case.operator in COMPOSED and "law" in case.tags:
+        yield from _alone(subject, case, gradients)
+
+
+def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
+    """Each gradient asked for by itself: a leaf's where x needs none, as in the first layer of a network."""
+    for name in differentiable(case.operator, case.inputs):
+        gradient = gradient_name(name)
+        if gradient not in together:
+            continue
+        try:
+            found = subject.pull(case, wrt=(name,))
+        except MissingGradient as missing:
+            yield _violation(case, gradient, f"{missing}, asked for alone")
+            return
+        if gradient in found:
+            yield same(subject, case, gradient, found[gradient], together[gradient], f"{name} alone needs a gradient")
+        else:
+            yield _violation(case, gradient, f"no gradient reaches {name}, asked for alone")
+            return
 
 
 def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:

@@ -38,7 +38,7 @@ def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
     yield equal(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
 
 
-@check("HW-L3", when=recipes("leaf"))
+@check("HW-L3", when=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
 def between(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without a carry gate y lies between x and H(x), element by element."""
     y = subject.observe(case).outputs["y"]

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...adapters.errors import TargetRaised
+from ...adapters.errors import TargetRaised, Unsupported
 from ...adapters.part import Part
+from ...reference.formats import format_of
 from ..cases.case import Case
 from ..findings import Finding, as_exact
 from ..subject import Subject
@@ -15,9 +16,12 @@ from .composed_values import reached
 from .registry import check, recipes, tagged
 from .relations import close, equal
 
+#: Cases on which the weights' laws run: moderate logits, extreme ones, and every number of branches.
+_for_laws = tagged("law", "saturated", "count")
+
 
 def _weighted(case: Case) -> bool:
-    return recipes("leaf")(case) and "saturated" not in case.tags
+    return recipes("leaf")(case) and "saturated" not in case.tags and _for_laws(case)
 
 
 def _logits(case: Case) -> np.ndarray:
@@ -38,7 +42,7 @@ def _leaf(case: Case, place: int) -> np.ndarray:
     return value
 
 
-@check("MH-F2", when=recipes("leaf"))
+@check("MH-F2", when=lambda case: recipes("leaf")(case) and _for_laws(case))
 def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     """The weights are nonnegative and sum to 1: y of one branch of ones, the others and x being zero, is its weight."""
     zero = np.zeros_like(case.x)
@@ -84,7 +88,7 @@ def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge(case, "dlogits", total, zero, lambda n: np.asarray(bound(n).sum() + ours), note)
 
 
-@check("MH-L5", when=recipes("cascade", "leaf"))
+@check("MH-L5", when=lambda case: recipes("cascade")(case) or _weighted(case))
 def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
     """A second block after the first is the same function of what the first returned."""
     y = subject.observe(case).outputs["y"]
@@ -97,22 +101,33 @@ def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("MH-L1", when=_weighted)
 def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
-    """One number added to every logit changes nothing, where the sums are exact."""
-    y, logits = subject.observe(case).outputs["y"], _logits(case).astype(np.float64)
+    """One number added to every logit changes neither y nor any gradient, where the sums are exact."""
+    logits = _logits(case).astype(np.float64)
     for shift in (8.0, -64.0):
-        moved = (logits + shift).astype(case.x.dtype)
+        moved = (logits + shift).astype(_logits(case).dtype)
         # What rounding moved is no longer the same spread: logits on the grid of their sums, here and there.
-        here = (moved.astype(np.float64) - shift).astype(case.x.dtype)
+        here = (moved.astype(np.float64) - shift).astype(_logits(case).dtype)
         if not np.array_equal(here.astype(np.float64) + shift, moved.astype(np.float64)):
             continue
         first, second = case.replace(logits=here), case.replace(logits=moved)
-        want = y if np.array_equal(here, _logits(case)) else subject.outputs(first)["y"]
-        bound, again = subject.bound(first, "y"), subject.bound(second, "y")
-        got = subject.outputs(second)["y"]
-        yield close(
-            subject, second, "y", got, want.astype(np.float64),
-            lambda n, bound=bound, again=again: bound(n) + again(n), f"every logit plus {shift:g}",
-        )  # fmt: skip
+        for name, value in subject.observe(second).outputs.items():
+            yield _related(subject, first, second, name, value, subject.observe(first).outputs[name], shift)
+        if subject.forward_only:
+            continue
+        try:
+            gradients, wanted = subject.observe(second).gradients, subject.observe(first).gradients
+        except Unsupported:
+            continue
+        for name in gradients.keys() & wanted.keys():
+            yield _related(subject, first, second, name, gradients[name], wanted[name], shift)
+
+
+def _related(
+    subject: Subject, first: Case, second: Case, name: str, got: np.ndarray, want: np.ndarray, shift: float
+) -> Finding:
+    bound, again = subject.bound(first, name), subject.bound(second, name)
+    note = f"every logit plus {shift:g}"
+    return close(subject, second, name, got, want.astype(np.float64), lambda n: bound(n) + again(n), note)
 
 
 @check("MH-L2", when=lambda case: _weighted(case) and len(_branches(case)) == 1)
@@ -131,7 +146,7 @@ def equal_branches(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"), "equal branches: x + H(x)")
 
 
-@check("MH-L4", when=recipes("leaf", "mixed"))
+@check("MH-L4", when=lambda case: recipes("leaf", "mixed")(case) and _for_laws(case))
 def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
     """Branches permuted together with their logits give the same."""
     branches = _branches(case)
@@ -157,7 +172,8 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     place = int(closed[0][0])
     name = _branches(case)[place].leaves[0]
     y = subject.observe(case).outputs["y"]
-    moved = case.replace(**{name: (_leaf(case, place) * 3 - 7).astype(case.x.dtype)})
+    large = format_of(case.x.dtype).largest / 8
+    moved = case.replace(**{name: np.where(_leaf(case, place) < 0, large, -large).astype(case.x.dtype)})
     note = f"branch {place}, whose logit is -inf, returned something else"
     yield equal(subject, moved, "y", subject.outputs(moved)["y"], y, note)
     if not subject.forward_only:
@@ -174,9 +190,10 @@ def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
     length = case.x.shape[-2]
     # Three taps of dilation d see d to either side.
     reach = max(int(part.number) for part in _branches(case))
-    position = length // 2
+    position = length // 2 if length > 2 * reach + 1 else 0
     x = case.x.copy()
-    x[..., position, :] += np.ones_like(x[..., position, :])
+    # Another number wherever it is rounded, of either sign.
+    x[..., position, :] = (x[..., position, :] + np.abs(x[..., position, :]) + 1).astype(x.dtype)
     moved = case.replace(x=x)
     got = subject.outputs(moved)["y"]
     outside = np.abs(np.arange(length) - position) > reach

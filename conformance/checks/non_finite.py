@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
+from ...adapters.binding import COMPOSED
 from ...adapters.errors import BadOutput, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows, group_count, group_size
-from .registry import check, ordinary
+from .registry import check, ordinary, recipes
 from .relations import same
 
 _POISONS = (np.nan, np.inf, -np.inf)
@@ -81,13 +82,17 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-N2", when=_poisonable, raising="violates")
 def not_swallowed(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN makes every y of its group NaN; an infinity leaves none of them finite."""
+    """A NaN makes every y of its group NaN; an infinity leaves none of them finite; a NaN in a leaf is seen too."""
     if (group_size(case) < 2 and not _inference(case)) or case.parts.get("activation"):
         return  # tanh makes 1 of an infinity, by right
     _ = subject.observe(case).outputs
+    spoilt = []
     for poison in _POISONS:
         bad, hit = _poisoned(case, poison)
-        hit = _spoilt(case, bad, hit)
+        spoilt.append((bad, _spoilt(case, bad, hit), poison))
+    if case.operator in COMPOSED and recipes("leaf", "leaf_carry")(case):
+        spoilt += [(*_nan_in_leaf(case, name), np.nan) for name in _shown(case) if case.inputs[name] is not None]
+    for bad, hit, poison in spoilt:
         y = subject.outputs(bad)["y"].astype(np.float64)
         wrong = hit & (~np.isnan(y) if np.isnan(poison) else np.isfinite(y))
         if not wrong.any():
@@ -104,3 +109,22 @@ def not_swallowed(subject: Subject, case: Case) -> Iterator[Finding]:
             note=f"{poison} in the group was swallowed",
         )
         return
+
+
+def _shown(case: Case) -> list[str]:
+    """The leaves that y cannot do without, and the logits: not the branch that a logit of -inf switches off."""
+    if case.description is None or case.description.logits not in ("mixed", "moderate"):
+        return []
+    return [name for name in case.inputs if name.endswith((".h", ".z")) or name == "logits"]
+
+
+def _nan_in_leaf(case: Case, name: str) -> tuple[Case, np.ndarray]:
+    """The case with a NaN in one element of a leaf, and where y cannot be finite."""
+    leaf = case.inputs[name]
+    assert leaf is not None
+    bad = leaf.copy()
+    bad.reshape(-1)[bad.size // 2] = np.nan
+    hit = np.isnan(bad.astype(np.float64)) if bad.shape == case.x.shape else np.ones(case.x.shape, bool)
+    if case.operator == "post_norm":
+        hit = np.broadcast_to(hit.any(axis=-1, keepdims=True), hit.shape)
+    return case.replace(**{name: bad}), hit

@@ -6,20 +6,19 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
-from ...adapters.part import ROLES, Part
+from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ...adapters.part import ROLES
 from ...adapters.recording import Recorder
 from ...reference.composed import Value
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .composed_values import reached
-from .purity import changed, other
-from .registry import check, ordinary, recipes
-from .relations import same
+from .purity import changed
+from .registry import check, ordinary
 
 
-def _once_a_recipe(case: Case) -> bool:
+def once_a_recipe(case: Case) -> bool:
+    """One case of each recipe, and a few more: what is done with parts does not depend on the values."""
     return "parts" in case.tags and ordinary(case)
 
 
@@ -65,7 +64,7 @@ def roles(case: Case) -> list[str]:
     return found
 
 
-@check("CM-C1", when=_once_a_recipe)
+@check("CM-C1", when=once_a_recipe)
 def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every part is called once in a forward pass, the branches in order, before what fuses them."""
     for mode in ("inference", "training"):
@@ -85,7 +84,7 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
 _OF_X = ("branch", "shortcut", "transform", "gate", "carry", "branches")
 
 
-@check("CM-C2", when=_once_a_recipe)
+@check("CM-C2", when=once_a_recipe)
 def handed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part is handed what the formula says, in x's shape and dtype."""
     recorder = _recorder(subject, case)
@@ -129,7 +128,7 @@ def _misfit(value: np.ndarray | str, case: Case) -> str:
     return ""
 
 
-@check("CM-C3", when=_once_a_recipe)
+@check("CM-C3", when=once_a_recipe)
 def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither what a part was handed nor what it returned is changed, forward and backward."""
     for options in ({"wrt": ()}, {}):  # untracked first: there a framework lets anything be overwritten
@@ -146,6 +145,9 @@ def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _unchanged(case: Case, recorder: Recorder, when: str) -> Iterator[Finding]:
+    for handed_over, held in recorder.lists:
+        same = len(handed_over) == len(held) and all(a is b for a, b in zip(handed_over, held, strict=True))
+        yield Finding(case, violated=not same, output="y", note=f"the list of branches was changed by {when}")
     for call in recorder.calls:
         now = recorder.returned_now(call)
         if call.returned is not None and isinstance(now, np.ndarray):
@@ -153,108 +155,3 @@ def _unchanged(case: Case, recorder: Recorder, when: str) -> Iterator[Finding]:
         for before, after in zip(call.handed, recorder.handed_now(call), strict=True):
             if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
                 yield changed(before, after, case, "x", f"what {call.role} was handed was changed by {when}")
-
-
-def _with(case: Case, role: str, kind: str) -> Case:
-    """The case with one of its parts wrapped in a part of this kind."""
-
-    def wrapped(part: Part) -> Part:
-        return Part(kind, inner=() if kind == "raising" else (part,))
-
-    name, _, place = role.partition(".")
-    part = case.parts[name]
-    assert part is not None
-    if isinstance(part, tuple):
-        chosen = tuple(wrapped(one) if str(i) == place else one for i, one in enumerate(part))
-        return case.replace(parts={**case.parts, name: chosen})
-    return case.replace(parts={**case.parts, name: wrapped(part)})
-
-
-def _each_part(case: Case) -> list[str]:
-    """
-    The roles to put a strange part in: of many branches the first and the last, and all others but an activation.
-
-    What an activation returns is y itself, for better or worse.
-    """
-    found = [role for role in roles(case) if role != "activation"]
-    branches = [role for role in found if role.startswith("branches.")]
-    return [role for role in found if role not in branches[1:-1]]
-
-
-@check("CM-C4", when=_once_a_recipe, raising="violates")
-def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part that writes its result into one buffer, call after call, changes no earlier y."""
-    plain = subject.observe(case).outputs["y"]
-    for role in _each_part(case):
-        buffered = _with(case, role, "buffered")
-        evaluation = subject.start(buffered, wrt=(), mode="inference")
-        before = evaluation.outputs()["y"]
-        yield same(subject, case, "y", before, plain, f"{role} owns the buffer that it returns")
-        subject.start(other(buffered), wrt=(), mode="inference").outputs()
-        note = f"y changed when {role} used its output buffer again"
-        yield changed(before, evaluation.outputs()["y"], case, "y", note)
-
-
-def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Finding]:
-    _ = subject.observe(case).outputs
-    for role in _each_part(case):
-        bad = _with(case, role, kind)
-        try:
-            y = subject.start(bad, wrt=(), mode="inference").outputs()["y"]
-        except (TargetRaised, BadOutput):
-            yield Finding(bad, violated=False)
-        else:
-            note = f"{role} {words}, and the call returned y of shape {y.shape} without raising"
-            yield Finding(bad, violated=True, output="y", note=note)
-            return
-
-
-@check("CM-C5", when=lambda case: _once_a_recipe(case) and case.x.shape[-1] > 2)
-def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part's result that cannot be broadcast to x's shape raises."""
-    yield from _refused(subject, case, "misshapen", "returned one feature too few")
-
-
-@check("CM-C6", when=lambda case: _once_a_recipe(case) and case.x.shape[-1] > 1)
-def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part's result that would be broadcast to x's shape raises too."""
-    yield from _refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
-
-
-@check("CM-C7", when=_once_a_recipe)
-def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What a part raises reaches the caller."""
-    yield from _refused(subject, case, "raising", "raised")
-
-
-@check("CM-C8", when=recipes("shared", "equal", "fuse_shared"), gradient=True)
-def shared_leaves(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The gradients of a leaf that two parts share add up."""
-    _ = subject.observe(case).outputs
-    gradients = subject.observe(case).gradients
-    names = [leaf for part in case.parts.values() if part for one in _several(part) for leaf in one.all_leaves()]
-    for name in sorted({f"d{name}" for name in names if names.count(name) > 1}):
-        value = reached(gradients, name)
-        yield subject.judge_gradient(case, name, value, note="a leaf that several parts close over")
-
-
-def _several(part: Part | tuple[Part, ...]) -> tuple[Part, ...]:
-    return part if isinstance(part, tuple) else (part,)
-
-
-@check("CM-C9", when=recipes("identity", "view"))
-def x_itself(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part that returns x itself, or a view of it, is like any other; x stays as it is."""
-    evaluation = subject.start(case, wrt=())
-    yield subject.judge_output(case, "y", evaluation.outputs()["y"])
-    now = evaluation.inputs()["x"]
-    assert now is not None
-    yield changed(case.x, now, case, "x", "x was changed by the call")
-    if subject.forward_only:
-        return
-    try:
-        gradients = subject.observe(case).gradients
-    except (Unsupported, MissingGradient):
-        return
-    for name, value in gradients.items():
-        yield subject.judge_gradient(case, name, value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 
 from ...reference.formats import format_of
@@ -24,6 +26,18 @@ def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndar
     """[~]: an output or gradient equals the one that another call with the same values gave."""
     bound = subject.bound(case, name)
     return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
+
+
+def same_gradients(
+    subject: Subject, case: Case, found: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], note: str
+) -> Iterator[Finding]:
+    """[~]: the gradients of two calls with the same values, of which neither may lack one that the other has."""
+    for name in dict.fromkeys((*want, *found)):
+        if name in found and name in want:
+            yield same(subject, case, name, found[name], want[name], note)
+        else:
+            words = f"{note}: {name} is missing" if name in want else f"{note}: {name} is there, and is missing without"
+            yield Finding(case, violated=True, output=name, note=words)
 
 
 def equal(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:

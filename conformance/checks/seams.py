@@ -8,7 +8,7 @@ pre_norm and post_norm are judged as on any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import attrs
 import numpy as np
@@ -20,7 +20,7 @@ from ..findings import Finding
 from ..subject import Subject
 from .part_calls import judge_handed
 from .purity import changed
-from .registry import Body, Check
+from .registry import Body, Check, ordinary
 
 Block = dict[str, np.ndarray]
 
@@ -77,7 +77,7 @@ def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 #: What can be judged at the seams: y, what the sublayer is handed, and the gradients.
-_AT_THE_SEAMS: dict[str, Callable[[Subject, Case], Iterator[Finding]]] = {
+_AT_THE_SEAMS: dict[str, Body] = {
     "CM-C2": _handed,
     **{
         f"{page}-{part}": _judged(name)
@@ -92,4 +92,7 @@ _AT_THE_SEAMS: dict[str, Callable[[Subject, Case], Iterator[Finding]]] = {
 def at_the_seams(check: Check) -> Check:
     """The check as a layer with sublayers of its own can be put to it."""
     body = _AT_THE_SEAMS.get(check.requirement, _lacking)
-    return attrs.evolve(check, body=body, gradient=False)
+    # Its sublayers are the same in every case, so that no case is more telling than another about them.
+    anywhere = body is _lacking or check.requirement == "CM-C2"
+    when = ordinary if anywhere else check.when
+    return attrs.evolve(check, body=body, when=when, gradient=False)

@@ -45,7 +45,8 @@ def emptied(case: Case) -> Case:
 
 def _square_leaf(case: Case) -> bool:
     """Whether a matrix has x's shape by chance, and would be emptied with it."""
-    return any(name.endswith((".w", ".k", ".a")) and case.inputs[name].shape == case.x.shape for name in case.inputs)
+    matrices = [v for name, v in case.inputs.items() if name.endswith((".w", ".k", ".a")) and v is not None]
+    return any(matrix.shape == case.x.shape for matrix in matrices)
 
 
 @check("CM-S2", when=lambda case: "law" in case.tags and ordinary(case), raising="violates")
@@ -68,8 +69,7 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
         gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
     except Unsupported:
         return
-    for name in gradients:
-        value = gradients.get(name)
-        if value is not None and np.any(value.astype(np.float64) != 0):
+    for name, value in gradients.items():
+        if np.any(value.astype(np.float64) != 0):
             worst = float(value.astype(np.float64).reshape(-1)[0])
             yield Finding(empty, violated=True, output=name, expected=0.0, got=worst, note="no groups at all")

@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..subject import Subject, checked_shapes
 from .groups import as_rows, from_rows
 from .registry import check, ordinary
-from .relations import same
+from .relations import same, same_gradients
 
 
 def _for_layouts(case: Case) -> bool:
@@ -46,8 +46,7 @@ def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) 
         gradients = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     except Unsupported:
         return
-    for name, value in gradients.items():
-        yield same(subject, case, name, value, contiguous[name], note)
+    yield from same_gradients(subject, case, gradients, contiguous, note)
 
 
 @check("CM-V1", when=_for_layouts, raising="violates")
@@ -90,5 +89,5 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
             except LayoutNotApplicable:
                 continue
             contiguous = subject.observe(handed).gradients
-            for name, value in subject.named_gradients(pulled.gradients(), handed).items():
-                yield same(subject, handed, name, value, contiguous[name], f"cotangent {layout}")
+            found = subject.named_gradients(pulled.gradients(), handed)
+            yield from same_gradients(subject, handed, found, contiguous, f"cotangent {layout}")

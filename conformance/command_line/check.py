@@ -44,9 +44,7 @@ def run_targets(targets: Sequence[str], ops: Sequence[str], options: Mapping[str
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option(
-    "--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several."
-)
+@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
 @click.option("--framework", metavar="NAME", help="Whose tensors your function takes: numpy, torch.")
 @dtype_option
 @click.option("--device", default="cpu", show_default=True, metavar="DEV", help="Where to run: cpu, cuda, cuda:1.")

@@ -12,9 +12,7 @@ from .options import dtype_option, profile_option, seed_option
 
 
 @click.command()
-@click.option(
-    "--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several."
-)
+@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
 @dtype_option
 @profile_option("quick")
 @seed_option

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -77,8 +76,3 @@ def setting_text(value: Any) -> str:
     if isinstance(value, tuple) and any(isinstance(part, Part) for part in value):
         return f"[{'; '.join(map(str, value))}]"
     return repr(value)
-
-
-def settings_text(settings: Mapping[str, Any]) -> str:
-    """All keyword arguments of a case on one line."""
-    return ", ".join(f"{name} = {setting_text(value)}" for name, value in settings.items())

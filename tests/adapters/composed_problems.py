@@ -37,7 +37,7 @@ class Problem:
 
     def names(self) -> tuple[str, ...]:
         """The inputs that have gradients."""
-        return differentiable(self.operator, self.drawn(), self.parts)
+        return differentiable(self.operator, self.drawn())
 
     def explicit(self) -> tuple[str, ...]:
         """Those of them that are arguments."""

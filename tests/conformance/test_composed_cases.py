@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED, differentiable
+from normspec.adapters.binding import COMPOSED, idle
 from normspec.adapters.part import KINDS, ROLES, Part
 from normspec.conformance.cases.case import Case, Description, build
 from normspec.conformance.cases.deck import deck
@@ -112,9 +112,10 @@ def test_leaves_differ_from_x_and_from_one_another(operator):
                 assert saturated or not np.array_equal(one, another), description
 
 
-def test_a_sublayer_that_ignores_its_argument_leaves_gamma_without_a_gradient():
-    """In pre_norm nothing reaches gamma through a constant sublayer, and none is asked for."""
-    by_recipe = {d.recipe: build(d, "float32") for d in quick("pre_norm") if d.gamma != "none" and d.beta != "none"}
-    for recipe, reached in (("leaf", False), ("zero", False), ("counted", False), ("tanh_linear", True)):
-        case = by_recipe[recipe]
-        assert ("gamma" in differentiable("pre_norm", case.inputs, case.parts)) is reached
+def test_what_y_does_not_depend_on_needs_no_gradient():
+    """gamma and beta idle beside a constant sublayer, and the logits where there is one branch."""
+    by_recipe = {description.recipe: build(description, "float32") for description in quick("pre_norm")}
+    for recipe, names in (("leaf", ("gamma", "beta")), ("zero", ("gamma", "beta")), ("tanh_linear", ())):
+        assert idle("pre_norm", by_recipe[recipe].parts) == names
+    for case in (build(description, "float32") for description in quick("mhc")):
+        assert idle("mhc", case.parts) == (("logits",) if len(case.parts["branches"]) == 1 else ())

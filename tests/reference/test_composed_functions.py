@@ -164,13 +164,16 @@ def test_a_part_without_a_pullback_leaves_dx_unknown():
         (lambda x: reference.residual(x, 3), "pass a callable"),
         (lambda x: reference.highway(x, lambda z: z, lambda z: z.T), "the result of gate has shape"),
         (lambda x: reference.mhc(x, [lambda z: z], np.zeros(2)), "logits has shape"),
+        (lambda x: reference.mhc_vjp(x, [], np.zeros(0), x), "branches is empty"),
+        (lambda x: reference.mhc(x, [lambda z: z], None), "pass logits or fuse"),
+        (lambda x: reference.mhc(x, [lambda z: z], np.zeros(1), fuse=sum), "pass logits or fuse"),
         (lambda x: reference.pre_norm(x, lambda z: z, np.ones(5), None, eps=0.1), "gamma has shape"),
         (lambda x: reference.post_norm(x, lambda z: z, None, None, eps=-1.0), "eps is"),
         (lambda x: reference.residual_vjp(x, lambda z: z, x[0]), "g has shape"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, says):
-    """A wrong shape, dtype, eps or part raises a ValueError that says what to pass."""
+    """A wrong shape, dtype, eps, part or way to fuse raises a ValueError that says what to pass."""
     with pytest.raises(ValueError, match=says):
         call(np.ones((2, 3)))
 

@@ -100,7 +100,8 @@ def test_mhc(drawn: Drawn):
     call = Composed("mhc", {"x": x, "logits": logits, **outputs}, {}, parts, drawn.arithmetic)
     down = size(logits.astype(np.float64) - float(logits.max()))
     w = np.exp(-down) / np.exp(-down).sum()
-    w_error = w * np.expm1(u * (2 * down + 8 + count + 4)) + 2 * eta
+    largest = float(size(logits).max())
+    w_error = w * np.expm1(u * (2 * down + largest + np.log(count) + 8 + count + 4)) + 2 * eta
     above = w + w_error
     x_size, g_size, h = size(x), size(g), np.stack([size(output) for output in outputs.values()])
     weigh = np.tensordot  # sum over k of weight_k h_k

@@ -88,6 +88,7 @@ class DlogitsNotReturned(Mhc):
 @fault(
     "strides-ignored",
     rs="CM-V1",
+    pr="CM-V1",
     po="CM-V1",
     hw="CM-V1",
     mh="CM-V1",
@@ -101,7 +102,7 @@ class StridesIgnored(Composed):
         return super().read(read_on(array) if role == "x" else array, role)
 
 
-@fault("cotangent-strides-ignored", rs="CM-V2", pr="CM-V2", hw="CM-V2", mh="CM-V2", kind="layout")
+@fault("cotangent-strides-ignored", rs="CM-V2", pr="CM-V2", po="CM-V2", hw="CM-V2", mh="CM-V2", kind="layout")
 class CotangentStridesIgnored(Composed):
     """Reads the cotangent as if it were contiguous."""
 
@@ -173,7 +174,7 @@ class RowsBeyondGridUnwritten(Written):
 fault("first-1024-values", pr="CM-S1", kind="size")(First1024Values)
 
 
-@fault("zero-groups-refused", rs="CM-S2", pr="CM-S2", hw="CM-S2", kind="argument")
+@fault("zero-groups-refused", rs="CM-S2", pr="CM-S2", po="CM-S2", hw="CM-S2", kind="argument")
 class ZeroGroupsRefused(Composed):
     """Raises where x is empty."""
 
@@ -189,6 +190,17 @@ class ZeroGroupsNanGradient(Mhc):
     def inner(self, g: Array, output: Array) -> Array:
         found = super().inner(g, output)
         return found if g.size else found * g.dtype.type(np.nan)
+
+
+@fault("mixed-logits-narrowed", mh="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
+class MixedLogitsNarrowed(Mhc):
+    """Rounds float32 logits to the dtype of x."""
+
+    def before(self, stage: str, arrays: Results) -> None:
+        self.narrow = arrays[0].dtype
+
+    def weights(self, logits: Array) -> Array:
+        return super().weights(logits.astype(self.narrow).astype(logits.dtype))
 
 
 fault("mixed-parameters-narrowed", po="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)(MixedParametersNarrowed)

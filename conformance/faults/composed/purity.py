@@ -21,7 +21,15 @@ Array = np.ndarray
 Results = tuple[Any, ...]
 
 
-@fault("x-overwritten", rs="CM-P1", po="CM-P1", mh="CM-P1", kind="state", sources=issue("GeeeekExplorer/nano-vllm#170"))
+@fault(
+    "x-overwritten",
+    rs="CM-P1",
+    pr="CM-P1",
+    po="CM-P1",
+    mh="CM-P1",
+    kind="state",
+    sources=issue("GeeeekExplorer/nano-vllm#170"),
+)
 class XOverwritten(Composed):
     """Adds in place: x holds y afterwards."""
 
@@ -193,7 +201,7 @@ class DriftsAfterTenCalls(Counted):
         return results
 
 
-@fault("last-bit-on-alternate-calls", rs="CM-P3", hw="CM-P3", kind="state", dtypes=WIDE)
+@fault("last-bit-on-alternate-calls", rs="CM-P3", pr="CM-P3", po="CM-P3", hw="CM-P3", kind="state", dtypes=WIDE)
 class LastBitOnAlternateCalls(Counted):
     """Differs in the last bit of y on every second call."""
 

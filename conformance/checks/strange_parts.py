@@ -1,0 +1,159 @@
+"""Parts that behave strangely: own their memory, return a wrong shape, raise, share a leaf, return x itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...adapters.errors import BadOutput, MissingGradient, PartRaised, TargetRaised, Unsupported
+from ...adapters.part import Part
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .composed_values import reached
+from .part_calls import once_a_recipe, roles
+from .purity import changed, other
+from .registry import check, recipes
+from .relations import same
+
+
+def _with(case: Case, role: str, kind: str, number: float = 0.0) -> Case:
+    """The case with one of its parts wrapped in a part of this kind."""
+
+    def wrapped(part: Part) -> Part:
+        return Part(kind, number=number, inner=() if kind == "raising" else (part,))
+
+    name, _, place = role.partition(".")
+    part = case.parts[name]
+    assert part is not None
+    if isinstance(part, tuple):
+        chosen = tuple(wrapped(one) if str(i) == place else one for i, one in enumerate(part))
+        return case.replace(parts={**case.parts, name: chosen})
+    return case.replace(parts={**case.parts, name: wrapped(part)})
+
+
+def _each_part(case: Case) -> list[str]:
+    """The roles to put a strange part in: of many branches the first and the last, and all others."""
+    found = roles(case)
+    branches = [role for role in found if role.startswith("branches.")]
+    return [role for role in found if role not in branches[1:-1]]
+
+
+def _before_y(case: Case) -> list[str]:
+    """The same without an activation: what that returns is y itself, for better or worse."""
+    return [role for role in _each_part(case) if role != "activation"]
+
+
+@check("CM-C4", when=once_a_recipe, raising="violates")
+def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A part that writes its result into one buffer, call after call, changes no earlier y."""
+    plain = subject.observe(case).outputs["y"]
+    for role in _before_y(case):
+        buffered = _with(case, role, "buffered")
+        evaluation = subject.start(buffered, wrt=(), mode="inference")
+        before = evaluation.outputs()["y"]
+        yield same(subject, case, "y", before, plain, f"{role} owns the buffer that it returns")
+        subject.start(other(buffered), wrt=(), mode="inference").outputs()
+        note = f"y changed when {role} used its output buffer again"
+        yield changed(before, evaluation.outputs()["y"], case, "y", note)
+
+
+def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Finding]:
+    _ = subject.observe(case).outputs
+    for role in _before_y(case):
+        bad = _with(case, role, kind)
+        try:
+            y = subject.start(bad, wrt=(), mode="inference").outputs()["y"]
+        except TargetRaised:
+            yield Finding(bad, violated=False)
+            continue
+        except BadOutput as returned:
+            what = str(returned)
+        else:
+            what = f"y has shape {y.shape}"
+        note = f"{role} {words}, and the call returned without raising: {what}"
+        yield Finding(bad, violated=True, output="y", note=note)
+        return
+
+
+@check("CM-C5", when=lambda case: once_a_recipe(case) and case.x.shape[-1] > 2)
+def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A part's result that cannot be broadcast to x's shape raises."""
+    yield from _refused(subject, case, "misshapen", "returned one feature too few")
+
+
+@check("CM-C6", when=lambda case: once_a_recipe(case) and case.x.shape[-1] > 1)
+def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A part's result that would be broadcast to x's shape raises too."""
+    yield from _refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
+
+
+@check("CM-C7", when=once_a_recipe)
+def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
+    """What a part raises reaches the caller, as it is or carried by another exception."""
+    _ = subject.observe(case).outputs
+    for role in _each_part(case):
+        for kind in range(_ERRORS):
+            bad = _with(case, role, "raising", kind)
+            words = _swallowed(subject, bad)
+            yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
+            if words:
+                return
+
+
+#: How many kinds of error a part can raise (adapters/errors.py): code may catch one and not another.
+_ERRORS = 5
+
+
+def _swallowed(subject: Subject, bad: Case) -> str:
+    """What came in the place of a part's exception; empty where it came itself."""
+    try:
+        subject.start(bad, wrt=(), mode="inference").outputs()
+    except TargetRaised as raised:
+        return "" if _carries(raised.original) else f"what reached the caller is {raised} alone"
+    except BadOutput as returned:
+        return f"the call returned: {returned}"
+    return "the call returned y"
+
+
+def _carries(error: BaseException | None) -> bool:
+    """Whether an exception is the part's own, or was raised from it or while it was handled."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, PartRaised):
+            return True
+        seen.append(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
+
+
+@check("CM-C8", when=recipes("shared", "equal", "fuse_shared"), gradient=True)
+def shared_leaves(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The gradients of a leaf that two parts share add up."""
+    _ = subject.observe(case).outputs
+    gradients = subject.observe(case).gradients
+    names = [leaf for part in case.parts.values() if part for one in _several(part) for leaf in one.all_leaves()]
+    for name in sorted({f"d{name}" for name in names if names.count(name) > 1}):
+        value = reached(gradients, name)
+        yield subject.judge_gradient(case, name, value, note="a leaf that several parts close over")
+
+
+def _several(part: Part | tuple[Part, ...]) -> tuple[Part, ...]:
+    return part if isinstance(part, tuple) else (part,)
+
+
+@check("CM-C9", when=recipes("identity", "view"))
+def x_itself(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A part that returns x itself, or a view of it, is like any other; x stays as it is."""
+    evaluation = subject.start(case, wrt=())
+    yield subject.judge_output(case, "y", evaluation.outputs()["y"])
+    now = evaluation.inputs()["x"]
+    assert now is not None
+    yield changed(case.x, now, case, "x", "x was changed by the call")
+    if subject.forward_only:
+        return
+    try:
+        gradients = subject.observe(case).gradients
+    except (Unsupported, MissingGradient):
+        return
+    for name, value in gradients.items():
+        yield subject.judge_gradient(case, name, value)
