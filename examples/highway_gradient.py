@@ -14,7 +14,7 @@ Conventions:  none
 "dy/dx = T dH/dx + (1 - T)" holds for a gate that does not depend on x, and the gate does: the term (H - x) dT/dx is
 missing. Without it the gate's own weights get no gradient, and the layer never learns when to open.
 
-In NumPy the pieces that a check hands over know their derivative: `gate.vjp(x, dz)` is what a cotangent dz of
+In NumPy the parts that a check hands over know their derivative: `gate.vjp(x, dz)` is what a cotangent dz of
 `gate(x)` makes of a cotangent of x.
 """
 

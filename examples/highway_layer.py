@@ -4,7 +4,7 @@ Check:        normspec check examples/highway_layer.py:highway --op highway
 Verdict:      conforms (exit status 0)
 Conventions:  none
 
-The class takes its pieces from outside: a check hands it transforms and gates that are known exactly, and
+The class takes its parts from outside: a check hands it transforms and gates that are known exactly, and
 `dense_highway` hands it the linear maps of the layer as it was published.
 """
 

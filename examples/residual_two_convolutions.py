@@ -4,7 +4,7 @@ Check:        normspec check examples/residual_two_convolutions.py:residual --op
 Verdict:      conforms (exit status 0)
 Conventions:  none
 
-What is checked is the wiring. The block takes its pieces from outside, so that a check can hand it branches whose
+What is checked is the wiring. The block takes its parts from outside, so that a check can hand it branches whose
 values and Jacobians are known; `two_convolutions` hands it the real ones.
 """
 

@@ -163,7 +163,11 @@ def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
     yield close(subject, turned, "y", got, y.astype(np.float64), lambda n: bound(n) + again(n), note)
 
 
-@check("MH-L6", when=lambda case: "saturated" in case.tags and recipes("leaf")(case))
+def _one_closed(case: Case) -> bool:
+    return recipes("leaf")(case) and case.description is not None and case.description.logits == "one_closed"
+
+
+@check("MH-L6", when=_one_closed)
 def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """A branch whose logit is -inf leaves no trace in y, and has a gradient of zero."""
     closed = np.argwhere(np.isneginf(_logits(case).astype(np.float64)))
