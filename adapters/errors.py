@@ -15,6 +15,7 @@ __all__ = [
     "NormspecError",
     "NotImportable",
     "PartRaised",
+    "TakesNoPart",
     "TargetRaised",
     "UnknownConvention",
     "UnknownDtype",
@@ -141,6 +142,10 @@ class Unsupported(Exception):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class TakesNoPart(Unsupported):
+    """The target takes no part in one of its optional roles; what does without that is there all the same."""
 
 
 def one_line(error: BaseException) -> str:

@@ -9,7 +9,7 @@ import attrs
 
 from .binding import ARGUMENTS, COMPOSED, OPTIONAL, Binding
 from .bridge import Bridge
-from .errors import Unsupported
+from .errors import TakesNoPart
 from .part import ROLES, Part, Parts
 from .realise import realise
 from .recording import Recorded, Recorder
@@ -32,7 +32,7 @@ class Handing:
         operator = self.binding.operator
         for role in OPTIONAL.get(operator, ()):
             if self.parts.get(role) is not None and role in self.binding.lacking:
-                raise Unsupported(f"{self.binding.name} takes no {role}")
+                raise TakesNoPart(f"{self.binding.name} takes no {role}")
 
     @property
     def optional(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import BadOutput, LayoutNotApplicable, TargetRaised, Unsupported, one_line
+from .errors import BadOutput, LayoutNotApplicable, TakesNoPart, TargetRaised, Unsupported, one_line
 
 #: What passes a stage unchanged.
 _OURS = (KeyboardInterrupt, TargetRaised, BadOutput, Unsupported, LayoutNotApplicable)
@@ -29,5 +29,5 @@ class Stage:
         if self.name == "vjp" and isinstance(error, NotImplementedError):
             raise Unsupported(f"no gradients: {one_line(error)}") from error
         if self.optional and isinstance(error, NotImplementedError):
-            raise Unsupported(f"it does not take {self.optional}: {one_line(error)}") from error
+            raise TakesNoPart(f"it does not take {self.optional}: {one_line(error)}") from error
         raise TargetRaised(error, self.name) from error

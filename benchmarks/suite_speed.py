@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import hypothesis  # noqa: F401  (imported before the clock starts, as any second run has it)
 
+from normspec.adapters.binding import OPERATORS
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.profiles import profile_of
@@ -62,13 +63,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     runs = parser.parse_args().runs
-    for operator in ("layer_norm", "batch_norm"):
+    for operator in OPERATORS:
         target = sound_target(operator)
         seconds = [timed(Run(plan([target], "quick")).report) for _ in range(runs)]
         print(f"quick, {operator}, four dtypes: {statistics.median(seconds):.2f} s (median of {runs})")
-    both = [sound_target(operator) for operator in ("layer_norm", "batch_norm")]
-    seconds = [timed(Run(plan(both, "standard")).report) for _ in range(runs)]
-    print(f"standard, both operators, four dtypes: {statistics.median(seconds):.1f} s (median of {runs})")
+    every = [sound_target(operator) for operator in OPERATORS]
+    seconds = [timed(Run(plan(every, "standard")).report) for _ in range(runs)]
+    print(f"standard, all operators, four dtypes: {statistics.median(seconds):.1f} s (median of {runs})")
     times = [first_violation(fault) for fault in FAULTS]
     known = sorted(t for t in times if t is not None)
     print(

@@ -76,10 +76,9 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
         ratio = np.where(error == 0, 0.0, error / envelope)
         beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
         if beyond.any():
-            # Where the result may overflow, its infinity is right, and so is the largest finite value.
-            edge = np.abs(exact.hi) + envelope >= stored.largest * (1 - stored.unit_roundoff)
-            overflowed = edge & beyond & (np.sign(value) == np.sign(exact.hi))
-            ratio = np.where(overflowed, 0.0, ratio)
+            # Where the result may overflow, to either side, its infinity is right, and so is the largest finite value.
+            edge = np.sign(value) * exact.hi + envelope >= stored.largest * (1 - stored.unit_roundoff)
+            ratio = np.where(edge & beyond, 0.0, ratio)
     ratio = np.where(np.isnan(ratio), np.inf, ratio)
     ratio = np.where(judged, ratio, -1.0)
     count = int(np.count_nonzero(judged))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..adapters.errors import BadOutput, TargetRaised, Unsupported, one_line
+from ..adapters.errors import BadOutput, TakesNoPart, TargetRaised, Unsupported, one_line
 from .cases.case import Case, Description
 from .checks.registry import Check
 from .findings import Finding
@@ -28,6 +28,8 @@ class Tally:
     #: Why nothing could be judged: the target lacks it, or raised.
     unsupported: str = ""
     error: str = ""
+    #: Whether what only some targets have was refused on a case: a derivative, or float32 parameters.
+    refused: bool = False
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up what it finds."""
@@ -49,7 +51,7 @@ class Tally:
             return Verdict.FAIL
         if self.error:  # what was judged elsewhere says nothing about the case that raised
             return Verdict.ERROR
-        if self.unsupported and self.check.raising == "unsupported":
+        if self.refused:
             return Verdict.UNSUPPORTED  # a derivative that is there on the plainest cases alone is not there
         if self.judged:
             return Verdict.DEVIATES if self.deviates else Verdict.PASS
@@ -71,11 +73,12 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
     except Unsupported as lacking:
         if tally is not None:
             tally.unsupported = tally.unsupported or str(lacking)
+            tally.refused |= check.raising == "unsupported" and not isinstance(lacking, TakesNoPart)
     except (TargetRaised, BadOutput) as failure:
         words = one_line(failure.original) if isinstance(failure, TargetRaised) else str(failure)
         if check.raising == "unsupported":
             if tally is not None:
-                tally.unsupported = tally.unsupported or f"raised {words}"
+                tally.unsupported, tally.refused = tally.unsupported or f"raised {words}", True
         elif check.raising == "violates" and plain_works(check, subject, case):
             raised = isinstance(failure, TargetRaised)
             output = "gradient" if raised and failure.stage == "vjp" else "y"

@@ -97,6 +97,14 @@ def test_at_the_edge_of_overflow_the_infinity_is_right(dtype: str, sign: float) 
 
 
 @of_every_dtype
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_envelope_beyond_overflow_lets_either_infinity_pass(dtype: str, sign: float) -> None:
+    """Where nothing keeps a sound algorithm from overflowing, to the other side neither, infinity is right."""
+    top = FORMATS[dtype].largest
+    assert compared([sign * math.inf], [-6.0], [top], dtype).ratio == 0
+
+
+@of_every_dtype
 def test_below_the_edge_of_overflow_an_infinity_is_wrong(dtype: str) -> None:
     """A value that cannot round beyond the largest number must be finite."""
     top = FORMATS[dtype].largest
