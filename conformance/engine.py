@@ -187,6 +187,7 @@ class Run:
             checks = [at_the_seams(check) for check in checks]
         tallies = [Tally(check) for check in checks]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
+        whole = fitting  # which class a failure would pass under is a matter of all cases
         if further is not None:
             fitting = enough(fitting, checks, library, further)
         self._total += len(fitting) - len(cases)
@@ -201,7 +202,7 @@ class Run:
             for tally in tallies:
                 if tally.violation is not None:
                     self._tell(subject, f"shrinking {tally.check.requirement}")
-                results.append(self._result(subject, tally, fitting, library))
+                results.append(self._result(subject, tally, whole, library))
         except KeyboardInterrupt:
             rest = tallies[len(results) - before :]
             results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]

@@ -24,6 +24,7 @@ def _wanted(framework: str) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where a framework that this environment is about is not installed: no test is skipped for that."""
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
+    config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
     for framework in (FRAMEWORKS or "").split():
         if importlib.util.find_spec(framework) is None:
             raise pytest.UsageError(f"NORMSPEC_FRAMEWORKS names {framework}, which cannot be imported")

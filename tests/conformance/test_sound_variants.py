@@ -8,6 +8,8 @@ from normspec.conformance.selftest import judge_sound
 
 from .runs import DTYPES, VARIANT, run, specimen
 
+pytestmark = pytest.mark.exhaustive
+
 #: A few of the most different ways to compute, for the dtypes that the others are not run in.
 EVERYWHERE = ("ln-welford", "ln-fused-backward", "bn-folded-affine", "bn-bessel")
 

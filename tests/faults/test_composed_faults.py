@@ -14,6 +14,8 @@ from .composed_probes import first_difference, gradients, tangents, values
 from .probes import DTYPES, same
 from .situations import PARAMETERS, composition
 
+pytestmark = pytest.mark.exhaustive
+
 OPERATORS = tuple(PARAMETERS)
 BASE = {s.operator: s.build for s in SOUND if s.name.endswith(("-plain", "-two-pass")) and s.operator in OPERATORS}
 COMPOSED = [fault for fault in FAULTS if fault.operator in OPERATORS]

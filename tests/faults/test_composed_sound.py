@@ -14,6 +14,8 @@ from .formulas import slope, value, widened
 from .probes import DTYPES, normal
 from .situations import PARAMETERS, Composition, composition, leaf, linear, tanh_linear
 
+pytestmark = pytest.mark.exhaustive
+
 OPERATORS = tuple(PARAMETERS)
 COMPOSED = [sound for sound in SOUND if sound.operator in OPERATORS]
 every_sound = pytest.mark.parametrize("sound", COMPOSED, ids=lambda sound: sound.name)

@@ -17,6 +17,8 @@ from normspec.spec import requirements
 
 from .probes import DTYPES, Situation, first_difference, normal
 
+pytestmark = pytest.mark.exhaustive
+
 BASE = {sound.operator: sound.build for sound in SOUND if sound.name.endswith("-two-pass")}
 
 #: Those of the operators that stand alone; test_composed_faults.py has the others.

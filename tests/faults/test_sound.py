@@ -12,6 +12,8 @@ from normspec.conformance.sound import DECLARED, SOUND, Sound
 
 from .probes import DTYPES, Situation, attempt, normal
 
+pytestmark = pytest.mark.exhaustive
+
 #: Those of the operators that stand alone; test_composed_sound.py has the others.
 ALONE = ("layer_norm", "batch_norm")
 every_sound = pytest.mark.parametrize("sound", [s for s in SOUND if s.operator in ALONE], ids=lambda sound: sound.name)

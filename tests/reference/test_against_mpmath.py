@@ -11,6 +11,8 @@ from .compare import Comparison
 from .figures import LONG, SUBJECTS, defined
 from .regimes import POINTS, draw
 
+pytestmark = pytest.mark.exhaustive
+
 CASES = [
     (operator, training, regime, n)
     for operator, training in SUBJECTS

@@ -7,6 +7,8 @@ import pytest
 from .composed_compare import Comparison
 from .composed_data import LOGITS, OPERATORS, draw, highway_witness, mhc_witness
 
+pytestmark = pytest.mark.exhaustive
+
 #: Factors of x, H and g that take products to the ends of float64's range and beyond.
 SCALES = [(1, 1, 1), (1e-300, 1e300, 1), (1, 1e300, 1e-200), (1e200, 1, 1e100), (1e-310, 1e-320, 1)]
 

@@ -13,6 +13,8 @@ from .composed_data import LOGITS, OPERATORS, draw, highway_witness, mhc_witness
 from .composed_zoo import fused, ratios
 from .envelope_moments import ONE_PASS, SHIFTED
 
+pytestmark = pytest.mark.exhaustive
+
 CLASSES = [
     (np.float32, "H0"),
     (np.float64, "H0"),

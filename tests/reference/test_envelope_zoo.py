@@ -14,6 +14,8 @@ from .envelope_judge import ratio
 from .envelope_moments import CENTRED, ONE_PASS, SHIFTED
 from .envelope_zoo import worst
 
+pytestmark = pytest.mark.exhaustive
+
 #: Enough to meet every order and every kind of merge; test_envelope_statistics.py goes through the rest.
 SOME = {
     name: CENTRED[name]
