@@ -118,8 +118,9 @@ _GRADIENTS: dict[str, tuple[Callable[[str], bool], When]] = {
         for place, wanted in enumerate(("dx".__eq__, "dgamma".__eq__, "dbeta".__eq__, _of_parts), start=1)
     },
     "HW-G1": ("dx".__eq__, _both(recipes("leaf"), _not(_saturated))),
-    "HW-G2": (_leaves_of("transform"), _both(_plain("highway", *_CARRY), _not(_saturated))),
-    "HW-G3": (_leaves_of("gate"), _both(_plain("highway", *_CARRY), _not(_saturated))),
+    # A leaf that both share is moved by both.
+    "HW-G2": (_leaves_of("transform"), _both(_plain("highway", *_CARRY, "shared"), _not(_saturated))),
+    "HW-G3": (_leaves_of("gate"), _both(_plain("highway", *_CARRY, "shared"), _not(_saturated))),
     "HW-G4": (_any, _both(_plain("highway", "leaf", *_CARRY), _not(_saturated))),
     "HW-G5": (_any, _both(recipes(*_CARRY), _not(_saturated))),
     "MH-G1": ("dx".__eq__, _both(_plain("mhc", *_FUSED), _not(_saturated))),

@@ -69,13 +69,13 @@ def _telling(identifier: str) -> int:
     """
     How early a violated requirement is told.
 
-    A wrong shape breaks everything else, and so does what is done to a part, so the contract (CM-T, CM-C) comes first;
-    a wrong formula breaks most laws, so the
-    operator's values, its gradients and its laws follow in this order; what else is common to all operators comes last.
+    A wrong shape breaks everything else, and so does what is done to a part, so the contract (CM-T, CM-C1 to C3) comes
+    first; a wrong formula breaks most laws, so the operator's values, its gradients and its laws follow in this order;
+    what else is common to all operators comes last.
     """
     page, _, rest = identifier.partition("-")
     if page == "CM":
-        return 0 if rest[:1] in ("T", "C") else 9
+        return 0 if rest[:1] == "T" or rest in ("C1", "C2", "C3") else 9
     return "_FSIEGRL".find(rest[:1]) % 9
 
 
