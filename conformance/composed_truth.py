@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from ..adapters.binding import differentiable, idle
+from ..adapters.part import Part
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.composed import Composed, Value
 from ..reference.double_double import DD
@@ -77,18 +78,21 @@ class ComposedTruth:
             names = differentiable(self.case.operator, self.case.inputs)
             self._gradients[key] = {gradient_name(name): found[name] for name in names}
             if idle(self.case.operator, self.case.parts) == ("gamma", "beta"):
-                self._gradients[key] = self._excused(self._gradients[key], arithmetic)
+                self._gradients[key] = self._excused(self._gradients[key], arithmetic, g)
             self._kept.append(g)  # an id stands for its array only while the array lives
         return self._gradients[key]
 
-    def _excused(self, gradients: dict[str, Value], arithmetic: Arithmetic) -> dict[str, Value]:
+    def _excused(self, gradients: dict[str, Value], arithmetic: Arithmetic, g: np.ndarray) -> dict[str, Value]:
         """
         The gradients of pre_norm beside a sublayer that ignores what it is handed.
 
         Who differentiates the normalisation all the same multiplies zero by whatever it is there: nothing is promised
-        in groups that are out of its range.
+        in groups that are out of its range, or out of that of its derivative.
         """
-        beyond = np.isinf(self.evaluation(arithmetic).handed()["sublayer"][0].error)
+        inputs = {name: self.case.inputs[name] for name in ("x", "gamma", "beta")}
+        parts = {"sublayer": Part("identity")}
+        reading = Composed(self.case.operator, inputs, self.settings, parts, arithmetic)
+        beyond = np.isinf(reading.y().error) | np.isinf(reading.gradients(g)["x"].error)
         masks = {"dx": beyond.any(axis=-1, keepdims=True) | beyond, **dict.fromkeys(("dgamma", "dbeta"), beyond.any())}
         return {
             name: attrs.evolve(value, error=np.where(masks.get(name, False), np.inf, value.error))
