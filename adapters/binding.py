@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from .conventions import validate
+from .errors import choices
 from .part import ROLES, Part, Parts
 
 if TYPE_CHECKING:
     from .bridge import Bridge
+    from .session import Session
 
 #: The operators that can be checked.
 OPERATORS: tuple[str, ...] = ("layer_norm", "batch_norm", *ROLES)
@@ -107,24 +108,24 @@ def _accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | N
     return None
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Binding:
     """How one target spells one operator."""
 
     #: One of OPERATORS.
-    operator: str = attrs.field(validator=attrs.validators.in_(OPERATORS))
+    operator: str
     #: What is called, as its users write it: "torch.nn.LayerNorm".
     name: str
     #: The canonical call on the framework's own tensors; with has_modes it takes ``mode`` as well.
     call: Callable[..., Any]
     #: "vjp", "jvp", "vjp_vjp": the canonical derivatives, where the framework does not differentiate by itself.
-    derivatives: Mapping[str, Callable[..., Any]] = attrs.field(factory=dict)
+    derivatives: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     #: The conventions it follows, where they are not the normative ones.
-    conventions: Mapping[str, str] = attrs.field(factory=dict, converter=validate)
+    conventions: Mapping[str, str] = field(default_factory=dict)
     #: For each of these conventions, why it differs and where that is written.
-    reasons: Mapping[str, str] = attrs.field(factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
     #: Requirements that it is known to violate, each with the reason and its source: reported as "deviates".
-    expected: Mapping[str, str] = attrs.field(factory=dict)
+    expected: Mapping[str, str] = field(default_factory=dict)
     #: (x's shape, settings) -> None, or the reason why this binding does not take such a call.
     accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = _accepts_all
     #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on these
@@ -137,9 +138,16 @@ class Binding:
     #: For a layer that brings its own sublayers: seams(x, gamma, beta, g, eps=..., seed=...) runs it and its backward
     #: pass, and returns for each of its blocks what was recorded around the sublayer (see adapters/seam.py).
     seams: Callable[..., list[dict[str, Any]]] | None = None
+    #: The canonical call without eps and momentum, which are then the framework's own; None where it has none.
+    defaults: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.operator not in OPERATORS:
+            raise ValueError(f"no operator is called {self.operator!r}{choices(self.operator, OPERATORS)}")
+        validate(self.conventions)
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Target:
     """What is checked: a framework's own layers, or one function."""
 
@@ -154,4 +162,14 @@ class Target:
     #: Its spellings of the operators.
     bindings: tuple[Binding, ...]
     #: The dtypes to check by default: all of the bridge's, unless it is written for fewer.
-    dtypes: tuple[str, ...] = attrs.Factory(lambda target: target.bridge.dtypes, takes_self=True)
+    dtypes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.dtypes:
+            object.__setattr__(self, "dtypes", self.bridge.dtypes)
+
+    def session(self, binding: Binding, device: str = "cpu") -> Session:
+        """Calls of one of its bindings. Raises DeviceUnavailable."""
+        from .session import Session
+
+        return Session(self, binding, device)

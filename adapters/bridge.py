@@ -7,13 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+
+try:
+    import ml_dtypes
+except ImportError:  # a worker's interpreter may lack it, and then has one dtype fewer
+    _BFLOAT16: dict[str, np.dtype] = {}
+else:
+    _BFLOAT16 = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 #: The dtypes that the suite checks, by name.
 DTYPES: Mapping[str, np.dtype] = {
     "float16": np.dtype(np.float16),
-    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    **_BFLOAT16,
     "float32": np.dtype(np.float32),
     "float64": np.dtype(np.float64),
 }
@@ -39,10 +45,16 @@ class Bridge(abc.ABC):
     layouts: tuple[str, ...]
     #: Whether it differentiates by itself; otherwise derivatives come from the binding.
     differentiates: bool
+    #: Whether gradients are those of a call that is made for them (:meth:`pullback`), and not those of a result.
+    functional: bool = False
 
     @abc.abstractmethod
     def check_device(self, device: str) -> None:
         """Raise DeviceUnavailable, saying what to do, unless tensors can live there."""
+
+    def devices(self) -> tuple[str, ...]:
+        """The devices that there are, each by a name that :meth:`check_device` takes; the first is the CPU."""
+        return ("cpu",)
 
     @abc.abstractmethod
     def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> Any:
@@ -83,6 +95,16 @@ class Bridge(abc.ABC):
         The gradient of <output, cotangent> with respect to each input; None where none reaches it.
 
         With ``keep``, another cotangent can be pulled back through the same output afterwards.
+        """
+        raise NotImplementedError
+
+    def pullback(
+        self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any
+    ) -> tuple[Any, list[Any | None]]:
+        """
+        y = call(*inputs), and the gradient of <y, cotangent> with respect to each input, of a functional bridge.
+
+        Raises BadOutput, by evaluation.check_like, unless y has the cotangent's shape and dtype.
         """
         raise NotImplementedError
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 
 from .binding import COMPOSED, DIFFERENTIABLE, Binding, idle
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-@attrs.define
+@dataclass
 class Evaluation:
     """One call that returned, with what was handed in and what came out, both as they are now."""
 
@@ -66,10 +66,12 @@ class Evaluation:
                 if binding.prepare is not None:
                     binding.prepare(mode="training", wrt=self._wrt)
                 named = self._written_out(own, cotangent)
+            elif bridge.functional:
+                named = dict(zip(self._wrt, self._called_again(cotangent)))
             else:
-                _check_like(y, g, bridge)
+                check_like(y, g.shape, g.dtype.name, bridge)
                 found = bridge.vjp(y, [self._tensors[name] for name in self._wrt], cotangent, keep=keep)
-                named = dict(zip(self._wrt, found, strict=True))
+                named = dict(zip(self._wrt, found))
             bridge.finish(session.device)
             leaves = tuple(name for name in self._wrt if "." in name)
             names = (*DIFFERENTIABLE[binding.operator], *leaves)
@@ -85,17 +87,25 @@ class Evaluation:
                     bridge.check_tensor(gradients[name], f"the gradient of {name}")
         return Pulled(session, gradients, cotangent)
 
+    def _called_again(self, cotangent: Any) -> list[Any | None]:
+        """The gradients of a call that is made for them."""
+        session = self._session
+        call = session.y_of(self._handing, self._tensors, self._wrt)
+        inputs = [self._tensors[name] for name in self._wrt]
+        return session.target.bridge.pullback(call, inputs, cotangent)[1]
+
     def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
         """What a vjp that is written out returns, and what it made the parts note of their leaves."""
         binding, notes = self._session.binding, {}
         positional, keywords = self._handing.arguments(self._tensors, notes=notes)
         names = DIFFERENTIABLE[binding.operator]
         found = own(*positional, cotangent, **keywords)
-        if len(names) == 1 and not isinstance(found, tuple | list):
+        if len(names) == 1 and not isinstance(found, (tuple, list)):
             found = (found,)
-        named = dict(zip(names, listed(binding, "vjp", found, len(names)), strict=True))
+        named = dict(zip(names, listed(binding, "vjp", found, len(names))))
         if binding.operator in COMPOSED:  # a leaf whose part was handed no cotangent has a gradient of zero
-            named |= {name: notes[name] if name in notes else self._zeros(name) for name in self._wrt if "." in name}
+            leaves = [name for name in self._wrt if "." in name]
+            named.update({name: notes[name] if name in notes else self._zeros(name) for name in leaves})
         return named
 
     def _zeros(self, name: str) -> Any:
@@ -104,7 +114,7 @@ class Evaluation:
         return session.target.bridge.tensor(like, "contiguous", session.device)
 
 
-@attrs.define
+@dataclass
 class Pulled:
     """The gradients of one evaluation for one cotangent, as they are now."""
 
@@ -126,8 +136,8 @@ class Pulled:
 
 def listed(binding: Binding, derivative: str, returned: Any, count: int) -> tuple[Any, ...]:
     """What a written-out vjp or vjp_vjp returned: so many gradients. Raises BadOutput."""
-    if not isinstance(returned, tuple | list) or len(returned) != count:
-        got = f"{len(returned)} values" if isinstance(returned, tuple | list) else type(returned).__name__
+    if not isinstance(returned, (tuple, list)) or len(returned) != count:
+        got = f"{len(returned)} values" if isinstance(returned, (tuple, list)) else type(returned).__name__
         raise BadOutput(f"{sibling(binding, derivative)} returned {got} in place of {_COUNTS[count]}")
     return tuple(returned)
 
@@ -141,10 +151,10 @@ def sibling(binding: Binding, derivative: str) -> str:
     return f"{binding.name.rpartition(':')[2]}_{derivative}"
 
 
-def _check_like(y: Any, g: np.ndarray, bridge: Bridge) -> None:
+def check_like(y: Any, shape: tuple[int, ...], dtype: str, bridge: Bridge) -> None:
     """BadOutput unless y has the cotangent's shape and dtype, without which no gradient is defined."""
-    shape, dtype = bridge.describe(y)
-    if shape != g.shape:
-        raise BadOutput(f"y has shape {shape} in place of {g.shape}", "shape")
-    if dtype != g.dtype.name:
-        raise BadOutput(f"y has dtype {dtype} in place of {g.dtype.name}", "dtype")
+    got = bridge.describe(y)
+    if got[0] != shape:
+        raise BadOutput(f"y has shape {got[0]} in place of {shape}", "shape")
+    if got[1] != dtype:
+        raise BadOutput(f"y has dtype {got[1]} in place of {dtype}", "dtype")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-
-import attrs
 
 from .binding import ARGUMENTS, COMPOSED, OPTIONAL, Binding
 from .bridge import Bridge
@@ -15,7 +14,7 @@ from .realise import realise
 from .recording import Recorded, Recorder
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Handing:
     """How a binding is called: everything that is no tensor, and so the same for all tensors of one call."""
 
@@ -28,7 +27,7 @@ class Handing:
     #: What outlives one call: the buffers that parts own.
     memory: dict[Any, Any]
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         operator = self.binding.operator
         for role in OPTIONAL.get(operator, ()):
             if self.parts.get(role) is not None and role in self.binding.lacking:

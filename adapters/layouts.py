@@ -9,8 +9,8 @@ What lies in the buffer beside the view is NaN: an implementation that reads it 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-import attrs
 import numpy as np
 
 from .errors import LayoutNotApplicable, choices
@@ -36,7 +36,7 @@ _OFFSET = 1
 _TAIL = 7
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Placement:
     """One array laid out in memory: a view of a flat buffer."""
 

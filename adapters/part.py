@@ -7,9 +7,11 @@ the reference knows its exact value and Jacobian, so that a target and the truth
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-import attrs
+from .errors import choices
 
 #: The kinds of part, and what each returns for an input x of shape (..., n).
 #: A leaf is a tensor that the part closes over; gradients are taken with respect to leaves as to any input.
@@ -56,18 +58,22 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Part:
     """One callable that an operator is handed."""
 
     #: One of KINDS.
-    kind: str = attrs.field(validator=attrs.validators.in_(KINDS))
+    kind: str
     #: The names of the inputs that it closes over, such as "branch.w", in the order that its kind says.
     leaves: tuple[str, ...] = ()
     #: The number that its kind speaks of.
     number: float = 0.0
     #: The parts that it is made of.
     inner: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"no part is of the kind {self.kind!r}{choices(self.kind, KINDS)}")
 
     def __str__(self) -> str:
         """The function that it is, as a formula: ``x @ branch.w``."""
@@ -113,4 +119,4 @@ class Part:
 
 
 #: What an operator is handed for its roles: one part, none, or for "branches" several.
-Parts = Mapping[str, "Part | tuple[Part, ...] | None"]
+Parts = typing.Mapping[str, typing.Union[Part, typing.Tuple[Part, ...], None]]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
 from operator import add, mul
 from typing import Any
-
-import attrs
 
 from .bridge import Bridge
 from .errors import part_error
@@ -45,7 +43,7 @@ def realise(
     return _MAKERS[part.kind](_Material(part, [tensors[name] for name in part.leaves], inner, bridge, memory))
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class _Material:
     """What one callable is made of."""
 
@@ -104,7 +102,7 @@ def _fuse_weighted(material: _Material, ys: Sequence[Any]) -> Any:
 
 def _fuse_coupled(material: _Material, ys: Sequence[Any]) -> Any:
     tanh = material.bridge.tanh
-    return reduce(add, [*ys, *(tanh(before) * y for before, y in pairwise(ys))])
+    return reduce(add, [*ys, *(tanh(before) * y for before, y in zip(ys, ys[1:]))])
 
 
 _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-import attrs
 import numpy as np
 
 from .bridge import Bridge
 from .errors import BadOutput
 
 
-@attrs.define
+@dataclass
 class PartCall:
     """One call of one part."""
 
@@ -24,17 +24,17 @@ class PartCall:
     returned: np.ndarray | None = None
     #: The tensors themselves, to be read again.
     tensor: Any = None
-    tensors: list[Any] = attrs.field(factory=list)
+    tensors: list[Any] = field(default_factory=list)
 
 
-@attrs.define
+@dataclass
 class Recorder:
     """The calls of the parts of one call of a target, in their order."""
 
     bridge: Bridge
-    calls: list[PartCall] = attrs.field(factory=list)
+    calls: list[PartCall] = field(default_factory=list)
     #: The lists of parts that were handed over, each with what it held.
-    lists: list[tuple[list[Any], tuple[Any, ...]]] = attrs.field(factory=list)
+    lists: list[tuple[list[Any], tuple[Any, ...]]] = field(default_factory=list)
 
     def read(self, value: Any) -> np.ndarray | str:
         """The values as they are now, or what it is instead of a tensor."""
@@ -61,7 +61,7 @@ class Recorded:
         self._recorder = recorder
 
     def __call__(self, handed: Any) -> Any:
-        values = list(handed) if isinstance(handed, list | tuple) else [handed]
+        values = list(handed) if isinstance(handed, (list, tuple)) else [handed]
         call = PartCall(self._role, [self._recorder.read(value) for value in values], tensors=values)
         self._recorder.calls.append(call)
         returned = self._part(handed)

@@ -9,9 +9,9 @@ Only KeyboardInterrupt passes, because it is the user's and not the target's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Optional
 
-import attrs
 import numpy as np
 
 from .binding import DIFFERENTIABLE, OUTPUTS, SECOND, Binding, Target, differentiable
@@ -24,10 +24,11 @@ from .stage import Stage
 
 __all__ = ["Evaluation", "Pulled", "Session"]
 
-Arrays = Mapping[str, "np.ndarray | None"]
+if TYPE_CHECKING:
+    Arrays = Mapping[str, Optional[np.ndarray]]
 
 
-@attrs.define
+@dataclass
 class Session:
     """One binding of one target on one device. Raises DeviceUnavailable if the framework has no such device."""
 
@@ -35,9 +36,9 @@ class Session:
     binding: Binding
     device: str = "cpu"
     #: The buffers that parts own, from one call to the next.
-    memory: dict[Any, Any] = attrs.field(factory=dict)
+    memory: dict[Any, Any] = field(default_factory=dict)
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         self.target.bridge.check_device(self.device)
 
     def start(
@@ -50,6 +51,7 @@ class Session:
         wrt: Sequence[str] | None = None,
         mode: str = "training",
         record: bool = False,
+        defaults: bool = False,
     ) -> Evaluation:
         """
         Call the target.
@@ -58,8 +60,9 @@ class Session:
         ``parts`` what a composed operator is handed for its roles, and ``layouts`` the layout of those inputs that
         are not to be contiguous. ``wrt`` names the inputs whose gradients may be asked for: by default all that are
         given and have one. In mode "inference" a binding that has modes is put into inference, and nothing is
-        tracked. With ``record``, the calls of the parts are recorded. Raises Unsupported where the binding takes no
-        such part.
+        tracked. With ``record``, the calls of the parts are recorded. With ``defaults``, eps and momentum are the
+        framework's own and left out of the settings. Raises Unsupported where the binding takes no such part, or has
+        no defaults.
         """
         bridge, binding, training = self.target.bridge, self.binding, mode == "training"
         if wrt is None:
@@ -77,7 +80,7 @@ class Session:
         if binding.prepare is not None:
             binding.prepare(mode=mode, wrt=tuple(wrt))
         with Stage("call", handing.optional), bridge.guarded(size, gradients=training):
-            returned = self._call(handing, tensors, mode, recorder)
+            returned = self._call(handing, tensors, mode, recorder, defaults=defaults)
             bridge.finish(self.device)
         with Stage("read"):
             results = self._named(returned)
@@ -104,7 +107,7 @@ class Session:
                 explicit = [moving.get(name) for name in DIFFERENTIABLE[binding.operator]]
                 tangent = own(*positional, *explicit, **keywords)
             else:
-                call = self._y_of(handing, tensors, names)
+                call = self.y_of(handing, tensors, names)
                 tangent = bridge.jvp(call, [tensors[name] for name in names], list(moving.values()))
                 if tangent is None:
                     raise MissingGradient("no tangent reaches y", ("x",))
@@ -147,11 +150,11 @@ class Session:
             if own is not None:
                 positional, keywords = handing.arguments(tensors, notes={})
                 returned = own(*positional, cotangent, *second, **keywords)
-                found = dict(zip(results, listed(binding, "vjp_vjp", returned, len(results)), strict=True))
+                found = dict(zip(results, listed(binding, "vjp_vjp", returned, len(results))))
             else:
                 explicit = [tensors[name] for name in names]
-                bars = bridge.vjp_vjp(self._y_of(handing, tensors, names), explicit, cotangent, second)
-                found = dict(zip((*names, "g"), bars, strict=True))
+                bars = bridge.vjp_vjp(self.y_of(handing, tensors, names), explicit, cotangent, second)
+                found = dict(zip((*names, "g"), bars))
             bridge.finish(self.device)
         likes = {**{name: inputs[name] for name in names}, "g": g}
         return {
@@ -192,17 +195,28 @@ class Session:
             for name, array in inputs.items()
         }
 
-    def _call(self, handing: Handing, tensors: Mapping[str, Any], mode: str, recorder: Recorder | None = None) -> Any:
+    def _call(
+        self,
+        handing: Handing,
+        tensors: Mapping[str, Any],
+        mode: str,
+        recorder: Recorder | None = None,
+        *,
+        defaults: bool = False,
+    ) -> Any:
         positional, keywords = handing.arguments(tensors, recorder=recorder)
         if self.binding.has_modes:
             keywords["mode"] = mode
-        return self.binding.call(*positional, **keywords)
+        call = self.binding.defaults if defaults else self.binding.call
+        if call is None:
+            raise Unsupported(f"{self.binding.name} has no defaults: eps and momentum are given by the caller")
+        return call(*positional, **keywords)
 
-    def _y_of(self, handing: Handing, tensors: Mapping[str, Any], names: Sequence[str]) -> Callable[..., Any]:
+    def y_of(self, handing: Handing, tensors: Mapping[str, Any], names: Sequence[str]) -> Callable[..., Any]:
         """The map from the inputs of these names to y, with the other inputs as they are."""
 
         def y_of(*moved: Any) -> Any:
-            handed = {**tensors, **dict(zip(names, moved, strict=True))}
+            handed = {**tensors, **dict(zip(names, moved))}
             return self._named(self._call(handing, handed, "training"))["y"]
 
         return y_of
@@ -213,16 +227,16 @@ class Session:
         operator = self.binding.operator
         if len(names) == 1:
             results: tuple[Any, ...] = (returned,)
-        elif not isinstance(returned, tuple | list):
+        elif not isinstance(returned, (tuple, list)):
             got = "None" if returned is None else type(returned).__name__
             raise BadOutput(f"{operator} returned {got} in place of ({', '.join(names)})")
         elif len(returned) != len(names):
             raise BadOutput(f"{operator} returned {len(returned)} values in place of ({', '.join(names)})")
         else:
             results = tuple(returned)
-        for name, value in zip(names, results, strict=True):
+        for name, value in zip(names, results):
             self.target.bridge.check_tensor(value, name)
-        return dict(zip(names, results, strict=True))
+        return dict(zip(names, results))
 
     def _zero_or(self, value: Any, like: np.ndarray | None, what: str) -> np.ndarray | None:
         if like is None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
-
-import attrs
 
 from . import own_function
 from .binding import OPERATORS, Target
@@ -78,4 +77,4 @@ def _builtin(name: str, operators: tuple[str, ...] | None) -> Target:
     found: Target = adapter(name).target()
     if operators is None:
         return found
-    return attrs.evolve(found, bindings=tuple(b for b in found.bindings if b.operator in operators))
+    return replace(found, bindings=tuple(b for b in found.bindings if b.operator in operators))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import attrs
@@ -78,7 +79,7 @@ def check(
 
 
 def _only(target: Target, operators: Sequence[str]) -> Target:
-    return attrs.evolve(target, bindings=tuple(b for b in target.bindings if b.operator in operators))
+    return replace(target, bindings=tuple(b for b in target.bindings if b.operator in operators))
 
 
 def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:

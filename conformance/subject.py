@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import attrs
@@ -112,7 +113,7 @@ class Subject:
     @property
     def session(self) -> Session:
         if self._session is None:
-            binding = attrs.evolve(self.binding, conventions=dict(self.conventions))
+            binding = replace(self.binding, conventions=dict(self.conventions))
             self._session = Session(self.target, binding, self.device)
         return self._session
 

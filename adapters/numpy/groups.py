@@ -10,13 +10,14 @@ The second order is derived from these by the product rule, with d(xhat) = r P d
 
 from __future__ import annotations
 
-import attrs
+from dataclasses import dataclass
+
 import numpy as np
 
 Array = np.ndarray
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Rows:
     """How an array lies as a matrix of groups by elements, and the way back."""
 
@@ -79,7 +80,7 @@ def _projected(z: Array, xhat: Array, *, constants: bool) -> Array:
     return z if constants else z - _mean(z) - xhat * _mean(z * xhat)
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Affine:
     """gamma or beta beside a matrix: one entry a column (LayerNorm) or one a row (BatchNorm)."""
 
@@ -99,7 +100,7 @@ class Affine:
         return matrix.sum(axis=self.summed).reshape(parameter.shape).astype(parameter.dtype)
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Group:
     """Everything that the derivatives share."""
 

@@ -9,9 +9,9 @@ Without carry c is a function of z, and the gradients of t and c arrive there to
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import attrs
 import numpy as np
 
 from .arguments import check_float, like
@@ -68,7 +68,7 @@ def highway_vjp_vjp(x, transform, gate, g, a, *, carry: Any = None) -> tuple[Arr
     return x_bar.astype(x.dtype), g_bar.astype(g.dtype)
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class _Point:
     """What the parts returned, and the gates, in the dtype that is computed in."""
 

@@ -32,7 +32,7 @@ def mhc_vjp(x, branches, logits, g, *, fuse: Any = None) -> tuple[Array, Array |
     """(dx, dlogits) of sum(y * g); dlogits is None with fuse."""
     w, dx = _weights(x, branches, logits, fuse), widened(like(g, x, "g"))
     if w is None:
-        for branch, cotangent in zip(branches, fuse.vjp(_outputs(x, branches), g), strict=True):
+        for branch, cotangent in zip(branches, fuse.vjp(_outputs(x, branches), g)):
             dx = summed(dx, branch.vjp(x, cotangent))
         return dx.astype(x.dtype), None
     wide, along = dx, np.zeros_like(w)
@@ -60,12 +60,12 @@ def mhc_vjp_vjp(x, branches, logits, g, a, b, *, fuse: Any = None) -> tuple[Arra
     x_bar, bars = np.zeros_like(wide), []
     if w is None:
         ys = _outputs(x, branches)
-        for branch, cotangent in zip(branches, fuse.vjp(ys, g), strict=True):
+        for branch, cotangent in zip(branches, fuse.vjp(ys, g)):
             more, bar = branch.vjp_vjp(x, cotangent, a)
             x_bar = summed(x_bar, more)
             bars.append(bar)
         y_bars, g_bar = fuse.vjp_vjp(ys, g, bars)
-        for branch, y_bar in zip(branches, y_bars, strict=True):
+        for branch, y_bar in zip(branches, y_bars):
             x_bar = summed(x_bar, branch.vjp(x, y_bar))
         return x_bar.astype(x.dtype), None, summed(along, g_bar).astype(g.dtype)
 

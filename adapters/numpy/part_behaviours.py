@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ..errors import part_error
@@ -35,7 +35,7 @@ class Cascade(NumpyPart):
     def _pulled_through(self, handed: Sequence[Handed], g: Array, *, note: bool) -> list[Handed]:
         """The cotangents before each inner part, and after the last."""
         cotangents = [g]
-        for part, x in zip(reversed(self.material.inner), reversed(handed), strict=True):
+        for part, x in zip(reversed(self.material.inner), reversed(handed)):
             cotangents.insert(0, part.pulled(x, cotangents[0], note=note))
         return cotangents
 
@@ -48,14 +48,14 @@ class Cascade(NumpyPart):
         inner, handed = self.material.inner, self._handed(x)
         cotangents = self._pulled_through(handed, g, note=False)
         bars = []
-        for part, at, g_after in zip(inner, handed, cotangents[1:], strict=True):
+        for part, at, g_after in zip(inner, handed, cotangents[1:]):
             bar, a = part.vjp_vjp(at, g_after, a)
             bars.append(bar)
         # What a part handed on depends on what it was handed: its bar goes back through it.
         total: Any = bars[-1]
-        for part, at, bar in zip(reversed(inner[:-1]), reversed(handed[:-1]), reversed(bars[:-1]), strict=True):
+        for part, at, bar in zip(reversed(inner[:-1]), reversed(handed[:-1]), reversed(bars[:-1])):
             back = part.pulled(at, total, note=False)
-            total = [b + c for b, c in zip(bar, back, strict=True)] if isinstance(bar, list) else bar + back
+            total = [b + c for b, c in zip(bar, back)] if isinstance(bar, list) else bar + back
         return total, a
 
 
@@ -84,7 +84,7 @@ class Scaled(NumpyPart):
         return x_bar, self._times(g_bar, factor)
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False)
 class Counted(Scaled):
     """
     The inner part times the number of its calls.
@@ -148,7 +148,7 @@ class Cut(Through):
 
     def _filled(self, x: Handed, g: Array) -> Array:
         """The cotangent of the inner part's value: zero where features were cut off."""
-        like = x[0] if isinstance(x, list | tuple) else x
+        like = x[0] if isinstance(x, (list, tuple)) else x
         full = np.zeros(like.shape, g.dtype)
         self._kept(full)[...] = g
         return full

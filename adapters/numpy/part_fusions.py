@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
 from operator import add, mul
 
 import numpy as np
@@ -55,7 +54,7 @@ class Weighted(Formula):
 
     def value(self, x: Sequence[Array], leaves: Leaves) -> Array:
         (weights,) = leaves
-        return reduce(add, [w * y for w, y in zip(weights, x, strict=True)])
+        return reduce(add, [w * y for w, y in zip(weights, x)])
 
     def cotangents(self, x: Sequence[Array], g: Array, leaves: Leaves) -> tuple[list[Array], Leaves]:
         (weights,) = leaves
@@ -73,7 +72,7 @@ class Coupled(Formula):
     """The sum of y_k and of tanh(y_(k-1)) * y_k: each branch reads the one before it."""
 
     def value(self, x: Sequence[Array], leaves: Leaves) -> Array:
-        return reduce(add, [*x, *(np.tanh(before) * y for before, y in pairwise(x))])
+        return reduce(add, [*x, *(np.tanh(before) * y for before, y in zip(x, x[1:]))])
 
     def cotangents(self, x: Sequence[Array], g: Array, leaves: Leaves) -> tuple[list[Array], Leaves]:
         t = [np.tanh(y) for y in x]

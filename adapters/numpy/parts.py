@@ -13,10 +13,11 @@ computed in float32 for 16-bit data and in the data's own dtype otherwise, and r
 from __future__ import annotations
 
 import abc
+import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ..bridge import Bridge
@@ -27,10 +28,10 @@ from .arithmetic import Array, widened
 Handed = Any
 
 #: The leaves of a formula, or their gradients or tangents, in the order that the part's kind says.
-Leaves = Sequence[Array]
+Leaves = typing.Sequence[Array]
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Leaf:
     """A tensor that a part closes over, with its tangent and the place where its gradient is noted."""
 
@@ -47,7 +48,7 @@ class Leaf:
             self.notes[self.name] = self.notes[wide].astype(self.value.dtype)
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Material:
     """What a part is made of."""
 
@@ -60,7 +61,7 @@ class Material:
     derivative: bool
 
 
-@attrs.define(eq=False)
+@dataclass(eq=False)
 class NumpyPart(abc.ABC):
     """A callable with its derivatives."""
 
@@ -133,16 +134,16 @@ class Formula(NumpyPart):
 
 def wide(x: Handed) -> Handed:
     """The array, or each of a list, in the dtype to compute in."""
-    return [widened(one) for one in x] if isinstance(x, list | tuple) else widened(x)
+    return [widened(one) for one in x] if isinstance(x, (list, tuple)) else widened(x)
 
 
 def narrow(x: Handed, like: Handed) -> Handed:
     """The array, or each of a list, in the dtype of the other."""
-    return [one.astype(_dtype(like)) for one in x] if isinstance(x, list | tuple) else x.astype(_dtype(like))
+    return [one.astype(_dtype(like)) for one in x] if isinstance(x, (list, tuple)) else x.astype(_dtype(like))
 
 
 def _dtype(x: Handed) -> np.dtype:
-    return (x[0] if isinstance(x, list | tuple) else x).dtype
+    return (x[0] if isinstance(x, (list, tuple)) else x).dtype
 
 
 def realised(

@@ -107,7 +107,7 @@ class TorchBridge(Bridge):
             got = "None" if value is None else type(value).__name__
             raise BadOutput(f"{what} is {got}, not a torch.Tensor")
         if value.dtype not in _TORCH_DTYPES:
-            raise BadOutput(f"{what} has dtype {str(value.dtype).removeprefix('torch.')}", "dtype")
+            raise BadOutput(f"{what} has dtype {str(value.dtype).replace('torch.', '')}", "dtype")
         if value.layout is not torch.strided or value.is_nested:
             raise BadOutput(f"{what} is not a dense tensor, but of layout {value.layout}")
         if value.device.type not in ("cpu", "cuda"):
@@ -151,7 +151,7 @@ class TorchBridge(Bridge):
         with forward_ad.dual_level():
             duals = [
                 None if value is None else forward_ad.make_dual(value, tangent)
-                for value, tangent in zip(inputs, tangents, strict=True)
+                for value, tangent in zip(inputs, tangents)
             ]
             return forward_ad.unpack_dual(call(*duals)).tangent
 
@@ -174,7 +174,7 @@ class TorchBridge(Bridge):
         # A gradient that depends on nothing tracked is constant, as far as autograd knows: it adds nothing.
         pairs = [
             (gradient, again)
-            for gradient, again in zip(first, second, strict=True)
+            for gradient, again in zip(first, second)
             if gradient is not None and again is not None and gradient.requires_grad
         ]
         if not pairs:

@@ -75,7 +75,7 @@ def _mhc(x, branches, logits, *, fuse=None):
     if fuse is not None:
         return x + fuse(outputs)
     weights = torch.softmax(logits, dim=0)
-    return x + sum(weight * output for weight, output in zip(weights, outputs, strict=True))
+    return x + sum(weight * output for weight, output in zip(weights, outputs))
 
 
 def _mhc_stacked(x, branches, logits, *, fuse=None):

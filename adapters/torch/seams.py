@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Dict
 
-import attrs
 import torch
 from torch import nn
 from torch.func import functional_call
 
 from ..errors import Unsupported
 
-Tensors = dict[str, torch.Tensor]
+Tensors = Dict[str, torch.Tensor]
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Block:
     """One block of a layer, by the names of the layer's modules."""
 
@@ -75,9 +75,9 @@ def recorded(
         ends = [after["x"] for after in noted[1:]] + [returned]
     else:  # the last normalisation's result, whatever the layer returns it in
         ends = [one.pop("normal") for one in noted]
-        for one, start in zip(noted, [x, *ends[:-1]], strict=True):
+        for one, start in zip(noted, [x, *ends[:-1]]):
             one["x"] = start
-    for one, end, block in zip(noted, ends, blocks, strict=True):
+    for one, end, block in zip(noted, ends, blocks):
         one["y"] = end
         one["gamma"], one["beta"] = tensors[f"{block.norm}.weight"], tensors[f"{block.norm}.bias"]
 
@@ -87,7 +87,7 @@ def recorded(
     for one in noted:
         one.update({name: next(found) for name in pulled})
     # The cotangent of a block's y is the gradient of the next block's x.
-    for one, cotangent in zip(noted, [*(after["dx"] for after in noted[1:]), g], strict=True):
+    for one, cotangent in zip(noted, [*(after["dx"] for after in noted[1:]), g]):
         one["g"] = cotangent
     return noted
 
@@ -118,7 +118,7 @@ def _hooks(layer: nn.Module, blocks: Sequence[Block], noted: Sequence[Tensors], 
             handles.append(layer.get_submodule(block.first).register_forward_pre_hook(beginning))
 
     try:
-        for block, note in zip(blocks, noted, strict=True):
+        for block, note in zip(blocks, noted):
             around(block, note)
         yield
     finally:

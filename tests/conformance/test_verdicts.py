@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
 
@@ -146,8 +146,8 @@ def test_a_dtype_alone_that_it_refuses_is_not_checked(operator: str) -> None:
 def test_a_target_that_takes_none_of_the_cases() -> None:
     """Nothing that was not run counts as a pass: every requirement is not exercised, and exit status 2 says so."""
     target = specimen(VARIANT["bn-two-pass"])
-    refusing = attrs.evolve(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
-    report = run(attrs.evolve(target, bindings=(refusing,)))
+    refusing = dataclasses.replace(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
+    report = run(dataclasses.replace(target, bindings=(refusing,)))
     assert report.results
     assert {r.verdict for r in report.results} == {Verdict.NOT_EXERCISED}
     assert (report.conforms, report.exit_status) == (False, 2)
@@ -156,8 +156,8 @@ def test_a_target_that_takes_none_of_the_cases() -> None:
 def test_a_layer_norm_that_takes_none_of_the_cases() -> None:
     """A binding is never called with what it does not accept, not for its derivatives either."""
     target = specimen(VARIANT["ln-two-pass"])
-    refusing = attrs.evolve(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
-    report = run(attrs.evolve(target, bindings=(refusing,)))
+    refusing = dataclasses.replace(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
+    report = run(dataclasses.replace(target, bindings=(refusing,)))
     assert {r.verdict for r in report.results} == {Verdict.UNSUPPORTED}
     assert (report.conforms, report.exit_status) == (False, 2)
 

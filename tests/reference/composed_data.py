@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -114,7 +115,7 @@ def draw(operator: str, seed: int, shape: tuple[int, ...] = (2, 3)) -> Call:
         if parts["fuse"] is None:
             d.inputs["logits"] = d.normal(count) * float(rng.choice([1, 8, 100]))
         elif parts["fuse"].kind == "fuse_weighted":
-            parts["fuse"] = attrs.evolve(parts["fuse"], leaves=("fuse.a",))
+            parts["fuse"] = dataclasses.replace(parts["fuse"], leaves=("fuse.a",))
             d.inputs["fuse.a"] = d.normal(count, shape[-1])
     else:
         parts, settings = {"sublayer": d.part("sublayer", *PLAIN)}, {"eps": float(rng.choice([1e-12, 1e-5, 1e-3, 0.1]))}

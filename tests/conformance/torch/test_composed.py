@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import attrs
+import dataclasses
+
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -88,13 +89,13 @@ def _disturbed(operator: str, recorded: str) -> Target:
         blocks = layer.seams(*tensors, **settings)
         return [{**block, recorded: block[recorded] * (1 + 2.0**-12)} for block in blocks]
 
-    return attrs.evolve(target, bindings=(attrs.evolve(layer, seams=seams),))
+    return dataclasses.replace(target, bindings=(dataclasses.replace(layer, seams=seams),))
 
 
 def _residual(call) -> Target:
     """A function as a residual connection."""
     target = resolve("torch", op="residual")
-    return attrs.evolve(target, bindings=(Binding("residual", "own", call),))
+    return dataclasses.replace(target, bindings=(Binding("residual", "own", call),))
 
 
 @pytest.mark.parametrize(("reentrant", "violated"), [(False, set()), (True, {"CM-T3"})])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import attrs
+import dataclasses
+
 import pytest
 
 import normspec
@@ -54,7 +55,7 @@ def test_the_shares_are_about_equal_and_hold_every_operator(monkeypatch):
     assert not {*first} & {*second}
     load = [sum(binding.operator in share for binding in target.bindings) for share in (first, second)]
     assert abs(load[0] - load[1]) <= 3
-    one = attrs.evolve(target, bindings=tuple(b for b in target.bindings if b.operator == "mhc"))
+    one = dataclasses.replace(target, bindings=tuple(b for b in target.bindings if b.operator == "mhc"))
     assert divided(one) == (("mhc",), ())
     monkeypatch.setattr(shares.os, "cpu_count", lambda: 1)
     assert divided(target)[1] == ()
