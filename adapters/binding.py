@@ -104,7 +104,8 @@ def idle(operator: str, parts: Parts) -> tuple[str, ...]:
     return ()
 
 
-def _accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+def accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+    """What a binding accepts that says nothing of it: every call."""
     return None
 
 
@@ -127,7 +128,7 @@ class Binding:
     #: Requirements that it is known to violate, each with the reason and its source: reported as "deviates".
     expected: Mapping[str, str] = field(default_factory=dict)
     #: (x's shape, settings) -> None, or the reason why this binding does not take such a call.
-    accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = _accepts_all
+    accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = accepts_all
     #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on these
     #: and whose framework has no other way to say so; None for every real binding.
     prepare: Callable[..., None] | None = None
@@ -167,6 +168,25 @@ class Target:
     def __post_init__(self) -> None:
         if not self.dtypes:
             object.__setattr__(self, "dtypes", self.bridge.dtypes)
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """Those of the layouts that its tensors can have."""
+        return self.bridge.layouts
+
+    def check_device(self, device: str) -> None:
+        """Raise DeviceUnavailable, saying what to do, unless it can run there."""
+        self.bridge.check_device(device)
+
+    def devices(self) -> tuple[str, ...]:
+        """The devices that it can run on; the first is the CPU."""
+        return self.bridge.devices()
+
+    def begin(self) -> None:
+        """The clock of one requirement on one case starts, where there is one."""
+
+    def close(self) -> None:
+        """Nothing more is asked of it."""
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         """Calls of one of its bindings. Raises DeviceUnavailable."""

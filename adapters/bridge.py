@@ -98,9 +98,7 @@ class Bridge(abc.ABC):
         """
         raise NotImplementedError
 
-    def pullback(
-        self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any
-    ) -> tuple[Any, list[Any | None]]:
+    def pullback(self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any) -> tuple[Any, list[Any | None]]:
         """
         y = call(*inputs), and the gradient of <y, cotangent> with respect to each input, of a functional bridge.
 

@@ -16,6 +16,7 @@ __all__ = [
     "NotImportable",
     "PartRaised",
     "TakesNoPart",
+    "TargetLost",
     "TargetRaised",
     "UnknownConvention",
     "UnknownDtype",
@@ -86,15 +87,44 @@ class LayoutNotApplicable(NormspecError):
 class TargetRaised(Exception):
     """The target raised while it was called or differentiated."""
 
-    def __init__(self, original: BaseException, stage: str) -> None:
+    def __init__(
+        self, original: BaseException | None, stage: str, *, words: str = "", by_a_part: bool | None = None
+    ) -> None:
         super().__init__(original, stage)
-        #: What the target raised.
+        #: What the target raised; None where it did so in another process.
         self.original = original
         #: What was being done: "call", "vjp", "jvp", "vjp_vjp" or "read".
         self.stage = stage
+        #: What it raised, in one line.
+        self.words = words or (one_line(original) if original is not None else "an exception")
+        #: Whether it is what a part raised that is there to raise, or carries that.
+        self.by_a_part = _carries_a_part_error(original) if by_a_part is None else by_a_part
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it says that no memory was left."""
+        if isinstance(self.original, MemoryError):
+            return True
+        return any(words in self.words for words in _NO_MEMORY)
 
     def __str__(self) -> str:
-        return one_line(self.original)
+        return self.words
+
+
+#: How frameworks say that an allocation failed, where they do not raise MemoryError.
+_NO_MEMORY = ("allocate memory", "out of memory", "OutOfMemory", "RESOURCE_EXHAUSTED", "ResourceExhausted", "bad_alloc")
+
+
+class TargetLost(Exception):
+    """The target ended its process, was stopped at a limit, or ran out of memory: nothing is known of the call."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        #: What became of it, in one line that follows "the target".
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the target {self.reason}"
 
 
 class BadOutput(Exception):
@@ -130,6 +160,17 @@ def part_error(number: float) -> PartRaised:
     kind = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError)[int(number)]
     raised = type("PartRaised", (PartRaised, kind), {})
     return raised(f"this part is there to raise (a {kind.__name__}): what calls it has to let that pass")
+
+
+def _carries_a_part_error(error: BaseException | None) -> bool:
+    """Whether an exception is a part's own, or was raised from it or while it was handled."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, PartRaised):
+            return True
+        seen.append(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
 
 
 class Unsupported(Exception):

@@ -4,13 +4,79 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
+import os
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 
 from .errors import FrameworkMissing, UnknownFramework, choices, one_line
 
-#: Each framework that has a bridge, and the extra that installs it; None where normspec itself depends on it.
-FRAMEWORKS: Mapping[str, str | None] = {"numpy": None, "torch": "torch"}
+
+@dataclass(frozen=True)
+class Known:
+    """A target known by name: the layers that a framework brings, or a library of layers for it."""
+
+    #: The folder that knows it, and the function there that makes the target.
+    room: str
+    #: The packages that it imports; the version of the first is the target's.
+    packages: tuple[str, ...]
+    #: The extras of normspec that install them; none where normspec itself depends on them.
+    extras: tuple[str, ...]
+    #: Whose tensors it takes: one of FRAMEWORKS.
+    framework: str
+    make: str = "target"
+    #: Environment variables that it reads while it is imported.
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: How to install it where no extra does.
+    apart: str = ""
+
+
+def _keras(backend: str) -> Known:
+    return Known("keras", ("keras", backend), ("keras", backend), "keras", environment={"KERAS_BACKEND": backend})
+
+
+#: The targets known by name.
+KNOWN: Mapping[str, Known] = {
+    "numpy": Known("numpy", ("numpy",), (), "numpy"),
+    "torch": Known("torch", ("torch",), ("torch",), "torch"),
+    "tensorflow": Known("tensorflow", ("tensorflow",), ("tensorflow",), "tensorflow"),
+    "keras[tensorflow]": _keras("tensorflow"),
+    "keras[torch]": _keras("torch"),
+    "keras[jax]": _keras("jax"),
+    "jax": Known("jax", ("jax",), ("jax",), "jax"),
+    "flax": Known("flax", ("flax", "jax"), ("flax",), "jax"),
+    "equinox": Known("equinox", ("equinox", "jax"), ("equinox",), "jax"),
+    "onnxruntime": Known("onnx", ("onnxruntime", "onnx"), ("onnx",), "onnx"),
+    "onnx-reference": Known("onnx", ("onnx",), ("onnx",), "onnx", "reference_target"),
+    "mxnet": Known(
+        "mxnet",
+        ("mxnet",),
+        (),
+        "mxnet",
+        apart=(
+            "python3.10 -m venv mxnet && mxnet/bin/python -m pip install 'numpy<1.24' mxnet,"
+            " then --python mxnet=mxnet/bin/python"
+        ),
+    ),
+}
+
+#: The backends of Keras, in the order in which one is taken that is installed.
+BACKENDS: tuple[str, ...] = ("tensorflow", "torch", "jax")
+
+#: The frameworks whose tensors a function may take, and for each the target whose packages those are.
+FRAMEWORKS: Mapping[str, str] = {
+    "numpy": "numpy",
+    "torch": "torch",
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+    "jax": "jax",
+    "onnx": "onnx-reference",
+    "mxnet": "mxnet",
+    **{f"keras[{backend}]": f"keras[{backend}]" for backend in BACKENDS},
+}
 
 #: The framework whose arrays a file is written for, by a package that it imports.
 IMPLIED: Mapping[str, str] = {
@@ -34,41 +100,78 @@ IMPLIED: Mapping[str, str] = {
 }
 
 
+def known(name: str) -> str:
+    """The name under which KNOWN has a target or a framework: ``keras`` is Keras on the backend that it would take."""
+    name = FRAMEWORKS.get(name, name)
+    if name != "keras":
+        return name
+    backend = os.environ.get("KERAS_BACKEND") or _configured_backend()
+    if backend not in BACKENDS:
+        backend = next((one for one in BACKENDS if _is_installed(one)), BACKENDS[0])
+    return f"keras[{backend}]"
+
+
+def _configured_backend() -> str:
+    """The backend that Keras's own configuration names; empty where that is not installed."""
+    home = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
+    try:
+        backend = json.loads((home / "keras.json").read_text(encoding="utf-8")).get("backend", "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return backend if backend in BACKENDS and _is_installed(backend) else ""
+
+
+def active_backend() -> str:
+    """The backend of the Keras that this process has imported; empty where it has not."""
+    keras = sys.modules.get("keras")
+    return str(keras.backend.backend()) if keras is not None else ""
+
+
 def installed() -> tuple[str, ...]:
-    """The frameworks that are installed, found without importing any."""
-    return tuple(name for name in FRAMEWORKS if _is_installed(name))
+    """The known targets whose packages are installed, found without importing any."""
+    return tuple(name for name in KNOWN if not missing(name))
+
+
+def missing(name: str) -> tuple[str, ...]:
+    """The packages of a target or framework that are not installed."""
+    return tuple(package for package in KNOWN[known(name)].packages if not _is_installed(package))
 
 
 def check_framework(name: str) -> str:
     """The name. Raises UnknownFramework, or FrameworkMissing with the command that installs it."""
-    if name not in FRAMEWORKS:
+    if known(name) not in KNOWN:
         raise UnknownFramework(f"unknown framework {name!r}{choices(name, FRAMEWORKS)}")
-    if not _is_installed(name):
-        raise FrameworkMissing(f"{name} is not installed: {how_to_install(name)}")
+    lacking = missing(name)
+    if lacking:
+        raise FrameworkMissing(f"{' and '.join(lacking)} is not installed: {how_to_install(name)}")
     return name
 
 
 def how_to_install(name: str) -> str:
-    """The command that installs a framework that has a bridge."""
-    return f"python -m pip install 'normspec[{FRAMEWORKS[name]}]'"
+    """The command that installs a target or framework."""
+    target = KNOWN[known(name)]
+    return target.apart or f"python -m pip install 'normspec[{','.join(target.extras)}]'"
 
 
 def adapter(name: str) -> ModuleType:
     """
-    The room of one framework, with its BRIDGE and its target().
+    The room of a target or framework, with its BRIDGE and its target().
 
     This imports the framework. Raises what :func:`check_framework` does, and FrameworkMissing if the framework is
     there and does not import.
     """
     check_framework(name)
+    target = KNOWN[known(name)]
+    if target.packages[0] not in sys.modules and "[" in name:
+        os.environ.update(target.environment)
     try:
-        return importlib.import_module(f".{name}", __package__)
+        return importlib.import_module(f".{target.room}", __package__)
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
+        anew = target.apart or f"{how_to_install(name)} --force-reinstall"
         raise FrameworkMissing(
-            f"{name} is installed and does not import ({one_line(error)}): install it anew,"
-            f" {how_to_install(name)} --force-reinstall"
+            f"{name} is installed and does not import ({one_line(error)}): install it anew, {anew}"
         ) from error
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from .errors import FrameworkMissing, NotImportable, one_line
-from .frameworks import FRAMEWORKS, how_to_install
+from .frameworks import KNOWN, how_to_install
 
 #: Makes every loaded file a module of its own, so that two files of one name do not meet.
 _COUNT = itertools.count(1)
@@ -75,7 +75,7 @@ def _explained(where: str, module: str | None = None) -> Iterator[None]:
         root = (error.name or "").partition(".")[0]
         if module is not None and error.name and (module == error.name or module.startswith(error.name + ".")):
             raise NotImportable(f"no module named {error.name!r}: install it, or run where its directory is") from error
-        if FRAMEWORKS.get(root) is not None:
+        if root in KNOWN and root != "numpy":
             raise FrameworkMissing(f"{where} imports {root}, which is not installed: {how_to_install(root)}") from error
         raise NotImportable(f"{where} does not import: {one_line(error)}") from error
     except ImportError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .binding import ARGUMENTS, DERIVATIVES, OPERATORS, OPTIONAL, SETTINGS, SIGNATURES, Binding, Target
 from .errors import NoSuchName, UnknownFramework, UnknownOperator, WrongSignature, choices, one_line
-from .frameworks import FRAMEWORKS, adapter
+from .frameworks import FRAMEWORKS, active_backend, adapter
 from .imports import implied_frameworks
 from .loading import load_file, load_module
 
@@ -161,6 +161,8 @@ def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
     except Exception:  # an object of the target that raises when it is asked for an attribute
         found = set()
     others = found - {"numpy"}
+    if "keras" in others and others - {"keras"} == {active_backend()}:
+        others = {"keras"}
     if len(others) > 1:
         raise UnknownFramework(
             f"{label} imports {' and '.join(sorted(others))}: say which one it is for with --framework,"
@@ -173,7 +175,7 @@ def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
         )
     if chosen not in FRAMEWORKS:
         raise UnknownFramework(
-            f"{label} is written for {chosen}, which has no bridge yet; choose from {', '.join(FRAMEWORKS)}"
+            f"{label} is written for {chosen}, which has no bridge; choose from {', '.join(FRAMEWORKS)}"
         )
     return chosen
 

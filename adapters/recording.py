@@ -43,6 +43,10 @@ class Recorder:
         except BadOutput as bad:
             return str(bad)
 
+    def lists_are_whole(self) -> bool:
+        """Whether each list of parts still holds what it held."""
+        return all(len(now) == len(before) and all(a is b for a, b in zip(now, before)) for now, before in self.lists)
+
     def handed_now(self, call: PartCall) -> list[np.ndarray | str]:
         """What the part was handed, as it is now: another value means that somebody changed it."""
         return [self.read(value) for value in call.tensors]

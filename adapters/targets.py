@@ -10,12 +10,12 @@ from typing import Any
 from . import own_function
 from .binding import OPERATORS, Target
 from .errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
-from .frameworks import FRAMEWORKS, adapter, check_framework, installed
+from .frameworks import FRAMEWORKS, KNOWN, adapter, check_framework, installed, known
 
-__all__ = ["BUILTIN", "check_operators", "installed", "resolve"]
+__all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
 
-#: Targets known by name: the layers that each framework brings.
-BUILTIN: tuple[str, ...] = tuple(FRAMEWORKS)
+#: Targets known by name: the layers that each framework brings; ``keras`` is Keras on the backend that it would take.
+TARGETS: tuple[str, ...] = (*KNOWN, "keras")
 
 #: What a target may look like, for messages.
 _FORMS = "FILE.py:NAME, package.module:NAME"
@@ -48,33 +48,56 @@ def resolve(
     Raises one of the NormspecErrors; the message says what to do.
     """
     operators = None if op is None else check_operators(op)
-    if framework is not None and framework not in FRAMEWORKS:
-        raise UnknownFramework(f"unknown framework {framework!r}{choices(framework, FRAMEWORKS)}")
     if isinstance(target, os.PathLike):
         target = str(os.fspath(target))
     if not isinstance(target, str):
+        if framework is not None:
+            _check_framework_name(framework)
         if not callable(target):
             kind = type(target).__name__
-            names = ", ".join(BUILTIN)
+            names = ", ".join(TARGETS)
             raise UnknownTarget(f"an object of type {kind} is no target: give a callable, {names}, {_FORMS}")
         return own_function.from_callable(target, operators, framework)
-    if target in BUILTIN:
+    check_target(target, framework)
+    if target in TARGETS:
+        return _known(target, operators)
+    return own_function.from_name(target, operators, framework)
+
+
+def check_target(target: str, framework: str | None = None, *, elsewhere: bool = False) -> None:
+    """
+    Raise what resolving a name raises before anything is imported.
+
+    ``elsewhere``: it is for another interpreter, and what is installed in this one says nothing.
+    """
+    if framework is not None:
+        _check_framework_name(framework)
+    if target in TARGETS:
         if framework not in (None, target):
             raise UnknownFramework(
                 f"target {target} has a framework of its own: --framework {framework} is for {_FORMS}"
             )
-        return _builtin(target, operators)
-    if own_function.names_a_function(target):
-        if framework is not None:
+        if not elsewhere:
+            check_framework(target)
+    elif own_function.names_a_function(target):
+        if framework is not None and not elsewhere:
             check_framework(framework)
-        return own_function.from_name(target, operators, framework)
-    if target.rstrip(":").endswith(".py"):
+    elif target.rstrip(":").endswith(".py"):
         raise UnknownTarget(f"target {target!r} names a file and no function in it: write {target.rstrip(':')}:NAME")
-    raise UnknownTarget(f"unknown target {target!r}{choices(target, BUILTIN)}, {_FORMS}")
+    else:
+        raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}")
 
 
-def _builtin(name: str, operators: tuple[str, ...] | None) -> Target:
-    found: Target = adapter(name).target()
+def _check_framework_name(framework: str) -> None:
+    if framework not in FRAMEWORKS:
+        raise UnknownFramework(f"unknown framework {framework!r}{choices(framework, FRAMEWORKS)}")
+
+
+def _known(name: str, operators: tuple[str, ...] | None) -> Target:
+    room = adapter(name)
+    found: Target = getattr(room, KNOWN[known(name)].make)()
+    if found.name != known(name):  # Keras chooses its backend once in a process
+        raise UnknownTarget(f"in this process {name} is {found.name}: set KERAS_BACKEND before keras is imported")
     if operators is None:
         return found
     return replace(found, bindings=tuple(b for b in found.bindings if b.operator in operators))

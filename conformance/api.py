@@ -5,28 +5,29 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import attrs
 
-from ..adapters.binding import Target
-from ..adapters.bridge import DTYPES
 from ..adapters.conventions import validate
-from ..adapters.errors import UnknownDtype, choices
-from ..adapters.targets import resolve
-from .engine import Plan, Run
+from ..adapters.frameworks import known
+from ..adapters.remote.host import Limits
+from ..adapters.targets import TARGETS, check_operators
+from .judges import judged
 from .profiles import profile_of
 from .progress import Listener
-from .shares import Share, divided, merged
+from .request import Request, checked_dtypes
 from .verdicts import Report
 
 #: The seed of a run that names none: the same cases today and tomorrow.
 DEFAULT_SEED = 0
 
+#: What targets may use unless the caller says otherwise.
+DEFAULT_LIMITS = Limits()
+
 
 def check(
-    target: str | os.PathLike[str] | Callable[..., Any],
+    target: str | os.PathLike[str] | Callable[..., Any] | Sequence[str],
     *,
     op: str | Sequence[str] | None = None,
     framework: str | None = None,
@@ -36,58 +37,63 @@ def check(
     profile: str = "standard",
     seed: int | None = None,
     forward_only: bool = False,
+    python: str | Mapping[str, str] | None = None,
+    time_limit: float | None = DEFAULT_LIMITS.seconds,
+    memory_limit: int | None = DEFAULT_LIMITS.memory,
     progress: Listener | None = None,
     shared: bool = True,
 ) -> Report:
-    """Check a target against the specification and return the report.
+    """Check a target, or several, against the specification and return the report.
 
-    ``target``: "numpy", "torch", "FILE.py:NAME", "package.module:NAME", or a callable with the canonical
-    signature of its operator. ``op``: which operator a function implements, or which of a framework's
-    to check. ``framework``: whose tensors a function takes, where its imports do not tell. ``dtypes``:
+    ``target``: a name that `normspec list` shows, "FILE.py:NAME", "package.module:NAME", a callable with the canonical
+    signature of its operator, or several names. ``op``: which operator a function implements, or which of a
+    framework's to check. ``framework``: whose tensors a function takes, where its imports do not tell. ``dtypes``:
     some of "float16", "bfloat16", "float32", "float64"; all that the target has by default.
+    ``device``: where to run, as the framework names it.
     ``conventions``: what the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
     "standard" or "thorough". ``seed``: the same seed gives the same cases and the same verdict.
     ``forward_only``: the target has no gradients by design; they are reported as unsupported.
-    ``progress`` receives a Progress after every case. ``shared``: the operators of a framework's own layers may
-    be divided over two processes.
+    ``progress`` receives a Progress after every case. ``shared``: a framework's operators may be divided over two
+    processes.
+
+    A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
+    ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
+    take for one requirement on one case; None for no limit. ``memory_limit``: the bytes of private memory that its
+    worker may have; None for no limit. Off the CPU there is none.
 
     Raises a NormspecError, before anything is checked, where the request cannot be carried out.
     """
-    chosen = profile_of(profile)
-    wanted = checked_dtypes(dtypes)
-    declared = validate(dict(conventions or {}))
-    found = resolve(target, op=op, framework=framework)
-    if wanted is not None and not set(wanted) & set(found.dtypes):
-        raise UnknownDtype(f"{found.name} has no {', '.join(wanted)}; choose from {', '.join(found.dtypes)}")
-    found.bridge.check_device(device)
-    seed = DEFAULT_SEED if seed is None else seed
-    own, others = divided(found) if shared and device == "cpu" else ((), ())
-    request = {
-        "target": target, "dtypes": wanted, "device": device, "conventions": declared, "profile": profile,
-        "seed": seed, "forward_only": forward_only,
-    }  # fmt: skip
-    share = Share.start({**request, "op": others}) if others else None
-    plan = Plan((found,), wanted, device, declared, chosen, seed, forward_only)
-    if share is None:
-        return Run(plan, progress).report()
-    started, operators = time.perf_counter(), tuple(dict.fromkeys(b.operator for b in found.bindings))
-    first = Run(attrs.evolve(plan, targets=(_only(found, own),)), progress).report()
-    second = share.report()
-    if second is None:  # it died: nothing is lost but time
-        second = Run(attrs.evolve(plan, targets=(_only(found, others),)), progress).report()
-    return attrs.evolve(merged(first, second, operators), seconds=time.perf_counter() - started)
+    profile_of(profile)
+    several = isinstance(target, Sequence) and not isinstance(target, str)
+    given: tuple[Any, ...] = tuple(target) if several else (target,)  # type: ignore[arg-type]
+    request = Request(
+        targets=tuple(dict.fromkeys(_plain(one) for one in given)),
+        op=None if op is None else check_operators(op),
+        framework=framework,
+        dtypes=checked_dtypes(dtypes),
+        device=device,
+        conventions=validate(dict(conventions or {})),
+        profile=profile,
+        seed=DEFAULT_SEED if seed is None else seed,
+        forward_only=forward_only,
+        pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
+        limits=Limits(
+            seconds=float("inf") if time_limit is None else time_limit,
+            memory=memory_limit if device == "cpu" else None,
+        ),
+    )
+    started = time.perf_counter()
+    targets = request.open()
+    try:
+        report = judged(request, targets, progress, shared=shared)
+    finally:
+        for opened in targets:
+            opened.close()
+    return attrs.evolve(report, seconds=time.perf_counter() - started)
 
 
-def _only(target: Target, operators: Sequence[str]) -> Target:
-    return replace(target, bindings=tuple(b for b in target.bindings if b.operator in operators))
-
-
-def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return the dtypes, each once; None for none. Raises UnknownDtype."""
-    if dtypes is None:
-        return None
-    names = tuple(dict.fromkeys([dtypes] if isinstance(dtypes, str) else dtypes))
-    for name in names:
-        if name not in DTYPES:
-            raise UnknownDtype(f"unknown dtype {name!r}{choices(name, DTYPES)}")
-    return names or None
+def _plain(target: Any) -> Any:
+    """A path as a text, and ``keras`` by the name of its backend, so that no target is checked twice."""
+    if isinstance(target, os.PathLike):
+        return str(os.fspath(target))
+    return known(target) if isinstance(target, str) and target in TARGETS else target

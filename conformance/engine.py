@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
-from ..adapters.binding import Binding, Target
+from ..adapters.binding import OPERATORS, Binding, Target
+from ..adapters.bridge import DTYPES
 from ..adapters.conventions import CONVENTIONS
-from ..adapters.errors import TargetRaised
+from ..adapters.errors import TargetLost, TargetRaised
 from ..spec import requirement, requirements
 from .cases.case import Description
 from .cases.deck import deck
@@ -46,63 +47,105 @@ class Plan:
     requirements: frozenset[str] | None = None
 
 
+#: One part of a run that can be done by itself: an operator in a dtype, of all targets.
+Unit = tuple[str, str]
+
+
+@attrs.frozen
+class Probe:
+    """What became of the plainest call of a binding in a dtype."""
+
+    #: Why the dtype is not checked; empty where it is.
+    reason: str = ""
+    #: Whether the target was lost.
+    lost: bool = False
+
+    @property
+    def works(self) -> bool:
+        return not self.reason
+
+
 @attrs.define
 class Run:
     """One run in progress; what it has established so far survives an interruption."""
 
     plan: Plan
     listener: Listener | None = None
+    interrupted: bool = False
     _results: list[Result] = attrs.field(factory=list)
-    _subjects: list[dict[str, Any]] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
+    _probes: dict[tuple[str, str, str], Probe | None] = attrs.field(factory=dict)
+    _lost: bool = False
     _done: int = 0
     _total: int = 0
     _failing: int = 0
 
-    def report(self) -> Report:
-        """Run everything; on Ctrl-C return what was established, as a partial report."""
-        started, partial = time.perf_counter(), False
+    def report(self, units: Iterable[Unit] | None = None) -> Report:
+        """
+        Run the units, by default all; on Ctrl-C return what was established, as a partial report.
+
+        Truths are shared by the targets of a unit, and nothing by two units.
+        """
+        started = time.perf_counter()
         try:
             with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
-                for target in self.plan.targets:
-                    self._run_target(target)
+                for unit in self.units() if units is None else units:
+                    self._run_unit(*unit)
         except KeyboardInterrupt:
-            partial = True
+            self.interrupted = True
         return Report(
-            results=tuple(self._results),
+            results=tuple(sorted(self._results, key=self.place)),
             profile=self.plan.profile.name,
             seed=self.plan.seed,
-            subjects=tuple(self._subjects),
-            partial=partial,
+            subjects=tuple(_described(t, b, self.plan) for t in self.plan.targets for b in t.bindings),
+            partial=self.interrupted or self._lost,
             seconds=time.perf_counter() - started,
         )
 
-    # -- one target ------------------------------------------------------------------------------
+    def units(self) -> list[Unit]:
+        """Every unit of the plan."""
+        plan = self.plan
+        return [
+            (operator, dtype)
+            for operator in OPERATORS
+            for dtype in DTYPES
+            if any(
+                dtype in (plan.dtypes or target.dtypes) and any(b.operator == operator for b in target.bindings)
+                for target in plan.targets
+            )
+        ]
 
-    def _run_target(self, target: Target) -> None:
-        dtypes = self.plan.dtypes or target.dtypes
-        for binding in target.bindings:
-            self._subjects.append(_described(target, binding, self.plan))
-        operators = tuple(dict.fromkeys(binding.operator for binding in target.bindings))
-        for operator in operators:
-            bindings = [b for b in target.bindings if b.operator == operator]
-            cases = self._descriptions(operator)
-            self._total += len(cases) * len(bindings) * len(dtypes)
-            taken = self._usable_dtypes(target, bindings[0], dtypes)
-            rows: dict[str, list[Result]] = {binding.name: [] for binding in bindings}
-            try:
-                for dtype in dtypes:
-                    library = Library(dtype)
-                    for binding in bindings:
-                        subject = self._subject(target, binding, dtype)
-                        if dtype in taken:
-                            rows[binding.name] += self._lacking(subject, taken[dtype])
-                        else:
-                            further = self.plan.profile.further if binding is not bindings[0] else None
-                            self._run_subject(subject, cases, library, rows[binding.name], further)
-            finally:
-                for results in rows.values():
-                    self._results += results
+    def place(self, result: Result) -> tuple[int, ...]:
+        """Where a result stands in a report: by target, operator, binding and dtype, as they are named."""
+        names = [target.name for target in self.plan.targets]
+        target = names.index(result.target)
+        bindings = self.plan.targets[target].bindings
+        operators = list(dict.fromkeys(binding.operator for binding in bindings))
+        dtypes = list(self.plan.dtypes or DTYPES)
+        binding = [(b.operator, b.name) for b in bindings].index((result.op, result.binding))
+        return target, operators.index(result.op), binding, dtypes.index(result.dtype)
+
+    # -- one unit --------------------------------------------------------------------------------
+
+    def _run_unit(self, operator: str, dtype: str) -> None:
+        library, cases = Library(dtype), self._descriptions(operator)
+        for target in self.plan.targets:
+            bindings = [binding for binding in target.bindings if binding.operator == operator]
+            if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
+                continue
+            probe = self._usable(target, bindings[0], dtype)
+            for binding in bindings:
+                subject = self._subject(target, binding, dtype)
+                if not probe.works:
+                    self._results += self._lacking(subject, probe)
+                    continue
+                self._total += len(cases)
+                rows: list[Result] = []
+                further = self.plan.profile.further if binding is not bindings[0] else None
+                try:
+                    self._run_subject(subject, cases, library, rows, further)
+                finally:
+                    self._results += rows
 
     def _descriptions(self, operator: str) -> list[Description]:
         plan = self.plan
@@ -121,33 +164,42 @@ class Run:
             repeats=self.plan.profile.repeats,
         )
 
-    def _usable_dtypes(self, target: Target, binding: Binding, dtypes: Sequence[str]) -> dict[str, str]:
-        """Return, for each dtype whose plainest call raises while another's works, the reason."""
-        failed: dict[str, str] = {}
-        worked = False
-        others = [d for d in target.dtypes if d not in dtypes]
-        for dtype in (*dtypes, *others):
-            if dtype not in target.dtypes:
-                failed[dtype] = f"{target.name} has no {dtype}"
-                continue
-            plain = Description(
-                binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf"
-            )
-            fit = fitted(plain, binding)
-            if fit is None:
-                continue
-            subject = self._subject(target, binding, dtype)
-            try:
-                _ = subject.observe(Library(dtype).case(fit)).outputs
-            except TargetRaised as raised:
-                failed[dtype] = f"the plainest call raises {raised}"
-            except CALL_FAILED:
-                worked = True  # it returned something: what, is judged
-            else:
-                worked = True
-            if worked and dtype in others:
-                break
-        return failed if worked else {d: r for d, r in failed.items() if d not in target.dtypes}
+    def _usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
+        """Whether to check a dtype: not where its plainest call raises while that of another works."""
+        if dtype not in target.dtypes:
+            return Probe(f"{target.name} has no {dtype}")
+        found = self._probe(target, binding, dtype)
+        if found is None or found.works or found.lost:
+            return found or Probe()
+        others = [other for other in target.dtypes if other != dtype]
+        if any(other is not None and other.works for other in (self._probe(target, binding, d) for d in others)):
+            return found
+        return Probe()  # it never works: every requirement says so
+
+    def _probe(self, target: Target, binding: Binding, dtype: str) -> Probe | None:
+        """What became of the plainest call in a dtype; None where the binding takes no such call."""
+        key = (target.name, binding.name, dtype)
+        if key not in self._probes:
+            self._probes[key] = self._probed(target, binding, dtype)
+        return self._probes[key]
+
+    def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe | None:
+        plain = Description(
+            binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf"
+        )
+        fit = fitted(plain, binding)
+        if fit is None:
+            return None
+        target.begin()
+        try:
+            _ = self._subject(target, binding, dtype).observe(Library(dtype).case(fit)).outputs
+        except TargetRaised as raised:
+            return Probe(f"the plainest call raises {raised}")
+        except TargetLost as lost:
+            return Probe(f"in the plainest call {lost}", lost=True)
+        except CALL_FAILED:
+            pass  # it returned something: what, is judged
+        return Probe()
 
     # -- one subject -----------------------------------------------------------------------------
 
@@ -161,13 +213,11 @@ class Run:
         ]
         return sorted(found, key=lambda check: order.index(check.requirement))
 
-    def _lacking(self, subject: Subject, reason: str) -> list[Result]:
-        self._done += len(self._descriptions_of(subject))
-        tallies = [Tally(check, unsupported=reason) for check in self._checks(subject.operator, subject.dtype)]
+    def _lacking(self, subject: Subject, probe: Probe) -> list[Result]:
+        self._lost |= probe.lost
+        told = {"error" if probe.lost else "unsupported": probe.reason}
+        tallies = [Tally(check, **told) for check in self._checks(subject.operator, subject.dtype)]
         return [self._result(subject, tally, [], Library(subject.dtype)) for tally in tallies]
-
-    def _descriptions_of(self, subject: Subject) -> list[Description]:
-        return deck(subject.operator, self.plan.profile.name, self.plan.seed)
 
     def _run_subject(
         self,
@@ -213,6 +263,7 @@ class Run:
         for tally in tallies:
             if tally.violation is None and tally.check.when(case):
                 tally.run(subject, case, description)
+                self._lost |= tally.lost
                 if tally.violation is not None:
                     self._failing += 1
                     self._tell(subject)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..adapters.binding import COMPOSED, Binding, Target
 from ..adapters.conventions import CONVENTIONS
-from ..adapters.errors import BadOutput, TargetRaised, Unsupported
+from ..adapters.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from ..adapters.session import Evaluation, Session
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
@@ -23,7 +23,7 @@ from .findings import Comparison, Finding, compare
 from .truth import Truth, arithmetic_of, gradient_name, owner_of
 
 #: What a call of the target can end in, instead of a result.
-CALL_FAILED = (TargetRaised, BadOutput, Unsupported)
+CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 #: envelope(normative): under the declared conventions, or under the normative ones.
 Bound = Callable[[bool], np.ndarray]
@@ -114,7 +114,7 @@ class Subject:
     def session(self) -> Session:
         if self._session is None:
             binding = replace(self.binding, conventions=dict(self.conventions))
-            self._session = Session(self.target, binding, self.device)
+            self._session = self.target.session(binding, self.device)
         return self._session
 
     # -- calling the target ----------------------------------------------------------------------

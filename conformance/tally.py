@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..adapters.errors import BadOutput, TakesNoPart, TargetRaised, Unsupported, one_line
+from ..adapters.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from .cases.case import Case, Description
 from .checks.registry import Check
 from .findings import Finding
@@ -30,6 +30,8 @@ class Tally:
     error: str = ""
     #: Whether what only some targets have was refused on a case: a derivative, or float32 parameters.
     refused: bool = False
+    #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
+    lost: bool = False
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up what it finds."""
@@ -63,6 +65,7 @@ class Tally:
 def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = None) -> list[Finding]:
     """Run a check on a case; an exception of the target becomes what it means to that check."""
     found: list[Finding] = []
+    subject.target.begin()
     try:
         if check.gradient:
             subject.require_gradients()
@@ -74,8 +77,11 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if tally is not None:
             tally.unsupported = tally.unsupported or str(lacking)
             tally.refused |= check.raising == "unsupported" and not isinstance(lacking, TakesNoPart)
+    except TargetLost as lost:
+        if tally is not None:
+            tally.error, tally.lost = tally.error if tally.lost else str(lost), True
     except (TargetRaised, BadOutput) as failure:
-        words = one_line(failure.original) if isinstance(failure, TargetRaised) else str(failure)
+        words = str(failure)
         if check.raising == "unsupported":
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or f"raised {words}", True

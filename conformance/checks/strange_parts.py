@@ -109,21 +109,10 @@ def _swallowed(subject: Subject, bad: Case) -> str:
     try:
         subject.start(bad, wrt=(), mode="inference").outputs()
     except TargetRaised as raised:
-        return "" if _carries(raised.original) else f"what reached the caller is {raised} alone"
+        return "" if raised.by_a_part else f"what reached the caller is {raised} alone"
     except BadOutput as returned:
         return f"the call returned: {returned}"
     return "the call returned y"
-
-
-def _carries(error: BaseException | None) -> bool:
-    """Whether an exception is the part's own, or was raised from it or while it was handled."""
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        if isinstance(error, PartRaised):
-            return True
-        seen.append(error)
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return False
 
 
 @check("CM-C8", when=recipes("shared", "equal", "fuse_shared"), gradient=True)

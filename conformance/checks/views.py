@@ -53,7 +53,7 @@ def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) 
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
     _ = subject.observe(case).outputs
-    for layout in subject.target.bridge.layouts:
+    for layout in subject.target.layouts:
         if layout == "contiguous":
             continue
         handed = _repeated_group(case) if layout == "zero_stride" else case
@@ -67,7 +67,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     # What a part closes over is the part's: the operator never sees it.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
     for layout in ("strided", "offset"):  # they are short vectors: other layouts hold nothing new
-        for name in names if layout in subject.target.bridge.layouts else ():
+        for name in names if layout in subject.target.layouts else ():
             yield from _compared(subject, case, {name: layout}, f"{name} {layout}")
 
 
@@ -76,7 +76,7 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """The layout of the cotangent makes no difference to any gradient."""
     subject.require_gradients()
     _ = subject.observe(case).gradients
-    for layout in subject.target.bridge.layouts:
+    for layout in subject.target.layouts:
         if layout == "contiguous":
             continue
         cotangents = [case.g]

@@ -12,34 +12,19 @@ import click
 from ...adapters.conventions import parse_conventions
 from ..reporting import print_report, report_to_json
 from ..verdicts import Report
-from .combine import combine
 from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import dtype_option, profile_option, seed_option
 
 
 def run_targets(targets: Sequence[str], ops: Sequence[str], options: Mapping[str, Any]) -> Report:
-    """
-    Check these targets (none named: every framework installed, and NumPy) and combine what was established.
+    """Check these targets (none named: everything that is installed), all of them or none."""
+    from ...adapters.targets import installed
+    from ..api import check as check_targets
 
-    Every target is resolved before the first is checked, so that a mistake in the last one costs no time.
-    """
-    from ...adapters.targets import installed, resolve
-    from ..api import check as check_target
-
-    names = tuple(dict.fromkeys(targets)) or installed()
-    op = None if not ops else ops[0] if len(ops) == 1 else tuple(dict.fromkeys(ops))
-    if len(names) > 1:
-        for name in names:
-            resolve(name, op=op, framework=options["framework"])
-    reports: list[Report] = []
+    op = None if not ops else tuple(dict.fromkeys(ops))
     with progress_on() as listener:
-        for name in names:
-            seed = reports[0].seed if reports else options["seed"]
-            reports.append(check_target(name, op=op, progress=listener, **{**options, "seed": seed}))
-            if reports[-1].partial:
-                break
-    return combine(reports)
+        return check_targets(tuple(targets) or installed(), op=op, progress=listener, **options)
 
 
 @click.command()

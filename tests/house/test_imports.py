@@ -24,12 +24,12 @@ ALLOWED = {
 DEPENDENCIES = {
     "spec": {"attrs"},
     "reference": {"numpy", "ml_dtypes", "attrs"},
-    "adapters": {"numpy", "ml_dtypes", "attrs"},
+    "adapters": {"numpy", "ml_dtypes"},
     "conformance": {"numpy", "ml_dtypes", "attrs", "hypothesis", "click", "rich"},
 }
 
 #: Libraries of layers for a framework, imported in its folder.
-LAYERS = {"torch": {"transformers"}}
+LAYERS = {"torch": {"transformers"}, "onnx": {"onnxruntime"}, "flax": {"jax"}, "equinox": {"jax"}}
 
 FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "onnxruntime", "mxnet", "transformers"}
 

@@ -1,0 +1,240 @@
+"""A worker's process as the judge sees it: started, asked with a deadline, and ended whatever it does."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import NotImportable, TargetLost
+from ..worker.codec import HEAD, NotAFrame, decode, encode, sizes
+from ..worker.failures import revived
+
+#: The script that a worker runs.
+SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
+
+#: How long a worker may take to import its target: frameworks take tens of seconds on a busy machine.
+OPENING = 300.0
+
+#: Bytes of what a target prints that are passed on, and that are kept to say why it died.
+_PASSED, _KEPT = 1 << 16, 1 << 13
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a target may use."""
+
+    #: Seconds for one requirement on one case.
+    seconds: float = 60.0
+    #: Bytes of private memory; None for no limit.
+    memory: int | None = 8 << 30
+
+
+class Worker:
+    """
+    One worker process. Raises NotImportable where it cannot be started.
+
+    Every request ends in a reply, in TimeoutError, in one of the exceptions that a session raises, or in TargetLost:
+    then the process is gone, and every process that it started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        memory: int | None,
+        environment: Mapping[str, str],
+        prints: bool,
+    ) -> None:
+        try:
+            self._process = subprocess.Popen(
+                [*command, SCRIPT],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise NotImportable(
+                f"{command[0]} does not start ({error}): give the path of a Python interpreter"
+            ) from error
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._in, False)
+        os.set_blocking(self._out, False)
+        self._memory = memory
+        self._printed = _Printed(self._process.stderr, prints=prints)
+        self._asked = 0
+        with contextlib.suppress(OSError):
+            self._send(encode({"parent": os.getpid(), "memory": memory}), time.monotonic() + OPENING)
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests can be made of it."""
+        return self._process.poll() is None
+
+    def send(self, message: Mapping[str, Any], seconds: float) -> None:
+        """Make a request, the reply to which is asked for later. Raises TimeoutError; a dead worker shows then."""
+        self._asked += 1
+        with contextlib.suppress(BrokenPipeError):
+            self._send(encode({**message, "id": self._asked}), time.monotonic() + seconds)
+
+    def reply(self, seconds: float) -> dict[str, Any]:
+        """
+        The reply to the last request, within so many seconds from now.
+
+        Raises TimeoutError, TargetLost, or what the target's call ended in.
+        """
+        try:
+            found = self._receive(time.monotonic() + seconds)
+            if type(found) is not dict or found.get("id") != self._asked:
+                raise NotAFrame("the reply is to no request")
+            if type(found.get("ok")) is dict:
+                return found["ok"]
+            failure = revived(found["raised"])
+        except TimeoutError:
+            raise
+        except (OSError, EOFError):
+            raise TargetLost(self._obituary()) from None
+        except (NotAFrame, KeyError) as error:
+            self.end()
+            raise TargetLost(f"disturbed its worker, which then answered no more ({error})") from None
+        raise failure
+
+    def end(self) -> None:
+        """End the process and all that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+        self._printed.join()
+
+    # -- bytes -------------------------------------------------------------------------------------------------
+
+    def _send(self, frame: bytes, deadline: float) -> None:
+        view = memoryview(frame)
+        while view:
+            self._wait(self._in, select.POLLOUT, deadline)
+            view = view[os.write(self._in, view) :]
+
+    def _receive(self, deadline: float) -> Any:
+        header, data = sizes(self._exactly(HEAD.size, deadline))
+        return decode(self._exactly(header, deadline), self._exactly(data, deadline))
+
+    def _exactly(self, count: int, deadline: float) -> bytes:
+        pieces, missing = [], count
+        while missing:
+            self._wait(self._out, select.POLLIN, deadline)
+            piece = os.read(self._out, min(missing, 1 << 20))
+            if not piece:
+                raise EOFError
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
+
+    @staticmethod
+    def _wait(descriptor: int, event: int, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if left <= 0 or not poll.poll(None if math.isinf(left) else left * 1000):
+            raise TimeoutError
+
+    def _obituary(self) -> str:
+        """What became of a process that closed its pipe."""
+        try:
+            status = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            status = None
+        self.end()
+        if status is None:
+            return "closed its worker's pipe"
+        place = self._printed.place()
+        if status >= 0:
+            return f"ended its process with exit status {status}{place}"
+        try:
+            name = signal.Signals(-status).name
+        except ValueError:
+            name = f"signal {-status}"
+        hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
+        return f"ended its process by {name}{hint}{place}"
+
+
+class _Printed:
+    """What a worker prints: a little of it passed on where that is wished, and the last of it kept."""
+
+    def __init__(self, pipe: Any, *, prints: bool) -> None:
+        self._pipe = pipe
+        self._passing = _PASSED if prints else 0
+        self._kept: deque[bytes] = deque()
+        self._size = 0
+        self._thread = threading.Thread(target=self._drain, daemon=True, name="normspec: what a worker prints")
+        self._thread.start()
+
+    def _drain(self) -> None:
+        with self._pipe:
+            while True:
+                try:
+                    piece = os.read(self._pipe.fileno(), 1 << 16)
+                except OSError:
+                    return
+                if not piece:
+                    return
+                self._kept.append(piece)
+                self._size += len(piece)
+                while self._size - len(self._kept[0]) > _KEPT:
+                    self._size -= len(self._kept.popleft())
+                self._pass_on(piece)
+
+    def _pass_on(self, piece: bytes) -> None:
+        if not self._passing or b"Fatal Python error" in piece:
+            return
+        passed = piece[: self._passing]
+        self._passing -= len(passed)
+        text = passed.decode(errors="replace")
+        if not self._passing:
+            text += "\nnormspec: what else the target prints is left out\n"
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    def join(self) -> None:
+        """Wait until the pipe is empty; a process that outlived its worker may hold it open."""
+        self._thread.join(1)
+
+    def place(self) -> str:
+        """Where in the target's own code a crash happened, or the last thing that was printed before it."""
+        self.join()
+        text = b"".join(self._kept).decode(errors="replace")
+        frames = re.findall(r'File "(.*?)", line (\d+) in (.*)', text)  # the innermost first
+        for file, line, function in frames:
+            if not any(part in file for part in _NOT_THE_TARGETS):
+                return f", in {function} ({Path(file).name}, line {line})"
+        last = [line.strip() for line in text.splitlines() if line.strip()]
+        return f": {last[-1][:200]}" if last and "Extension modules" not in last[-1] else ""
+
+
+#: Folders whose code is not the target's own.
+_NOT_THE_TARGETS = (str(Path(__file__).parent.parent), f"{os.sep}lib{os.sep}python", "<")
+
+
+def seconds_in_words(seconds: float) -> str:
+    """``1 second``, ``60 seconds``, ``0.5 seconds``."""
+    return f"{seconds:g} second{'' if seconds == 1 else 's'}"

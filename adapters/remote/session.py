@@ -1,0 +1,247 @@
+"""Sessions, evaluations and gradients that live in a worker, with the methods of those that live here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import TargetLost
+from ..part import Part, Parts
+from ..recording import PartCall
+from ..worker.codec import encode
+from .host import Host
+
+Arrays = Mapping[str, "np.ndarray | None"]
+
+#: After how many losses a session makes no more calls: each costs a new worker, and some the whole time limit.
+MOST_LOSSES = 5
+
+
+@dataclass
+class RemoteSession:
+    """
+    As adapters.session.Session, for a binding of a target in a worker.
+
+    Any call may raise TargetLost. The very call that did is not made again, and after MOST_LOSSES no other is.
+    """
+
+    host: Host
+    place: int
+    name: str
+    conventions: Mapping[str, str]
+    device: str = "cpu"
+
+    def start(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        *,
+        parts: Parts | None = None,
+        layouts: Mapping[str, str] | None = None,
+        wrt: Sequence[str] | None = None,
+        mode: str = "training",
+        record: bool = False,
+        defaults: bool = False,
+    ) -> RemoteEvaluation:
+        """Call the target; see Session.start."""
+        request = {
+            "layouts": dict(layouts) if layouts else None, "wrt": wrt, "mode": mode, "record": record,
+            "defaults": defaults,
+        }  # fmt: skip
+        number = self.host.number()
+        asked = self.call("start", inputs, settings, parts, request)
+        found = asked.reply(evaluation=number)
+        evaluation = RemoteEvaluation(asked, number, self.host.generation, found["outputs"], self.host.requests)
+        if record:
+            evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
+        return evaluation
+
+    def jvp(
+        self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
+    ) -> np.ndarray:
+        """The tangent of y; see Session.jvp."""
+        return self.call("jvp", inputs, settings, parts, {"tangents": dict(tangents)}).reply()["tangent"]
+
+    def vjp_vjp(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        g: np.ndarray,
+        cotangents: Arrays,
+        *,
+        parts: Parts | None = None,
+    ) -> dict[str, np.ndarray | None]:
+        """Second order; see Session.vjp_vjp."""
+        request = {"g": g, "cotangents": dict(cotangents)}
+        return self.call("vjp_vjp", inputs, settings, parts, request).reply()["gradients"]
+
+    def seams(
+        self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
+    ) -> list[dict[str, np.ndarray]]:
+        """What was recorded around the sublayers; see Session.seams."""
+        return self.call("seams", inputs, settings, None, {"g": g, "seed": seed}).reply()["blocks"]
+
+    def call(
+        self,
+        do: str,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        parts: Parts | None,
+        more: Mapping[str, Any],
+    ) -> Asked:
+        """The request of a call of the target."""
+        conventions = {key: value for key, value in self.conventions.items() if key == "momentum"}
+        request = {
+            "do": do, "binding": self.place, "device": self.device, "conventions": conventions,
+            "inputs": dict(inputs), "settings": dict(settings), "parts": _plain(parts), **more,
+        }  # fmt: skip
+        x = inputs["x"]
+        return Asked(self.host, request, (self.place, None if x is None else x.dtype.name))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request about one subject, and what came before it."""
+
+    host: Host
+    request: Mapping[str, Any]
+    #: The binding and the dtype.
+    subject: Any
+    before: Asked | None = None
+
+    def then(self, do: str, **more: Any) -> Asked:
+        """A request about what this one left behind."""
+        return Asked(self.host, {"do": do, **more}, self.subject, self)
+
+    def reply(self, **numbers: int) -> dict[str, Any]:
+        """The reply; the numbers say under what the worker keeps what."""
+        host = self.host
+        if host.losses[self.subject]:
+            known = host.lost.get(self._fingerprint())
+            if known is not None:
+                raise known
+            if host.losses[self.subject] >= MOST_LOSSES:
+                raise TargetLost(f"was lost {MOST_LOSSES} times before, and is called no more")
+        try:
+            return host.request({**self.request, **numbers})
+        except TargetLost as lost:
+            host.lost[self._fingerprint()] = lost
+            host.losses[self.subject] += 1
+            raise
+
+    def _fingerprint(self) -> bytes:
+        before = self.before._fingerprint() if self.before is not None else b""
+        return hashlib.blake2b(before + encode(self.request), digest_size=16).digest()
+
+
+@dataclass(eq=False)
+class RemoteEvaluation:
+    """As adapters.evaluation.Evaluation."""
+
+    _asked: Asked
+    _number: int
+    _generation: int
+    _outputs: dict[str, np.ndarray]
+    #: How many requests there had been when the outputs came: they are what they are now until the next.
+    _fresh: int
+    recorder: RemoteRecorder | None = None
+
+    def outputs(self) -> dict[str, np.ndarray]:
+        """The results as they are now."""
+        if self._fresh == self._asked.host.requests:
+            return {name: value.copy() for name, value in self._outputs.items()}
+        return self.ask("outputs")["outputs"]
+
+    def inputs(self) -> dict[str, np.ndarray | None]:
+        """The inputs as they are now."""
+        return self.ask("inputs")["inputs"]
+
+    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> RemotePulled:
+        """The gradients of sum(y * g); see Evaluation.pull."""
+        host = self._asked.host
+        number = host.number()
+        found = self.ask("pull", {"g": g, "layout": layout, "keep": keep}, pulled=number)
+        return RemotePulled(self, number, found["gradients"], host.requests)
+
+    def ask(self, do: str, more: Mapping[str, Any] | None = None, **numbers: int) -> dict[str, Any]:
+        """The reply to a request about this evaluation."""
+        if self._generation != self._asked.host.generation:
+            raise TargetLost("was lost meanwhile, and what it had returned with it")
+        return self._asked.then(do, **(more or {})).reply(evaluation=self._number, **numbers)
+
+    def fresh(self, since: int) -> bool:
+        """Whether nothing was asked of the target since so many requests."""
+        return since == self._asked.host.requests
+
+    def release(self, number: int) -> None:
+        """The worker need not keep this any longer."""
+        self._asked.host.release(number)
+
+    def __del__(self) -> None:
+        self.release(self._number)
+
+
+@dataclass(eq=False)
+class RemotePulled:
+    """As adapters.evaluation.Pulled."""
+
+    _evaluation: RemoteEvaluation
+    _number: int
+    _gradients: dict[str, np.ndarray | None]
+    _fresh: int
+
+    def gradients(self) -> dict[str, np.ndarray | None]:
+        """The gradients as they are now."""
+        if self._evaluation.fresh(self._fresh):
+            return {name: None if value is None else value.copy() for name, value in self._gradients.items()}
+        return self._evaluation.ask("gradients", pulled=self._number)["gradients"]
+
+    def cotangent(self) -> np.ndarray:
+        """The cotangent as it is now."""
+        return self._evaluation.ask("cotangent", pulled=self._number)["cotangent"]
+
+    def __del__(self) -> None:
+        self._evaluation.release(self._number)
+
+
+@dataclass(eq=False)
+class RemoteRecorder:
+    """As adapters.recording.Recorder, of one evaluation."""
+
+    _evaluation: RemoteEvaluation
+    _found: list[dict[str, Any]]
+    calls: list[PartCall] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.calls = [PartCall(one["role"], one["handed"], one["returned"]) for one in self._found]
+
+    def lists_are_whole(self) -> bool:
+        """Whether each list of parts still holds what it held."""
+        return self._now()["lists"]
+
+    def handed_now(self, call: PartCall) -> list[np.ndarray | str]:
+        """What the part was handed, as it is now."""
+        return self._now()["calls"][self._place(call)]["handed"]
+
+    def returned_now(self, call: PartCall) -> np.ndarray | str | None:
+        """What the part returned, as it is now."""
+        return self._now()["calls"][self._place(call)]["returned"]
+
+    def _place(self, call: PartCall) -> int:
+        return next(place for place, one in enumerate(self.calls) if one is call)
+
+    def _now(self) -> dict[str, Any]:
+        return self._evaluation.ask("recorded")
+
+
+def _plain(parts: Parts | None) -> dict[str, Any] | None:
+    def plain(part: Part | tuple[Part, ...] | None) -> Any:
+        if part is None:
+            return None
+        return [asdict(one) for one in part] if isinstance(part, tuple) else asdict(part)
+
+    return None if parts is None else {role: plain(part) for role, part in parts.items()}

@@ -1,0 +1,119 @@
+"""The target that stands for one in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from ..binding import Binding, Target, accepts_all
+from ..bridge import Bridge
+from ..errors import DeviceUnavailable, TargetLost, Unsupported
+from .host import Host, Launch
+from .session import RemoteSession
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+#: Answers of Binding.accepts that are remembered.
+_ACCEPTED = 4096
+
+
+@dataclass(frozen=True)
+class RemoteTarget(Target):
+    """A target in a worker; it has no bridge here."""
+
+    host: Host = field(kw_only=True)
+    _layouts: tuple[str, ...] = ()
+    _devices: tuple[str, ...] = ()
+
+    @classmethod
+    def opened(cls, host: Host) -> RemoteTarget:
+        """The target that the host's worker holds. Raises the NormspecError that says why there is none."""
+        found = host.opened()
+        return cls(
+            name=found["name"],
+            framework=found["framework"],
+            version=found["version"],
+            bridge=cast(Bridge, None),
+            bindings=tuple(_binding(host, place, one) for place, one in enumerate(found["bindings"])),
+            dtypes=tuple(found["dtypes"]),
+            host=host,
+            _layouts=tuple(found["layouts"]),
+            _devices=tuple(found["devices"]),
+        )
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        return self._layouts
+
+    def check_device(self, device: str) -> None:
+        try:
+            self.host.begin()
+            self.host.request({"do": "device", "device": device})
+        except TargetLost as lost:
+            raise DeviceUnavailable(f"{self.name} {lost.reason} when it was asked for device {device!r}") from None
+
+    def devices(self) -> tuple[str, ...]:
+        return self._devices
+
+    def begin(self) -> None:
+        self.host.begin()
+
+    def close(self) -> None:
+        self.host.close()
+
+    def session(self, binding: Binding, device: str = "cpu") -> Session:
+        assert isinstance(binding, RemoteBinding)
+        return cast("Session", RemoteSession(self.host, binding.place, binding.name, binding.conventions, device))
+
+
+@dataclass(frozen=True)
+class RemoteBinding(Binding):
+    """A binding of a target in a worker, which knows it by its place among the target's bindings."""
+
+    place: int = field(kw_only=True)
+
+
+def _binding(host: Host, place: int, found: Mapping[str, Any]) -> RemoteBinding:
+    return RemoteBinding(
+        operator=found["operator"],
+        name=found["name"],
+        call=_elsewhere,
+        conventions=found["conventions"],
+        reasons=found["reasons"],
+        expected=found["expected"],
+        accepts=accepts_all if found["accepts_all"] else _accepts(host, place),
+        lacking=frozenset(found["lacking"]),
+        seams=_elsewhere if found["has_seams"] else None,
+        defaults=_elsewhere if found["has_defaults"] else None,
+        place=place,
+    )
+
+
+def _elsewhere(*arguments: Any, **keywords: Any) -> NoReturn:
+    raise Unsupported("the target lives in a worker and is called through its session")
+
+
+def _accepts(host: Host, place: int) -> Callable[[tuple[int, ...], Mapping[str, Any]], str | None]:
+    """Binding.accepts, asked of the worker once for each shape and settings."""
+
+    @lru_cache(maxsize=_ACCEPTED)
+    def asked(shape: tuple[int, ...], settings: tuple[tuple[str, Any], ...]) -> str | None:
+        host.begin()
+        request = {"do": "accepts", "binding": place, "shape": shape, "settings": dict(settings)}
+        return host.request(request)["reason"]
+
+    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        try:
+            return asked(tuple(shape), tuple(settings.items()))
+        except TargetLost:
+            return None  # the call itself will tell
+
+    return accepts
+
+
+def launch(launch: Launch) -> RemoteTarget:
+    """Start a worker and return its target. Raises the NormspecError that says why there is none."""
+    return RemoteTarget.opened(Host(launch))

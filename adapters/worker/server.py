@@ -1,0 +1,224 @@
+"""The worker: answers one request after the other about the one target that it holds."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Mapping
+
+from ..binding import accepts_all
+from ..evaluation import Evaluation, Pulled
+from ..part import Part
+from ..targets import resolve
+from .codec import encode, read_frame
+from .failures import described
+from .limits import die_with_parent, limit_memory
+
+if TYPE_CHECKING:
+    from ..binding import Target
+    from ..session import Session
+
+#: The version of PROTOCOL.md that this speaks.
+PROTOCOL = 1
+
+#: What a request is, and what a reply to it holds.
+Request = Mapping[str, Any]
+
+
+class Server:
+    """One target, and what calls of it have left behind."""
+
+    def __init__(self) -> None:
+        self._target: Target | None = None
+        self._sessions: dict[Any, Session] = {}
+        self._evaluations: dict[int, Evaluation] = {}
+        self._pulled: dict[int, Pulled] = {}
+
+    def answer(self, request: Request) -> dict[str, Any]:
+        """The reply to a request."""
+        for number in request.get("release", ()):
+            self._evaluations.pop(number, None)
+            self._pulled.pop(number, None)
+        handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
+            "open": self._open, "accepts": self._accepts, "device": self._device, "start": self._start,
+            "outputs": self._outputs, "inputs": self._inputs, "recorded": self._recorded, "pull": self._pull,
+            "gradients": self._gradients, "cotangent": self._cotangent, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
+            "seams": self._seams,
+        }  # fmt: skip
+        return handlers[request["do"]](request)
+
+    # The target ----------------------------------------------------------------------------------------------
+
+    def _open(self, request: Request) -> dict[str, Any]:
+        sys.path.extend(entry for entry in request.get("path", ()) if entry not in sys.path)
+        op = request.get("op")
+        self._target = target = resolve(
+            request["target"], op=op if op is None else tuple(op), framework=request.get("framework")
+        )
+        bridge = target.bridge
+        return {
+            "protocol": PROTOCOL,
+            "name": target.name,
+            "framework": target.framework,
+            "version": target.version,
+            "dtypes": target.dtypes,
+            "layouts": bridge.layouts,
+            "devices": bridge.devices(),
+            "bindings": [
+                {
+                    "operator": binding.operator,
+                    "name": binding.name,
+                    "conventions": dict(binding.conventions),
+                    "reasons": dict(binding.reasons),
+                    "expected": dict(binding.expected),
+                    "lacking": sorted(binding.lacking),
+                    "accepts_all": binding.accepts is accepts_all,
+                    "has_seams": binding.seams is not None,
+                    "has_defaults": binding.defaults is not None,
+                }
+                for binding in target.bindings
+            ],
+        }
+
+    def _device(self, request: Request) -> dict[str, Any]:
+        self._held().bridge.check_device(request["device"])
+        return {}
+
+    def _accepts(self, request: Request) -> dict[str, Any]:
+        binding = self._held().bindings[request["binding"]]
+        return {"reason": binding.accepts(tuple(request["shape"]), _settings(request))}
+
+    def _held(self) -> Target:
+        assert self._target is not None, "a target is opened before it is used"
+        return self._target
+
+    def _session(self, request: Request) -> Session:
+        key = (request["binding"], request["device"], tuple(sorted(request["conventions"].items())))
+        if key not in self._sessions:
+            target = self._held()
+            binding = replace(target.bindings[request["binding"]], conventions=request["conventions"])
+            self._sessions[key] = target.session(binding, request["device"])
+        return self._sessions[key]
+
+    # Calls ---------------------------------------------------------------------------------------------------
+
+    def _start(self, request: Request) -> dict[str, Any]:
+        evaluation = self._session(request).start(
+            request["inputs"],
+            _settings(request),
+            parts=_parts(request),
+            layouts=request.get("layouts"),
+            wrt=request.get("wrt"),
+            mode=request.get("mode", "training"),
+            record=request.get("record", False),
+            defaults=request.get("defaults", False),
+        )
+        self._evaluations[request["evaluation"]] = evaluation
+        return {"outputs": evaluation.outputs(), "recorded": _recorded(evaluation)}
+
+    def _outputs(self, request: Request) -> dict[str, Any]:
+        return {"outputs": self._evaluations[request["evaluation"]].outputs()}
+
+    def _inputs(self, request: Request) -> dict[str, Any]:
+        return {"inputs": self._evaluations[request["evaluation"]].inputs()}
+
+    def _recorded(self, request: Request) -> dict[str, Any]:
+        recorder = self._evaluations[request["evaluation"]].recorder
+        assert recorder is not None, "nothing was recorded"
+        return {
+            "lists": recorder.lists_are_whole(),
+            "calls": [
+                {"handed": recorder.handed_now(call), "returned": recorder.returned_now(call)}
+                for call in recorder.calls
+            ],
+        }
+
+    def _pull(self, request: Request) -> dict[str, Any]:
+        evaluation = self._evaluations[request["evaluation"]]
+        pulled = evaluation.pull(request["g"], request.get("layout", "contiguous"), keep=request.get("keep", False))
+        self._pulled[request["pulled"]] = pulled
+        return {"gradients": pulled.gradients()}
+
+    def _gradients(self, request: Request) -> dict[str, Any]:
+        return {"gradients": self._pulled[request["pulled"]].gradients()}
+
+    def _cotangent(self, request: Request) -> dict[str, Any]:
+        return {"cotangent": self._pulled[request["pulled"]].cotangent()}
+
+    def _jvp(self, request: Request) -> dict[str, Any]:
+        session, inputs = self._session(request), request["inputs"]
+        return {"tangent": session.jvp(inputs, _settings(request), request["tangents"], parts=_parts(request))}
+
+    def _vjp_vjp(self, request: Request) -> dict[str, Any]:
+        return {
+            "gradients": self._session(request).vjp_vjp(
+                request["inputs"], _settings(request), request["g"], request["cotangents"], parts=_parts(request)
+            )
+        }
+
+    def _seams(self, request: Request) -> dict[str, Any]:
+        session, inputs = self._session(request), request["inputs"]
+        return {"blocks": session.seams(inputs, _settings(request), request["g"], seed=request["seed"])}
+
+
+def _settings(request: Request) -> dict[str, Any]:
+    settings = dict(request["settings"])
+    if isinstance(settings.get("axes"), list):
+        settings["axes"] = tuple(settings["axes"])
+    return settings
+
+
+def _parts(request: Request) -> dict[str, Any] | None:
+    parts = request.get("parts")
+
+    def made(found: Any) -> Any:
+        if found is None:
+            return None
+        if isinstance(found, list):
+            return tuple(made(one) for one in found)
+        return Part(found["kind"], tuple(found["leaves"]), found["number"], tuple(made(one) for one in found["inner"]))
+
+    return None if parts is None else {role: made(found) for role, found in parts.items()}
+
+
+def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
+    recorder = evaluation.recorder
+    if recorder is None:
+        return None
+    return [{"role": call.role, "handed": call.handed, "returned": call.returned} for call in recorder.calls]
+
+
+def serve(read: Callable[[int], bytes], write: Callable[[bytes], Any]) -> None:
+    """Answer requests until there are no more."""
+    server = Server()
+    while True:
+        request = read_frame(read)
+        if request is None:
+            return
+        try:
+            reply = {"id": request["id"], "ok": server.answer(request)}
+        except BaseException as error:  # whatever it is, the judge is told
+            reply = {"id": request["id"], "raised": described(error)}
+        frame = encode(reply)
+        while frame:
+            frame = frame[write(frame) :]
+
+
+def main() -> None:
+    """Serve on standard input and output, which are then out of the target's reach: it has /dev/null and stderr."""
+    requests, replies = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(2, 1)
+    os.close(nowhere)
+    faulthandler.enable(file=2)
+    first = read_frame(lambda count: os.read(requests, count))
+    if first is None:
+        return
+    die_with_parent(first["parent"])
+    limit_memory(first["memory"])
+    serve(lambda count: os.read(requests, count), lambda frame: os.write(replies, frame))
+    # A target's threads and exit handlers must not keep the process alive.
+    os._exit(0)

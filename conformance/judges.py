@@ -1,0 +1,168 @@
+"""
+Two judges: the units of one run, shared by two processes, each with workers of its own.
+
+The second is normspec started anew. It receives the request and then one unit after the other, as JSON, and returns
+reports by pickle: it holds no target, whose workers speak the protocol of adapters/worker, so that no target can forge
+them. Where it cannot be had, or dies, the first judge does all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from ..adapters.binding import Target
+from ..adapters.remote.host import Limits
+from .engine import Run, Unit
+from .progress import Listener
+from .request import Request
+from .verdicts import Report
+
+#: What stands before a report: how many bytes it has.
+_LENGTH = struct.Struct("<Q")
+
+
+def worth_sharing(request: Request, targets: Sequence[Target], units: Sequence[Unit]) -> bool:
+    """Whether a second judge is worth its start: for frameworks, on a machine with a second core to run it on."""
+    if not all(isinstance(target, str) for target in request.targets) or request.device != "cpu":
+        return False
+    frameworks = [target for target in targets if target.framework != "numpy" and ":" not in target.name]
+    return bool(frameworks) and len(units) > 3 and (os.cpu_count() or 1) > 1
+
+
+def judged(request: Request, targets: Sequence[Target], listener: Listener | None, *, shared: bool = True) -> Report:
+    """The report on a request, of whose opened targets this process is a judge."""
+    run = Run(request.plan(targets), listener)
+    units = run.units()
+    if not (shared and worth_sharing(request, targets, units)):
+        return run.report()
+    waiting = deque(units)
+    second = SecondJudge.started(request, waiting)
+    stop = True
+    try:
+        report = run.report(_each(waiting))
+        stop = run.interrupted
+    finally:
+        found = second.finish(stop=stop) if second is not None else []
+    if waiting and not run.interrupted:  # the other judge died and has given back what it had
+        report = run.report(_each(waiting))
+    return _merged(report, found, run)
+
+
+def _each(waiting: deque[Unit]) -> Iterator[Unit]:
+    while True:
+        try:
+            yield waiting.popleft()
+        except IndexError:
+            return
+
+
+def _merged(report: Report, others: Sequence[Report], run: Run) -> Report:
+    results = [*report.results, *(result for other in others for result in other.results)]
+    return attrs.evolve(
+        report,
+        results=tuple(sorted(results, key=run.place)),
+        partial=report.partial or any(other.partial for other in others),
+    )
+
+
+class SecondJudge:
+    """The other process, and the thread that hands it units while there are any."""
+
+    def __init__(self, process: subprocess.Popen[bytes], waiting: deque[Unit]) -> None:
+        self._process = process
+        self._waiting = waiting
+        self._reports: list[Report] = []
+        self._thread = threading.Thread(target=self._hand_out, daemon=True, name="normspec: the second judge")
+        self._thread.start()
+
+    @classmethod
+    def started(cls, request: Request, waiting: deque[Unit]) -> SecondJudge | None:
+        """Start it on a request; None where that fails."""
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(attrs.asdict(request, recurse=False), default=vars).encode() + b"\n")
+        except OSError:
+            return None
+        return cls(process, waiting)
+
+    def _hand_out(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        while self._waiting:
+            try:
+                unit = self._waiting.pop()  # from the end, as the first judge takes from the beginning
+            except IndexError:
+                return
+            try:
+                self._process.stdin.write(json.dumps(unit).encode() + b"\n")
+                self._reports.append(self._received())
+            except Exception:  # it died: the first judge does its unit
+                self._waiting.append(unit)
+                return
+
+    def _received(self) -> Report:
+        assert self._process.stdout is not None
+
+        def exactly(count: int) -> bytes:
+            pieces, missing = [], count
+            while missing:
+                piece = self._process.stdout.read(missing)  # type: ignore[union-attr]
+                if not piece:
+                    raise EOFError
+                pieces.append(piece)
+                missing -= len(piece)
+            return b"".join(pieces)
+
+        (size,) = _LENGTH.unpack(exactly(_LENGTH.size))
+        return pickle.loads(exactly(size))  # what our own process wrote, on our own pipe
+
+    def finish(self, *, stop: bool) -> list[Report]:
+        """Its reports, waited for unless it is to stop at once."""
+        if stop:
+            self._waiting.clear()
+            self._process.terminate()
+        self._thread.join()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+        return self._reports
+
+
+def main() -> None:
+    """Be the second judge: a request and then units on standard input, reports on standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first judge's
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the workers are ended on the way out
+    answer = os.dup(1)
+    os.dup2(2, 1)  # what anything prints must not get between
+    values = json.loads(sys.stdin.readline())
+    values["limits"] = Limits(**values["limits"])
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    request = Request(**values)
+    targets = request.open()
+    try:
+        for line in sys.stdin:
+            operator, dtype = json.loads(line)
+            told = pickle.dumps(Run(request.plan(targets)).report([(operator, dtype)]))
+            with os.fdopen(os.dup(answer), "wb") as out:
+                out.write(_LENGTH.pack(len(told)) + told)
+    finally:
+        for target in targets:
+            target.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Requests: what a user asks to be checked, in plain values, and the targets and the plan that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..adapters.binding import Target
+from ..adapters.bridge import DTYPES
+from ..adapters.errors import UnknownDtype, choices
+from ..adapters.importable import importable_name
+from ..adapters.remote.host import Limits
+from ..adapters.remote.launching import ISOLATES, hosted, ready
+from ..adapters.targets import resolve
+from .engine import Plan
+from .profiles import profile_of
+
+#: A target as it is asked for: the name of one, or a callable.
+Asked = str | Callable[..., Any]
+
+
+@attrs.frozen
+class Request:
+    """What is to be checked."""
+
+    targets: tuple[Asked, ...]
+    op: tuple[str, ...] | None
+    framework: str | None
+    dtypes: tuple[str, ...] | None
+    device: str
+    conventions: Mapping[str, str]
+    profile: str
+    seed: int
+    forward_only: bool = False
+    #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
+    pythons: Mapping[str, str] = attrs.field(factory=dict)
+    limits: Limits = attrs.field(factory=Limits)
+
+    def open(self) -> list[Target]:
+        """
+        The targets, each in a worker of its own but for callables that have no name to be imported by.
+
+        All workers start at once, since importing a framework takes seconds. Raises the NormspecError of the first
+        target that cannot be had.
+        """
+        named = [self._name(target) for target in self.targets]
+        hosts = {
+            name: hosted(name, op=self.op, framework=self.framework, python=self.python_of(name), limits=self.limits)
+            for name in named
+            if isinstance(name, str) and ISOLATES
+        }
+        try:
+            opened = []
+            for name in named:
+                target = ready(hosts[name]) if name in hosts else None
+                opened.append(target or resolve(name, op=self.op, framework=self.framework))
+            for target in opened:
+                self._check(target)
+        except BaseException:
+            for host in hosts.values():
+                host.close()
+            raise
+        return opened
+
+    def plan(self, targets: Sequence[Target]) -> Plan:
+        """The plan of this request for its opened targets."""
+        return Plan(
+            tuple(targets), self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
+            self.forward_only,
+        )  # fmt: skip
+
+    def python_of(self, name: str) -> str:
+        """The interpreter of a target's worker; empty for this one."""
+        return self.pythons.get(name, self.pythons.get("", ""))
+
+    def _name(self, target: Asked) -> Asked:
+        """A callable by its name, where a worker would import the same one."""
+        return target if isinstance(target, str) else importable_name(target) or target
+
+    def _check(self, target: Target) -> None:
+        wanted = self.dtypes
+        if wanted is not None and len(self.targets) == 1 and not set(wanted) & set(target.dtypes):
+            raise UnknownDtype(f"{target.name} has no {', '.join(wanted)}; choose from {', '.join(target.dtypes)}")
+        target.check_device(self.device)
+
+
+def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the dtypes, each once; None for none. Raises UnknownDtype."""
+    if dtypes is None:
+        return None
+    names = tuple(dict.fromkeys([dtypes] if isinstance(dtypes, str) else dtypes))
+    for name in names:
+        if name not in DTYPES:
+            raise UnknownDtype(f"unknown dtype {name!r}{choices(name, DTYPES)}")
+    return names or None
