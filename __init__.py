@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .conformance.api import check as check
+    from .conformance.compare import Comparison as Comparison
+    from .conformance.compare import compare as compare
     from .conformance.verdicts import Report as Report
     from .conformance.verdicts import Result as Result
     from .conformance.verdicts import Verdict as Verdict
 
     __version__: str
 
-__all__ = ["Report", "Result", "Verdict", "__version__", "check"]
+__all__ = ["Comparison", "Report", "Result", "Verdict", "__version__", "check", "compare"]
 
 #: Where each public name lives.
 _ROOMS = {
     "check": "conformance.api",
+    "compare": "conformance.compare",
+    "Comparison": "conformance.compare",
     "Report": "conformance.verdicts",
     "Result": "conformance.verdicts",
     "Verdict": "conformance.verdicts",

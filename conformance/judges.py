@@ -8,6 +8,7 @@ them. Where it cannot be had, or dies, the first judge does all.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -22,7 +23,10 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from ..adapters.binding import Target
+from ..adapters.errors import NormspecError
 from ..adapters.remote.host import Limits
+from ..adapters.remote.target import RemoteTarget
+from ..adapters.worker.limits import die_with_parent
 from .engine import Run, Unit
 from .progress import Listener
 from .request import Request
@@ -31,13 +35,21 @@ from .verdicts import Report
 #: What stands before a report: how many bytes it has.
 _LENGTH = struct.Struct("<Q")
 
+#: What the second judge runs, with the first one's import path as its arguments.
+_CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import main; main()"
+
 
 def worth_sharing(request: Request, targets: Sequence[Target], units: Sequence[Unit]) -> bool:
     """Whether a second judge is worth its start: for frameworks, on a machine with a second core to run it on."""
-    if not all(isinstance(target, str) for target in request.targets) or request.device != "cpu":
+    if not all(isinstance(target, RemoteTarget) for target in targets) or request.device != "cpu":
         return False
     frameworks = [target for target in targets if target.framework != "numpy" and ":" not in target.name]
-    return bool(frameworks) and len(units) > 3 and (os.cpu_count() or 1) > 1
+    return bool(frameworks) and len(units) > 3 and _cores() > 1
+
+
+def _cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def judged(request: Request, targets: Sequence[Target], listener: Listener | None, *, shared: bool = True) -> Report:
@@ -91,12 +103,17 @@ class SecondJudge:
         """Start it on a request; None where that fails."""
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+                [sys.executable, "-c", _CODE, *sys.path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,  # Ctrl-C is the first judge's
             )
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(attrs.asdict(request, recurse=False), default=vars).encode() + b"\n")
         except OSError:
             return None
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # that it died shows when it is handed a unit
+            process.stdin.write(json.dumps(attrs.asdict(request, recurse=False), default=vars).encode() + b"\n")
         return cls(process, waiting)
 
     def _hand_out(self) -> None:
@@ -130,12 +147,12 @@ class SecondJudge:
         return pickle.loads(exactly(size))  # what our own process wrote, on our own pipe
 
     def finish(self, *, stop: bool) -> list[Report]:
-        """Its reports, waited for unless it is to stop at once."""
+        """Its reports, waited for; what it has established until now if it is to stop."""
+        assert self._process.stdin is not None and self._process.stdout is not None
         if stop:
             self._waiting.clear()
             self._process.terminate()
         self._thread.join()
-        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
@@ -144,11 +161,18 @@ class SecondJudge:
 
 def main() -> None:
     """Be the second judge: a request and then units on standard input, reports on standard output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first judge's
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the workers are ended on the way out
+    die_with_parent()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first judge has met Ctrl-C
     answer = os.dup(1)
     os.dup2(2, 1)  # what anything prints must not get between
-    values = json.loads(sys.stdin.readline())
+    with contextlib.suppress(KeyboardInterrupt, NormspecError, BrokenPipeError):  # the first judge does without
+        _serve(answer)
+
+
+def _serve(answer: int) -> None:
+    values = json.loads(sys.stdin.readline() or "null")
+    if values is None:
+        return
     values["limits"] = Limits(**values["limits"])
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     request = Request(**values)
@@ -162,7 +186,3 @@ def main() -> None:
     finally:
         for target in targets:
             target.close()
-
-
-if __name__ == "__main__":
-    main()

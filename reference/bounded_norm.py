@@ -106,9 +106,10 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, N
 
 def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float, arithmetic: Arithmetic) -> Number:
     """gamma xhat + beta."""
-    y, _ = normalised(x, eps, arithmetic)
+    y, root = normalised(x, eps, arithmetic)
     if gamma is not None:
         y = y * gamma
+        y.error = y.error + y.tape.now.eta * root.reach  # gamma (x - mean), formed first, may underflow (A10)
     if beta is not None:
         y = y + beta
         y.error = y.error + 2 * y.tape.now.u * y.reach  # folded into b = beta - mu a: rounded twice (A10)

@@ -253,7 +253,7 @@ class RowEnvelope:
         a, rows = self.arithmetic, self.rows
         y = self.gamma * rows.xh + self.beta
         scaled = np.abs(self.gamma) * (np.abs(rows.xh) + rows.xh_error)
-        error = np.abs(self.gamma) * rows.xh_error + a.u * (scaled + 2 * np.abs(y)) + 2 * a.eta
+        error = np.abs(self.gamma) * rows.xh_error + a.u * (scaled + 2 * np.abs(y)) + (2 + rows.r_high) * a.eta
         if rows.folded:
             error = (
                 error

@@ -12,13 +12,22 @@ import pytest
 FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
 
 #: What a folder of tests may be named for: its tests need a package that not every environment has.
-FOLDERS = ("torch", "transformers")
+FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "mxnet")
+
+#: MXNet lives under an interpreter of its own, which this names.
+MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
+
+
+def _installed(framework: str) -> bool:
+    if framework == "mxnet":
+        return MXNET_PYTHON is not None and Path(MXNET_PYTHON).exists()
+    return importlib.util.find_spec(framework) is not None
 
 
 def _wanted(framework: str) -> bool:
     if FRAMEWORKS is not None:
         return framework in FRAMEWORKS.split()
-    return importlib.util.find_spec(framework) is not None
+    return _installed(framework)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
     config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
     for framework in (FRAMEWORKS or "").split():
-        if importlib.util.find_spec(framework) is None:
+        if not _installed(framework):
             raise pytest.UsageError(f"NORMSPEC_FRAMEWORKS names {framework}, which cannot be imported")
 
 

@@ -58,40 +58,40 @@ _BATCH_NORM_REASONS = {
 # LayerNorm ------------------------------------------------------------------------------------------------
 
 
-def _functional_layer_norm(x, gamma, beta, *, eps, axes):
-    return functional.layer_norm(x, x.shape[x.ndim - len(axes) :], gamma, beta, eps)
+def _functional_layer_norm(x, gamma, beta, *, axes, **eps):
+    return functional.layer_norm(x, x.shape[x.ndim - len(axes) :], gamma, beta, **eps)
 
 
-def module_layer_norm(x, gamma, beta, *, eps, axes, mode):
-    """LayerNorm by torch.nn.LayerNorm, in training or inference mode."""
-    module = _layer_norm_of(tuple(x.shape[x.ndim - len(axes) :]), eps, gamma is not None, beta is not None)
+def module_layer_norm(x, gamma, beta, *, axes, mode, **eps):
+    """LayerNorm by torch.nn.LayerNorm, in training or inference mode; eps is its own where none is given."""
+    module = _layer_norm_of(tuple(x.shape[x.ndim - len(axes) :]), gamma is not None, beta is not None, **eps)
     module.train(mode == "training")
     return functional_call(module, lent(gamma, beta), (x,))
 
 
 @lru_cache(maxsize=256)
-def _layer_norm_of(shape: tuple[int, ...], eps: float, weight: bool, bias: bool) -> nn.Module:
-    return having(nn.LayerNorm(list(shape), eps=eps, device="meta"), weight, bias)
+def _layer_norm_of(shape: tuple[int, ...], weight: bool, bias: bool, **eps: float) -> nn.Module:
+    return having(nn.LayerNorm(list(shape), device="meta", **eps), weight, bias)
 
 
 # BatchNorm ------------------------------------------------------------------------------------------------
 
 
-def _functional_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+def _functional_batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, **numbers):
     mean, variance = running_mean.clone(), running_var.clone()
-    y = functional.batch_norm(x.movedim(channel_axis, 1), mean, variance, gamma, beta, training, momentum, eps)
+    y = functional.batch_norm(x.movedim(channel_axis, 1), mean, variance, gamma, beta, training, **numbers)
     return y.movedim(1, channel_axis), mean, variance
 
 
 def _module_batch_norm(kind: type[nn.Module]):
     # One cache for each class; the number of channels, eps and momentum are all that a module is made of.
     @lru_cache(maxsize=256)
-    def module_of(channels: int, eps: float, momentum: float, weight: bool, bias: bool) -> nn.Module:
-        return having(kind(channels, eps=eps, momentum=momentum, device="meta"), weight, bias)
+    def module_of(channels: int, weight: bool, bias: bool, **numbers: float) -> nn.Module:
+        return having(kind(channels, device="meta", **numbers), weight, bias)
 
-    def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis, mode):
+    def batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, mode, **numbers):
         del mode  # `training` says it.
-        module = module_of(x.shape[channel_axis], eps, momentum, gamma is not None, beta is not None)
+        module = module_of(x.shape[channel_axis], gamma is not None, beta is not None, **numbers)
         module.train(training)
         mean, variance = running_mean.clone(), running_var.clone()
         tensors = {**lent(gamma, beta), "running_mean": mean, "running_var": variance}
@@ -164,6 +164,7 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         expected=_BATCH_NORM_EXPECTED if ranks is None or 2 in ranks else {},
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
+        defaults=call,
     )
 
 
@@ -175,6 +176,7 @@ def _layer_norm_binding(name: str, call, has_modes: bool) -> Binding:
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
         has_modes=has_modes,
+        defaults=call,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...adapters.errors import BadOutput, MissingGradient, PartRaised, TargetRaised, Unsupported
+from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from ...adapters.part import Part
 from ..cases.case import Case
 from ..findings import Finding

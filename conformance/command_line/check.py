@@ -10,29 +10,43 @@ from typing import Any
 import click
 
 from ...adapters.conventions import parse_conventions
+from ...adapters.frameworks import FRAMEWORKS
+from ...adapters.remote.process import Limits
+from ..configuration import configuration
+from ..limits import size_in_words
 from ..reporting import print_report, report_to_json
 from ..verdicts import Report
 from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
-from .options import dtype_option, profile_option, seed_option
+from .options import SECONDS, SIZE, config_option, dtype_option, profile_option, python_option, seed_option
+from .settings import chosen, interpreters, targets_to_check
 
 
-def run_targets(targets: Sequence[str], ops: Sequence[str], options: Mapping[str, Any]) -> Report:
-    """Check these targets (none named: everything that is installed), all of them or none."""
-    from ...adapters.targets import installed
+def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
+    """Check these targets, all of them or none."""
     from ..api import check as check_targets
 
-    op = None if not ops else tuple(dict.fromkeys(ops))
     with progress_on() as listener:
-        return check_targets(tuple(targets) or installed(), op=op, progress=listener, **options)
+        return check_targets(tuple(targets), progress=listener, **options)
 
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
-@click.option("--framework", metavar="NAME", help="Whose tensors your function takes: numpy, torch.")
+@click.option(
+    "--framework",
+    metavar="NAME",
+    help=f"Whose tensors your function takes: {', '.join(name for name in FRAMEWORKS if '[' not in name)}. "
+    "Needed where its imports do not tell.",
+)
 @dtype_option
-@click.option("--device", default="cpu", show_default=True, metavar="DEV", help="Where to run: cpu, cuda, cuda:1.")
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="DEV",
+    help="Where to run, as the framework says it: cuda or cuda:1 for PyTorch, /GPU:0 for TensorFlow, gpu for JAX.",
+)
 @click.option(
     "--convention",
     "conventions",
@@ -43,38 +57,66 @@ def run_targets(targets: Sequence[str], ops: Sequence[str], options: Mapping[str
 @profile_option("standard")
 @seed_option
 @click.option("--forward-only", is_flag=True, help="Your function has no gradients by design: call them unsupported.")
+@python_option
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    default=f"{Limits().seconds:g}",
+    show_default=True,
+    metavar="SECONDS|none",
+    help="What a target may take for one requirement on one case; then it is stopped, and the rest goes on.",
+)
+@click.option(
+    "--memory-limit",
+    type=SIZE,
+    default=size_in_words(Limits().memory),
+    show_default=True,
+    metavar="SIZE|none",
+    help="The private memory that a target may have on the CPU, such as 512MiB.",
+)
+@config_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
+@click.pass_context
 def check(
+    context: click.Context,
     targets: tuple[str, ...],
-    ops: tuple[str, ...],
     framework: str | None,
-    dtypes: tuple[str, ...],
-    device: str,
     conventions: tuple[str, ...],
-    profile: str,
-    seed: int | None,
     forward_only: bool,
+    pythons: tuple[str, ...],
+    config: str | None,
     json_file: str | None,
+    **_: Any,  # what may be configured is asked of the context
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
-    TARGET is numpy, torch, FILE.py:NAME or package.module:NAME. Without one, everything installed is checked.
+    TARGET is a name that `normspec list` shows, FILE.py:NAME or package.module:NAME. Without one, the targets that
+    [tool.normspec] in pyproject.toml names are checked, or else everything installed.
+
+    Each target runs in a process of its own, and nothing that it does there harms the others.
 
     Exit status: 0 conforms, 1 a MUST is violated, 2 nothing could be checked, 3 checked only in part.
     """
+    configured = configuration(config)
     if json_file is not None:
         ensure_writable(json_file)
+    paths = interpreters(pythons, configured)
+    names = targets_to_check(targets, pythons, paths, configured)
     options = {
+        "op": _each_once(chosen(context, configured, "ops")),
         "framework": framework,
-        "dtypes": tuple(dict.fromkeys(dtypes)) or None,
-        "device": device,
-        "conventions": parse_conventions(conventions) or None,
-        "profile": profile,
-        "seed": seed,
+        "dtypes": _each_once(chosen(context, configured, "dtypes")),
+        "device": chosen(context, configured, "device"),
+        "conventions": {**configured.values.get("conventions", {}), **parse_conventions(conventions)} or None,
+        "profile": chosen(context, configured, "profile"),
+        "seed": chosen(context, configured, "seed"),
         "forward_only": forward_only,
+        "python": paths or None,
+        "time_limit": chosen(context, configured, "time-limit"),
+        "memory_limit": chosen(context, configured, "memory-limit"),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
-        report = run_targets(targets, ops, options)
+        report = run_targets(names, options)
     # With the JSON on stdout, the table goes where it cannot spoil it.
     print_report(report, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
     if json_file == STDOUT:
@@ -87,3 +129,7 @@ def check(
             click.echo(f"normspec: {error}", err=True)
             return report.exit_status or 2
     return report.exit_status
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(names)) or None

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from importlib import metadata
 
 import click
-from rich.text import Text
 
-from .console import console_on
-
-
-def state(name: str) -> tuple[str, bool]:
-    """The version of the framework, or the command that installs it; and whether it is installed."""
-    from ...adapters.frameworks import how_to_install, installed
-
-    if name not in installed():
-        return f"not installed: {how_to_install(name)}", False
-    try:
-        return metadata.version(name), True
-    except metadata.PackageNotFoundError:
-        return "installed", True
+from ..configuration import configuration
+from .console import console_on, progress_on
+from .destination import STDOUT, ensure_writable, write
+from .options import config_option, python_option
+from .settings import interpreters
 
 
 @click.command("list")
-def list_targets() -> int:
-    """List the built-in targets with their versions, or the command that installs them."""
-    from ...adapters.targets import BUILTIN
+@click.option("--no-import", is_flag=True, help="Import nothing: names and versions alone, at once.")
+@python_option
+@config_option
+@click.option(
+    "--json",
+    "json_file",
+    is_flag=False,
+    flag_value=STDOUT,
+    metavar="[FILE]",
+    help="Write the list as JSON, to standard output or the file named.",
+)
+def list_targets(no_import: bool, pythons: tuple[str, ...], config: str | None, json_file: str | None) -> int:
+    """List the known targets: versions, operators, dtypes and devices, or the command that installs them.
 
-    console = console_on(sys.stdout)
-    width = 3 + max(map(len, BUILTIN))
-    for name in BUILTIN:
-        words, installed = state(name)
-        line = Text.assemble((name.ljust(width), "bold"), (words, "green" if installed else "dim"))
-        console.print(line, soft_wrap=True)
+    Each installed target is imported, in a process of its own, and asked what it has.
+    """
+    from ..inventory import inventory
+    from ..reporting.inventory_table import inventory_to_json, print_inventory
+
+    if json_file is not None:
+        ensure_writable(json_file)
+    paths = interpreters(pythons, configuration(config))
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
+        entries = inventory(paths, importing=not no_import, progress=listener)
+    if json_file is None:
+        print_inventory(entries, console_on(sys.stdout), asked=not no_import)
+    elif json_file == STDOUT:
+        click.echo(inventory_to_json(entries), nl=False)
+    else:
+        write(json_file, inventory_to_json(entries))
     return 0

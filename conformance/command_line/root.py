@@ -10,6 +10,7 @@ import click
 
 from ...adapters.errors import NormspecError
 from .check import check
+from .compare import compare
 from .explain import explain
 from .listing import list_targets
 from .selftest import selftest
@@ -27,6 +28,7 @@ def normspec() -> None:
 
 
 normspec.add_command(check)
+normspec.add_command(compare)
 normspec.add_command(selftest)
 normspec.add_command(explain)
 normspec.add_command(list_targets)

@@ -45,6 +45,12 @@ def files(tmp_path, monkeypatch):
         ("check mine.py:number --op layer_norm", "number"),
         ("check mine.py", "NAME"),
         ("check numpy nonesuch", "nonesuch"),
+        ("check numpy --python nowhere/python", "nowhere/python"),
+        ("check numpy --python numpy=mine.py", "mine.py"),
+        ("check numpy --config nowhere.toml", "nowhere.toml"),
+        ("check numpy --config mine.py", "mine.py is not TOML"),
+        ("list --config nowhere.toml", "nowhere.toml"),
+        ("list --python nmpy=venv", "'numpy'"),
     ],
 )
 def test_each_mistake_is_one_line(arguments, word, capsys):

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import types
 
-import numpy as np
 import pytest
 
-from normspec import Verdict
-from normspec.adapters import frameworks
-from normspec.adapters.errors import UnknownDtype
+from normspec import Verdict, check
+from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
 from normspec.conformance.matrix import FaultRow, Matrix, SoundRow
 from normspec.spec import requirements
 
 
 @pytest.fixture
-def engine(monkeypatch, a_result, a_report):
-    """A stand-in for the engine and the targets that records its calls and returns what the test says."""
-    state = types.SimpleNamespace(calls=[], resolved=[], answer=lambda target: a_report(a_result(target=target)))
+def engine(monkeypatch, tmp_path, a_result, a_report):
+    """A stand-in for the engine that records its calls and returns what the test says; no configuration is found."""
+    state = types.SimpleNamespace(calls=[], answer=lambda targets: a_report(*(a_result(target=t) for t in targets)))
 
-    def check(target, **options):
-        state.calls.append((target, options))
-        return state.answer(target)
+    def check(targets, **options):
+        state.calls.append((targets, options))
+        return state.answer(targets)
 
-    def resolve(target, *, op, framework):
-        if target == "nonesuch":
-            raise UnknownDtype("nonesuch is unknown")
-        state.resolved.append(target)
-
-    api = types.SimpleNamespace(check=check)
-    targets = types.SimpleNamespace(resolve=resolve, installed=lambda: ("numpy", "torch"))
-    monkeypatch.setitem(sys.modules, "normspec.conformance.api", api)
-    monkeypatch.setitem(sys.modules, "normspec.adapters.targets", targets)
+    monkeypatch.setitem(sys.modules, "normspec.conformance.api", types.SimpleNamespace(check=check))
+    monkeypatch.setattr(settings, "missing", lambda name: () if name in ("numpy", "torch") else (name,))
+    monkeypatch.chdir(tmp_path)
     return state
 
 
@@ -48,11 +41,11 @@ def test_a_conforming_target_exits_0(engine, capsys):
 
 def test_the_exit_status_is_that_of_the_report(engine, a_result, a_report):
     """A violated MUST is 1, an interrupted run 3, a run that exercised nothing 2."""
-    engine.answer = lambda target: a_report(a_result(verdict=Verdict.FAIL))
+    engine.answer = lambda targets: a_report(a_result(verdict=Verdict.FAIL))
     assert main(["check", "torch"]) == 1
-    engine.answer = lambda target: a_report(a_result(), partial=True)
+    engine.answer = lambda targets: a_report(a_result(), partial=True)
     assert main(["check", "torch"]) == 3
-    engine.answer = lambda target: a_report(a_result(verdict=Verdict.NOT_EXERCISED))
+    engine.answer = lambda targets: a_report(a_result(verdict=Verdict.NOT_EXERCISED))
     assert main(["check", "torch"]) == 2
 
 
@@ -60,12 +53,13 @@ def test_options_reach_the_engine(engine):
     """Every option is handed on as the API names it."""
     arguments = "check f.py:g --op layer_norm --framework torch --dtype float16 --dtype float32 --device cuda"
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only"
+    arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB"
     assert main(arguments.split()) == 0
-    ((target, options),) = engine.calls
-    assert target == "f.py:g"
+    ((targets, options),) = engine.calls
+    assert targets == ("f.py:g",)
     assert options.pop("progress") is None
     assert options == {
-        "op": "layer_norm",
+        "op": ("layer_norm",),
         "framework": "torch",
         "dtypes": ("float16", "float32"),
         "device": "cuda",
@@ -73,38 +67,56 @@ def test_options_reach_the_engine(engine):
         "profile": "quick",
         "seed": 0,
         "forward_only": True,
+        "python": {"f.py:g": "venv"},
+        "time_limit": 2.5,
+        "memory_limit": 512 << 20,
     }
 
 
+def test_without_options_the_defaults_are_those_of_the_api(engine):
+    """What no flag says is the API's own default."""
+    assert main(["check", "numpy"]) == 0
+    ((_, options),) = engine.calls
+    defaults = {name: parameter.default for name, parameter in inspect.signature(check).parameters.items()}
+    assert options == {name: defaults[name] for name in options}
+
+
+@pytest.mark.parametrize("limit", ["time", "memory"])
+def test_a_limit_can_be_none(engine, limit):
+    """The word for no limit is None in the API."""
+    assert main(["check", "numpy", f"--{limit}-limit", "none"]) == 0
+    assert engine.calls[0][1][f"{limit}_limit"] is None
+
+
 def test_without_a_target_everything_installed_is_checked(engine, counts, capsys):
-    """No TARGET means all installed frameworks, in one report, from one seed."""
+    """No TARGET means all installed frameworks, in one run and one report."""
     assert main(["check"]) == 0
-    assert [target for target, _ in engine.calls] == ["numpy", "torch"]
-    assert [options["seed"] for _, options in engine.calls] == [None, 7]
+    ((targets, _),) = engine.calls
+    assert targets == ("numpy", "torch")
     out = capsys.readouterr().out
     assert out.count("CONFORMS") == 1
     assert counts(out)["pass"] == 2
 
 
-def test_targets_are_resolved_before_the_first_is_checked(engine, capsys):
-    """A mistake in the last target costs no run."""
-    assert main(["check", "torch", "nonesuch"]) == 2
-    assert engine.calls == []
-    assert capsys.readouterr().err == "normspec: nonesuch is unknown\n"
+def test_without_a_target_one_with_an_interpreter_of_its_own_is_checked_too(engine):
+    """Where a framework has an interpreter, it need not be installed beside normspec."""
+    assert main(["check", "--python", "mxnet=venvs/mxnet"]) == 0
+    ((targets, options),) = engine.calls
+    assert targets == ("numpy", "torch", "mxnet")
+    assert options["python"] == {"mxnet": "venvs/mxnet"}
 
 
-def test_an_interrupt_stops_the_targets_that_follow(engine, a_result, a_report, capsys):
-    """After a partial report the next target is not begun."""
-    engine.answer = lambda target: a_report(a_result(), partial=True)
-    assert main(["check", "numpy", "torch"]) == 3
-    assert len(engine.calls) == 1
-    assert "PARTIAL" in capsys.readouterr().out
+def test_an_interpreter_without_a_name_is_for_all_others(engine):
+    """A path alone runs every target that no other flag names; a path may hold the sign =."""
+    assert main(["check", "numpy", "torch", "--python", "odd=/a", "--python", "torch=b"]) == 2
+    assert main(["check", "numpy", "torch", "--python", "./odd=a", "--python", "torch=b"]) == 0
+    assert engine.calls[0][1]["python"] == {"": "./odd=a", "torch": "b"}
 
 
 def test_an_interrupt_before_any_result_is_one_line(engine, capsys):
     """Ctrl-C while nothing is established prints no traceback and exits 3."""
 
-    def interrupt(target):
+    def interrupt(targets):
         raise KeyboardInterrupt
 
     engine.answer = interrupt
@@ -145,6 +157,18 @@ def test_an_unwritable_file_is_told_before_the_run(engine, tmp_path, monkeypatch
         ("check torch --seed -1", "--seed"),
         ("check torch --seed x", "--seed"),
         ("check torch --nonesuch", "--nonesuch"),
+        ("check torch --time-limit 0", "none"),
+        ("check torch --time-limit soon", "none"),
+        ("check torch --time-limit nan", "none"),
+        ("check torch --memory-limit 8", "8GiB"),
+        ("check torch --memory-limit 8G", "8GiB"),
+        ("check torch --memory-limit lots", "512MiB"),
+        ("check torch --python", "--python"),
+        ("check torch --python torch=", "torch=PATH"),
+        ("check torch --python mxnt=venv", "'mxnet'"),
+        ("check torch --python numpy=venv", "not checked"),
+        ("check torch --python a --python b", "twice"),
+        ("check --python venv", "name the targets"),
         ("nonesuch", "nonesuch"),
         ("explain LN-F99", "LN-F"),
         ("explain", "--help"),
@@ -183,15 +207,6 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
     assert main(["selftest", "--op", "layer_norm", "--dtype", "float32", "--seed", "3"]) == 1
     assert calls == [{"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "progress": None}]
     assert "SURVIVED LN-F2" in capsys.readouterr().out
-
-
-def test_list_names_the_targets_and_how_to_get_those_missing(monkeypatch, capsys):
-    """What is installed has its version; what is not has the command that installs it."""
-    monkeypatch.setattr(frameworks, "installed", lambda: ("numpy",))
-    assert main(["list"]) == 0
-    numpy, torch = capsys.readouterr().out.splitlines()
-    assert numpy.split() == ["numpy", np.__version__]
-    assert torch.endswith("not installed: python -m pip install 'normspec[torch]'")
 
 
 def test_help_exits_0(capsys):

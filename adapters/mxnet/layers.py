@@ -1,0 +1,221 @@
+"""
+MXNet's LayerNorm and BatchNorm in the canonical signatures, and the conventions that they follow.
+
+A layer of Gluon is handed the tensors in the place of its own parameters, so that gradients reach them. A gamma of
+None is what ``scale=False`` makes of it: ones, with ``fix_gamma`` in BatchNorm.
+
+BatchNorm writes to its moving averages in the backward pass and not in the forward pass. What is returned as the new
+ones is therefore what a second forward pass and its backward pass, beside the first, leave in copies of the given ones.
+For float16 data it takes parameters and statistics of float32 alone, which is also what Gluon makes of them: float16
+ones are cast there and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet import autograd
+from mxnet.gluon import nn
+
+from ..binding import Binding
+
+SOURCE = "https://github.com/apache/mxnet/blob/v1.9.x/src/operator/"
+
+# LayerNorm ------------------------------------------------------------------------------------------------
+
+
+def _affine(gamma, beta, like, size: int) -> tuple[Any, Any]:
+    """gamma and beta; ones and zeros in the place of None."""
+    made = {"ctx": like.ctx, "dtype": like.dtype}
+    return (
+        mx.nd.ones((size,), **made) if gamma is None else gamma,
+        mx.nd.zeros((size,), **made) if beta is None else beta,
+    )
+
+
+def function_layer_norm(x, gamma, beta, *, eps, axes):
+    """mx.nd.LayerNorm over the last axis."""
+    del axes
+    return mx.nd.LayerNorm(x, *_affine(gamma, beta, x, x.shape[-1]), axis=-1, eps=eps)
+
+
+def gluon_layer_norm(x, gamma, beta, *, eps, axes):
+    """gluon.nn.LayerNorm over the last axis."""
+    del axes
+    layer = _layer_norm_of(x.shape[-1], eps, gamma is not None, beta is not None)
+    return layer.hybrid_forward(mx.nd, x, *_affine(gamma, beta, x, x.shape[-1]))
+
+
+@lru_cache(maxsize=256)
+def _layer_norm_of(size: int, eps: float, scale: bool, center: bool) -> Any:
+    return nn.LayerNorm(epsilon=eps, scale=scale, center=center, in_channels=size)
+
+
+# BatchNorm ------------------------------------------------------------------------------------------------
+
+
+def _function_batch_norm(x, gamma, beta, running_mean, running_var, *, mode, **settings):
+    def operator_of(channels: int, **attributes: Any) -> Callable[..., Any]:
+        del channels
+        return lambda *tensors: mx.nd.BatchNorm(*tensors, fix_gamma=gamma is None, **attributes)
+
+    return _batch_norm(operator_of, x, gamma, beta, running_mean, running_var, mode=mode, **settings)
+
+
+def _gluon_batch_norm(x, gamma, beta, running_mean, running_var, *, mode, **settings):
+    def operator_of(
+        channels: int, *, axis: int, momentum: float, eps: float, use_global_stats: bool
+    ) -> Callable[..., Any]:
+        layer = _batch_norm_of(channels, axis, momentum, eps, use_global_stats, gamma is not None, beta is not None)
+        return lambda *tensors: layer.hybrid_forward(mx.nd, *tensors)
+
+    return _batch_norm(operator_of, x, gamma, beta, running_mean, running_var, mode=mode, **settings)
+
+
+@lru_cache(maxsize=256)
+def _batch_norm_of(
+    channels: int, axis: int, momentum: float, eps: float, use_global_stats: bool, scale: bool, center: bool
+) -> Any:
+    return nn.BatchNorm(
+        axis=axis,
+        momentum=momentum,
+        epsilon=eps,
+        scale=scale,
+        center=center,
+        use_global_stats=use_global_stats,
+        in_channels=channels,
+    )
+
+
+def _batch_norm(
+    operator_of: Callable[..., Any],
+    x,
+    gamma,
+    beta,
+    running_mean,
+    running_var,
+    *,
+    eps,
+    momentum,
+    training,
+    channel_axis,
+    mode,
+):
+    wide = np.float32 if x.dtype == np.float16 else x.dtype
+    gamma, beta = (None if one is None else one.astype(wide, copy=False) for one in (gamma, beta))
+    parameters = _affine(gamma, beta, running_mean.astype(wide), running_mean.shape[0])
+    # The backward pass takes its mode from whoever starts it, so that an inference that is to be differentiated says so
+    # by use_global_stats; one that is not is a forward pass in predict mode.
+    operator = operator_of(
+        running_mean.shape[0],
+        axis=channel_axis,
+        momentum=momentum,
+        eps=eps,
+        use_global_stats=not training and mode == "training",
+    )
+    mean, variance = running_mean.astype(wide), running_var.astype(wide)
+    y = operator(x, *parameters, mean, variance)
+    if training:
+        mean, variance = running_mean.astype(wide), running_var.astype(wide)
+        _step(operator, x.detach(), [one.detach() for one in parameters], mean, variance)
+    return y, mean.astype(running_mean.dtype), variance.astype(running_var.dtype)
+
+
+def _step(operator: Callable[..., Any], x: Any, parameters: Any, mean: Any, variance: Any) -> None:
+    """A forward and a backward pass, which writes to the moving averages."""
+    x.attach_grad()
+    with autograd.record(train_mode=True):
+        y = operator(x, *parameters, mean, variance)
+    y.backward()
+
+
+# Bindings -------------------------------------------------------------------------------------------------
+
+#: Why a sum with a number of 16 bits is one of 16 bits, whatever the other is.
+_HALF = "https://github.com/apache/mxnet/blob/v1.9.x/3rdparty/mshadow/mshadow/half.h (MSHADOW_HALF_OPERATOR)"
+
+#: What LayerNorm declares, and with it every layer that has one within; and why.
+LAYER_NORM_CONVENTIONS: Mapping[str, str] = {"eps_dtype": "float32", "storage": "native"}
+LAYER_NORM_REASONS: Mapping[str, str] = {
+    "eps_dtype": f"eps is a parameter of type float, which is a float32; {SOURCE}nn/layer_norm-inl.h (LayerNormParam)",
+    "storage": (
+        "for float16 data eps, the saved mean and deviation, and every step of the backward pass are float16; "
+        f"{SOURCE}nn/layer_norm_cpu.h (LayerNormCPUKernel), {SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)"
+    ),
+}
+
+#: What LayerNorm is known to violate, and every layer that has one within.
+LAYER_NORM_EXPECTED: Mapping[str, str] = {
+    "CM-S2": (
+        "the backward pass of an empty batch raises 'Shape size mismatch 0 v.s. 1', the forward pass does not; "
+        f"{SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)"
+    ),
+}
+
+_BATCH_NORM_CONVENTIONS: Mapping[str, str] = {"momentum": "old", "storage": "native"}
+_BATCH_NORM_REASONS: Mapping[str, str] = {
+    "momentum": (
+        "moving_mean = moving_mean * momentum + data_mean * (1 - momentum); "
+        "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/gluon/nn/index.html#mxnet.gluon.nn.BatchNorm"
+    ),
+    "storage": (
+        "for float16 data eps and var + eps are rounded to float16, so that a variance above 65504 makes y beta, and"
+        f" the backward pass holds a part of dx in float16; {SOURCE}nn/batch_norm.cc (VARIANCE_TO_INVSTD), {_HALF}"
+    ),
+}
+
+#: Why the running variance is wrong; the project's tests pin it with its numbers.
+_INVERTED = (
+    "the variance of the moving average is recovered from the saved reciprocal root as 1 / r^2 - eps, which has lost"
+    " its digits where it is small beside eps, and may be negative, or infinite for a constant channel where eps is 0;"
+    f" {SOURCE}nn/batch_norm.cc (INVSTD_TO_VARIANCE)"
+)
+
+_BATCH_NORM_EXPECTED: Mapping[str, str] = {
+    "BN-S1": (
+        "momentum is a parameter of type float, so that the weights of the moving average are float32 numbers, also"
+        f" where the statistics are float64; {SOURCE}nn/batch_norm-inl.h (BatchNormParam)"
+    ),
+    **dict.fromkeys(("BN-S2", "BN-S3", "BN-S4"), _INVERTED),
+}
+
+
+def _last_axis(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+    axes = settings.get("axes", (-1,))
+    return None if len(axes) == 1 else f"LayerNorm normalises over one axis, not over {len(axes)}"
+
+
+def _layer_norm_binding(name: str, call: Callable[..., Any]) -> Binding:
+    return Binding(
+        operator="layer_norm",
+        name=name,
+        call=call,
+        conventions=LAYER_NORM_CONVENTIONS,
+        reasons=LAYER_NORM_REASONS,
+        expected=LAYER_NORM_EXPECTED,
+        accepts=_last_axis,
+    )
+
+
+def _batch_norm_binding(name: str, call: Callable[..., Any]) -> Binding:
+    return Binding(
+        operator="batch_norm",
+        name=name,
+        call=call,
+        conventions=_BATCH_NORM_CONVENTIONS,
+        reasons=_BATCH_NORM_REASONS,
+        expected=_BATCH_NORM_EXPECTED,
+        has_modes=True,
+    )
+
+
+BINDINGS: tuple[Binding, ...] = (
+    _layer_norm_binding("mxnet.gluon.nn.LayerNorm", gluon_layer_norm),
+    _layer_norm_binding("mxnet.nd.LayerNorm", function_layer_norm),
+    _batch_norm_binding("mxnet.gluon.nn.BatchNorm", _gluon_batch_norm),
+    _batch_norm_binding("mxnet.nd.BatchNorm", _function_batch_norm),
+)

@@ -1,0 +1,19 @@
+"""ONNX's tensors outside a graph: NumPy arrays, without any derivative."""
+
+from __future__ import annotations
+
+import onnx
+
+from ..errors import DeviceUnavailable
+from ..numpy.bridge import NumpyBridge
+
+
+class OnnxBridge(NumpyBridge):
+    """NumPy arrays, as both evaluators take and return them."""
+
+    name = "onnx"
+    version = onnx.__version__
+
+    def check_device(self, device: str) -> None:
+        if device != "cpu":
+            raise DeviceUnavailable(f"normspec drives ONNX on the CPU alone, not on {device!r}: leave --device out")

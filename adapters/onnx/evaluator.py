@@ -1,0 +1,52 @@
+"""onnx.reference: the evaluator in NumPy that onnx brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from onnx.reference import ReferenceEvaluator
+
+from .bindings import Evaluator
+from .models import Node, model
+
+
+@lru_cache(maxsize=512)
+def _evaluator(node: Node) -> ReferenceEvaluator:
+    return ReferenceEvaluator(model(node))
+
+
+def _run(node: Node, arrays: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
+    return _evaluator(node).run(None, dict(arrays))
+
+
+_OPS = "https://github.com/onnx/onnx/blob/main/onnx/reference/ops/"
+
+#: Why 16-bit data is computed in 16 bits throughout, in both operators.
+_NATIVE = {
+    "layer_norm": (
+        "every step is computed in the dtype of X, although stash_type=1 asks for the statistics in float32: mended"
+        " after 1.23.2 by https://github.com/onnx/onnx/pull/8439; " + _OPS + "op_layer_normalization.py"
+    ),
+    "batch_norm": (
+        "the variance, the normalised value and the moving average are computed in the dtype of X; "
+        + _OPS
+        + "op_batch_normalization.py"
+    ),
+}
+
+EVALUATOR = Evaluator(
+    "onnx.reference",
+    _run,
+    conventions={operator: {"storage": "native"} for operator in _NATIVE},
+    reasons={operator: {"storage": reason} for operator, reason in _NATIVE.items()},
+    expected={
+        "batch_norm": {
+            "CM-D1": (
+                "running_mean and running_var are cast to the dtype of X, where the operator gives them that of"
+                " input_mean and input_var: float16 in place of float32; " + _OPS + "op_batch_normalization.py"
+            ),
+        }
+    },
+)

@@ -1,0 +1,62 @@
+"""
+Models of one node: LayerNormalization or BatchNormalization, of opset 17, which has the latest version of both.
+
+Every axis has a symbolic size, so that one model serves all shapes of a rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from ..bridge import NAMES
+
+#: LayerNormalization is of version 17, BatchNormalization of version 15.
+_OPSET = 17
+
+#: The version of the file format that came with that opset: every later runtime reads it.
+_IR = 8
+
+_TYPES = {
+    "float16": TensorProto.FLOAT16,
+    "bfloat16": TensorProto.BFLOAT16,
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a model is made of: all that a call's tensors and settings say, but for values and sizes."""
+
+    operator: str
+    #: For each input in the operator's order, its name, dtype name and rank.
+    inputs: tuple[tuple[str, str, int], ...]
+    #: The same for each output.
+    outputs: tuple[tuple[str, str, int], ...]
+    attributes: tuple[tuple[str, Any], ...]
+
+
+def described(name: str, array: np.ndarray) -> tuple[str, str, int]:
+    """The entry of an input or an output in a :class:`Node`, which is like the array."""
+    return name, NAMES[array.dtype], array.ndim
+
+
+def model(node: Node) -> onnx.ModelProto:
+    """The model."""
+    inputs, outputs = (
+        [
+            helper.make_tensor_value_info(name, _TYPES[dtype], [f"{name}_{axis}" for axis in range(rank)])
+            for name, dtype, rank in entries
+        ]
+        for entries in (node.inputs, node.outputs)
+    )
+    operation = helper.make_node(
+        node.operator, [one[0] for one in node.inputs], [one[0] for one in node.outputs], **dict(node.attributes)
+    )
+    graph = helper.make_graph([operation], node.operator, inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR)

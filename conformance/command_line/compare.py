@@ -1,0 +1,68 @@
+"""`normspec compare`: what targets do where implementations differ, measured and side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+import click
+
+from .console import console_on, progress_on
+from .destination import STDOUT, UnwritableFile, ensure_writable, write
+
+
+@click.command()
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; layer_norm and batch_norm by default.")
+@click.option("--framework", metavar="NAME", help="Whose tensors your function takes: numpy, torch.")
+@click.option("--dtype", default="float32", show_default=True, metavar="D", help="Of rows about no other dtype.")
+@click.option("--device", default="cpu", show_default=True, metavar="DEV", help="Where to run: cpu, cuda, cuda:1.")
+@click.option("--all-bindings", is_flag=True, help="Every spelling of an operator, not a target's first alone.")
+@click.option("--markdown", is_flag=True, help="Print GitHub's Markdown in place of the table.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")
+def compare(
+    targets: tuple[str, ...],
+    ops: tuple[str, ...],
+    framework: str | None,
+    dtype: str,
+    device: str,
+    all_bindings: bool,
+    markdown: bool,
+    json_file: str | None,
+) -> int:
+    """Compare targets where implementations differ by design or by accident.
+
+    Every cell is measured by calls of the target: eps, variance, momentum, axes, accuracy, what becomes of degenerate
+    and special values, determinism, derivatives. Nothing is judged; that is `normspec check`.
+
+    Exit status: 0 measured, 2 nothing could be measured, 3 measured only in part.
+    """
+    from ..compare import compare as measure
+    from ..reporting.comparison import print_comparison
+
+    if json_file is not None:
+        ensure_writable(json_file)
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are no table
+        comparison = measure(
+            tuple(dict.fromkeys(targets)),
+            op=tuple(dict.fromkeys(ops)) or None,
+            dtype=dtype,
+            device=device,
+            framework=framework,
+            all_bindings=all_bindings,
+            progress=listener,
+        )
+    table = sys.stderr if json_file == STDOUT else sys.stdout
+    if markdown:
+        click.echo(comparison.to_markdown(), nl=False, file=table)
+    else:
+        print_comparison(comparison, console_on(table))
+    if json_file == STDOUT:
+        click.echo(comparison.to_json(), nl=False)
+    elif json_file is not None:
+        try:
+            write(json_file, comparison.to_json())
+        except UnwritableFile as error:
+            click.echo(f"normspec: {error}", err=True)
+            return comparison.exit_status or 2
+    return comparison.exit_status

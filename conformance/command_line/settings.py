@@ -1,0 +1,95 @@
+"""What holds for a run: flags first, then the configuration, then the default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from ...adapters.errors import NormspecError, UnknownTarget, choices
+from ...adapters.frameworks import KNOWN, known, missing
+from ...adapters.own_function import names_a_function
+from ...adapters.targets import TARGETS
+from ..configuration import Configuration
+
+#: In the interpreters of a run, the key of the one that is for all targets not named.
+OTHERS = ""
+
+
+class WrongInterpreter(NormspecError):
+    """`--python` says which interpreter in a way that cannot be followed."""
+
+
+def chosen(context: click.Context, configuration: Configuration, key: str) -> Any:
+    """The value of a key: of its flag where that was given, as configured, or the flag's default."""
+    name = key.replace("-", "_")
+    value = context.params[name]
+    given = context.get_parameter_source(name) not in (click.core.ParameterSource.DEFAULT, None)
+    return value if given and value != () else configuration.values.get(key, value)
+
+
+def interpreters(texts: Iterable[str], configuration: Configuration) -> dict[str, str]:
+    """
+    The interpreters by target, as flags and the configuration say.
+
+    A flag without a name is for every target that no other flag names. Raises WrongInterpreter.
+    """
+    flags: dict[str, str] = {}
+    for text in texts:
+        name, path = _name_and_path(text)
+        if not path:
+            raise WrongInterpreter(f"--python {text} names no interpreter: write {name or 'TARGET'}=PATH")
+        if flags.get(name, path) != path:
+            whose = f"for {name} " if name else ""
+            raise WrongInterpreter(f"--python is given twice {whose}({flags[name]}, {path}): keep one")
+        flags[name] = path
+    return flags if OTHERS in flags else {**configuration.values.get("interpreters", {}), **flags}
+
+
+def _name_and_path(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not equals:
+        return OTHERS, text.strip()
+    name, path = name.strip(), path.strip()
+    if name in TARGETS:
+        return known(name), path
+    if names_a_function(name):
+        return name, path
+    if "/" in name or "\\" in name:  # a path that has the sign in it
+        return OTHERS, text.strip()
+    raise WrongInterpreter(f"--python {text}: unknown target {name!r}{choices(name, TARGETS)}, FILE.py:NAME")
+
+
+def targets_to_check(
+    named: Sequence[str], flags: Iterable[str], pythons: Mapping[str, str], configuration: Configuration
+) -> tuple[str, ...]:
+    """
+    The targets of a run: those named, those configured, or everything that is installed or has an interpreter.
+
+    Raises WrongInterpreter where a flag is for a target that is not among them, and WrongConfiguration where the
+    configured interpreter of one of them is none.
+    """
+    if named or "targets" in configuration.values:
+        targets = tuple(named) or configuration.values["targets"]
+    elif OTHERS in pythons:
+        raise UnknownTarget("what is installed beside another interpreter is not known here: name the targets to check")
+    else:
+        targets = tuple(name for name in KNOWN if name in pythons or not missing(name))
+    names = [known(name) if name in TARGETS else name for name in targets]
+    given = {_name_and_path(text)[0] for text in flags}
+    for name in given - set(names) - {OTHERS}:
+        raise WrongInterpreter(f"--python {name}=... is for a target that is not checked{choices(name, names)}")
+    for name in names:
+        if name not in given and OTHERS not in given and name in pythons:
+            _ensure_usable(name, pythons[name], configuration)
+    return targets
+
+
+def _ensure_usable(name: str, python: str, configuration: Configuration) -> None:
+    from ...adapters.remote.launching import interpreter
+
+    try:
+        interpreter(python)
+    except NormspecError as error:
+        raise configuration.wrong(f"interpreters.{name}", error) from error

@@ -1,0 +1,205 @@
+"""Accuracy and storage: the tightest class of spec/accuracy.md whose envelope holds all results."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import OPERATORS, differentiable
+from ...reference.accuracy import AccuracyClass
+from ...reference.double_double import DD, div, mul, sqrt
+from ..cases.case import Case
+from ..cases.regimes import draw_group
+from ..checks.groups import group_size
+from ..composed_truth import ComposedTruth
+from ..findings import compare
+from ..truth import Truth, arithmetic_of, gradient_name
+from .bench import NO_EPS, Bench, checked, checked_gradients
+from .failing import Unclear
+from .plain import SHAPE, composed_case
+from .probe import BLOCKS, NORMALISATIONS, probe
+from .table import Cell
+from .variance import relative_variance
+
+#: From the tightest: a centred variance before one about an element, that before one pass.
+_ARITHMETICS = [
+    AccuracyClass(variance=variance, affine=affine)
+    for variance in ("centred", "shifted", "one-pass")
+    for affine in ("centred", "folded")
+]
+#: The storage classes, from the tightest, with the weakest of the others: only storage is asked for.
+_STORAGES = [
+    AccuracyClass(variance="one-pass", affine="folded", storage=storage) for storage in ("H0", "H1", "H2", "native")
+]
+
+#: Groups in which the classes part: means far above the deviation, outliers, heavy tails, and ordinary ones.
+_GROUPS = (
+    *(("offset", index) for index in range(8)),
+    ("one_hot", 3),
+    ("one_hot", 0),
+    ("heavy_tailed", 0),
+    ("heavy_tailed", 1),
+    ("normal", 0),
+    ("normal", 1),
+    ("integers", 0),
+    ("witness", 7),
+    ("witness", 8),
+)
+
+
+@attrs.frozen(eq=False)
+class Observed:
+    """What a target made of one case: its outputs, or its gradients."""
+
+    case: Case
+    #: y, dx, dgamma, dbeta.
+    results: Mapping[str, np.ndarray]
+    #: What the variance used is, over the biased one.
+    divisor: float = 1.0
+
+    def ratio(self, accuracy: AccuracyClass, truth: Truth | ComposedTruth) -> float:
+        """The worst error over the envelope of a class."""
+        arithmetic, worst = arithmetic_of(self.case, accuracy), 0.0
+        exact = truth.outputs() if "y" in self.results else truth.gradients()
+        for name, got in self.results.items():
+            value, bound = exact[name], truth.bound(name, arithmetic, range_rule=False)
+            assert value is not None
+            if self.divisor != 1.0 and name in ("y", "dx", "dgamma"):
+                value, bound = _scaled(value, bound, self.divisor)
+            worst = max(worst, compare(got, value, bound).ratio)
+        return worst
+
+
+def _scaled(value: DD, bound: np.ndarray, divisor: float) -> tuple[DD, np.ndarray]:
+    """
+    The value and its envelope where the variance is another multiple of the biased one.
+
+    With no eps to speak of, y, dx and dgamma then carry the inverse root of that factor.
+    """
+    zero = np.zeros_like(value.hi)
+    root = sqrt(DD(np.full_like(value.hi, divisor), zero))
+    one = DD(np.ones_like(value.hi), zero)
+    return mul(value, div(one, root)), bound / math.sqrt(divisor)
+
+
+def _cases(bench: Bench) -> Iterator[Case]:
+    """Hard groups, scaled up by an exact power of two so that no eps shows, in training and in inference."""
+    scale = {"float16": 1.0, "float64": 2.0**60}.get(bench.dtype, 2.0**20)
+    groups, n = SHAPE
+    rows = np.array(
+        [
+            draw_group(name, index, n=n, eps=NO_EPS, format=bench.format, seed=0, row=row)
+            for row, (name, index) in zip(range(groups), itertools.cycle(_GROUPS), strict=False)
+        ]
+    )
+    gamma, g = _gamma_and_g(bench)
+    yield bench.case(rows * scale, gamma=gamma, g=g)
+    if bench.operator == "batch_norm":
+        # Statistics near the data's own: x - mean is exact, or nearly so, and x times a factor is not.
+        mean, var = rows.mean(axis=1) * scale, rows.var(axis=1) * scale**2
+        yield bench.case(rows * scale, gamma=gamma, running=(mean, var * 1.25), training=False)
+
+
+def _narrow_cases(bench: Bench) -> Iterator[Case]:
+    """Ordinary groups in 16 bits: deviation 2, where no power of r leaves float16, and means of a few deviations."""
+    if bench.operator not in NORMALISATIONS:
+        yield composed_case(bench, SHAPE, NO_EPS)
+        return
+    random = np.random.Generator(np.random.Philox(16))
+    rows = 2 * random.standard_normal(SHAPE) + random.integers(-6, 7, (SHAPE[0], 1))
+    gamma, g = _gamma_and_g(bench)
+    yield bench.case(rows, gamma=gamma, g=g)
+
+
+def _gamma_and_g(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.Generator(np.random.Philox(12))
+    across = SHAPE[0] if bench.operator == "batch_norm" else SHAPE[1]
+    return random.standard_normal(across) + 0.5, random.standard_normal(SHAPE) + 0.5
+
+
+def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case], *, gradients: bool) -> Cell:
+    """The first class that holds everything, or the ratio to the last where none does."""
+    observed: list[Observed] = []
+    unbiased = bench.operator in NORMALISATIONS and _unbiased(bench)
+    for case in cases:
+        training = case.settings.get("training", True)
+        if gradients and not training:
+            continue
+        if gradients:
+            evaluation = bench.start(case)
+            checked(evaluation.outputs(), case)
+            names = differentiable(bench.operator, case.inputs)
+            pulled = checked_gradients(evaluation.pull(case.g).gradients(), case, names)
+            results = {gradient_name(name): value for name, value in pulled.items()}
+        else:
+            results = {"y": bench.outputs(case)["y"]}
+        n = group_size(case)
+        observed.append(Observed(case, results, n / (n - 1) if unbiased and training else 1.0))
+    ratios: dict[str, float] = {}
+    for accuracy in classes:
+        name = f"{accuracy.variance} / {accuracy.affine}" if classes is _ARITHMETICS else accuracy.storage
+        worst = 0.0
+        for seen in observed:
+            kind = Truth if bench.operator in NORMALISATIONS else ComposedTruth
+            worst = max(worst, seen.ratio(accuracy, seen.case.truth("exact", "biased", kind)))
+        ratios[name] = worst
+        if worst <= 1:
+            return Cell(name, evidence={"ratios": ratios})
+    return Cell("no class", evidence={"ratios": ratios})
+
+
+def _divisor(bench: Bench) -> float:
+    return bench.once("relative_variance", relative_variance)
+
+
+def _unbiased(bench: Bench) -> bool:
+    """Whether the variance is divided by n - 1, which scales y, and is no matter of accuracy."""
+    return abs(_divisor(bench) / (4 / 3) - 1) < 2.0**-4
+
+
+@probe("accuracy", "accuracy of y")
+def accuracy_of_y(bench: Bench) -> Cell:
+    """How the variance is formed / how the affine map is applied, as far as errors tell."""
+    return _class(bench, _ARITHMETICS, _cases(bench), gradients=False)
+
+
+@probe("accuracy_gradients", "accuracy of gradients")
+def accuracy_of_gradients(bench: Bench) -> Cell:
+    """The same of dx, dgamma and dbeta."""
+    return _class(bench, _ARITHMETICS, _cases(bench), gradients=True)
+
+
+def _stored(bench: Bench, *, gradients: bool) -> Cell:
+    if bench.operator in BLOCKS and not abs(_divisor(bench) - 1) < 2.0**-4:
+        raise Unclear("the variance is not the biased one, which hides what is rounded")
+    # A composed operator rounds nothing on the way, or each operation: the classes between mean the same to it.
+    classes = _STORAGES if bench.operator in NORMALISATIONS else [_STORAGES[0], _STORAGES[-1]]
+    return _class(bench, classes, _narrow_cases(bench), gradients=gradients)
+
+
+@probe("float16", "float16: y", OPERATORS, dtype="float16")
+def float16(bench: Bench) -> Cell:
+    """What is rounded to 16 bits on the way to y."""
+    return _stored(bench, gradients=False)
+
+
+@probe("float16_gradients", "float16: gradients", OPERATORS, dtype="float16")
+def float16_gradients(bench: Bench) -> Cell:
+    """What is rounded to 16 bits on the way to the gradients."""
+    return _stored(bench, gradients=True)
+
+
+@probe("bfloat16", "bfloat16: y", OPERATORS, dtype="bfloat16")
+def bfloat16(bench: Bench) -> Cell:
+    """What is rounded to 16 bits on the way to y."""
+    return _stored(bench, gradients=False)
+
+
+@probe("bfloat16_gradients", "bfloat16: gradients", OPERATORS, dtype="bfloat16")
+def bfloat16_gradients(bench: Bench) -> Cell:
+    """What is rounded to 16 bits on the way to the gradients."""
+    return _stored(bench, gradients=True)

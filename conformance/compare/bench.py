@@ -1,0 +1,211 @@
+"""
+The bench: one binding under measurement, called with plain groups of numbers.
+
+A group is what is normalised together: a row of LayerNorm, a channel of BatchNorm. Probes speak of groups, the bench
+lays them out as the operator wants them, so that one probe measures both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import Binding, Target, differentiable
+from ...adapters.errors import BadOutput, Unsupported
+from ...reference.formats import FORMATS, Format
+from ..cases.case import Case, channel_shape
+from ..cases.recipes import Drawn, made
+from ..checks.groups import as_rows, from_rows
+
+#: An eps that shows nowhere beside variances of order one.
+NO_EPS = 2.0**-100
+
+#: Weight of the new statistic: no half, so that it differs from the weight of the old.
+MOMENTUM = 0.25
+
+#: Ranks to lay a BatchNorm out in, where a binding does not take them all.
+_RANKS = (2, 4, 3, 5)
+
+#: With which sublayer the output of a block is the normalisation itself, or that added to x.
+_SUBLAYERS = {"post_norm": "zero", "pre_norm": "identity"}
+
+
+@attrs.frozen(eq=False)
+class Answer:
+    """What came back from one call."""
+
+    #: y, a row for each group, in the dtype it has; of pre_norm, y - x in float64.
+    y: np.ndarray
+    #: The new running statistics of batch_norm.
+    mean: np.ndarray | None = None
+    var: np.ndarray | None = None
+
+    @property
+    def group(self) -> np.ndarray:
+        """The first group of y in float64."""
+        return self.y[0].astype(np.float64)
+
+
+@attrs.define(eq=False)
+class Bench:
+    """One binding of a target on one device, in one dtype."""
+
+    target: Target
+    binding: Binding
+    dtype: str
+    device: str = "cpu"
+    _shared: dict[Any, Any] = attrs.field(factory=dict)
+
+    @property
+    def operator(self) -> str:
+        return self.binding.operator
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[self.dtype]
+
+    def at(self, dtype: str) -> Bench:
+        """The same binding in another dtype. Raises Unsupported where the target has none."""
+        if dtype not in self.target.dtypes:
+            raise Unsupported(f"{self.target.name} has no {dtype}")
+        return attrs.evolve(self, dtype=dtype)
+
+    @property
+    def widest(self) -> Bench:
+        """The same binding in the widest dtype that the target has."""
+        return self.at(max(self.target.dtypes, key=list(FORMATS).index))
+
+    @property
+    def session(self) -> Any:
+        if "session" not in self._shared:
+            self._shared["session"] = self.target.session(self.binding, self.device)
+        return self._shared["session"]
+
+    def once(self, key: str, measure: Any) -> Any:
+        """What was measured under this name in this dtype, measured when it is first asked for."""
+        place = (key, self.dtype)
+        if place not in self._shared:
+            self._shared[place] = measure(self)
+        return self._shared[place]
+
+    # -- groups as cases -------------------------------------------------------------------------
+
+    @cached_property
+    def _rank(self) -> int:
+        for rank in _RANKS:
+            settings = {"eps": 0.5, "momentum": MOMENTUM, "training": True, "channel_axis": 1}
+            if self.binding.accepts(channel_shape(4, 3, rank, 1), settings) is None:
+                return rank
+        return _RANKS[0]
+
+    def case(
+        self,
+        rows: Any,
+        *,
+        eps: float = NO_EPS,
+        gamma: Any = 1.0,
+        beta: Any = 0.0,
+        g: Any = None,
+        running: tuple[Any, Any] = (0.0, 1.0),
+        momentum: float = MOMENTUM,
+        training: bool = True,
+    ) -> Case:
+        """The call on these groups: numbers and arrays are rounded to the bench's dtype."""
+        kind = self.format.dtype
+        rows = np.asarray(rows, dtype=np.float64)
+        groups, n = rows.shape
+        across = groups if self.operator == "batch_norm" else n
+
+        def vector(values: Any) -> np.ndarray:
+            return np.broadcast_to(np.asarray(values, dtype=np.float64), (across,)).astype(kind)
+
+        inputs: dict[str, np.ndarray | None] = {"x": rows.astype(kind), "gamma": vector(gamma), "beta": vector(beta)}
+        settings: dict[str, Any] = {"eps": eps}
+        if self.operator == "batch_norm":
+            shape = channel_shape(n, groups, self._rank, 1)
+            inputs |= {
+                "x": np.empty(shape, kind),
+                "running_mean": vector(running[0]),
+                "running_var": vector(running[1]),
+            }
+            settings |= {"momentum": momentum, "training": training, "channel_axis": 1}
+        elif self.operator == "layer_norm":
+            settings["axes"] = (-1,)
+        drawn = Drawn(rows.shape, self.format, self.format, 0, "mixed", 1)
+        if self.operator in _SUBLAYERS:
+            made(self.operator, _SUBLAYERS[self.operator], drawn)
+        blank = Case(self.operator, inputs, settings, np.zeros((0,), kind), parts=drawn.parts)
+        cotangent = np.ones((groups, n)) if g is None else np.asarray(g, dtype=np.float64)
+        return blank.replace(x=from_rows(blank, rows.astype(kind)), g=from_rows(blank, cotangent.astype(kind)))
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def start(self, case: Case, *, asked: bool = False, mode: str = "training", **options: Any) -> Any:
+        """
+        The evaluation of a case.
+
+        Raises Unsupported where the binding does not take such a call, unless that is what is ``asked``: then the
+        call is made, and the target answers for itself.
+        """
+        if not asked:
+            reason = self.binding.accepts(case.x.shape, case.settings)
+            if reason:
+                raise Unsupported(reason)
+        return self.session.start(case.inputs, case.settings, parts=case.parts, mode=mode, **options)
+
+    def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:
+        """The results of a case, of the shapes and the dtype that they must have."""
+        return checked(self.start(case, **options).outputs(), case)
+
+    def answer(self, case: Case, **options: Any) -> Answer:
+        """The results of a case by group."""
+        found = self.outputs(case, **options)
+        y = as_rows(case, found["y"])
+        if self.operator == "pre_norm":
+            y = y.astype(np.float64) - as_rows(case, case.x).astype(np.float64)
+        return Answer(y, found.get("new_running_mean"), found.get("new_running_var"))
+
+    def call(self, rows: Any, *, asked: bool = False, **values: Any) -> Answer:
+        """Call the target on these groups."""
+        return self.answer(self.case(rows, **values), asked=asked)
+
+    def pull(self, case: Case) -> dict[str, np.ndarray]:
+        """The gradients of a case by the name of the input, of the shapes that they must have."""
+        evaluation = self.start(case)
+        checked(evaluation.outputs(), case)
+        found = evaluation.pull(case.g).gradients()
+        return checked_gradients(found, case, differentiable(self.operator, case.inputs))
+
+
+def checked(outputs: Mapping[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:
+    """The results; BadOutput unless each has the shape and dtype of what it stands for."""
+    for name, value in outputs.items():
+        like = case.inputs["x" if name == "y" else name.removeprefix("new_")]
+        assert like is not None
+        _alike(value, like, name)
+    return dict(outputs)
+
+
+def checked_gradients(
+    gradients: Mapping[str, np.ndarray | None], case: Case, names: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """The gradients of these names; BadOutput unless each is there and like its input."""
+    found = {}
+    for name in names:
+        value, like = gradients.get(name), case.inputs[name]
+        if value is None or like is None:
+            raise BadOutput(f"no gradient reaches {name}", "gradient")
+        _alike(value, like, f"the gradient of {name}")
+        found[name] = value
+    return found
+
+
+def _alike(value: np.ndarray, like: np.ndarray, name: str) -> None:
+    if value.shape != like.shape:
+        raise BadOutput(f"{name} has shape {value.shape} in place of {like.shape}", "shape")
+    if value.dtype != like.dtype:
+        raise BadOutput(f"{name} has dtype {value.dtype.name} in place of {like.dtype.name}", "dtype")

@@ -1,0 +1,74 @@
+"""Which derivatives there are; whether they are right is what `normspec check` says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...adapters.binding import OPERATORS, differentiable
+from ...adapters.errors import BadOutput, Unsupported
+from ..cases.case import Case
+from .bench import Bench, checked_gradients
+from .plain import plain_case
+from .probe import probe
+from .table import Cell
+
+
+def _none(lacking: Unsupported) -> Cell:
+    return Cell("none", evidence={"reason": str(lacking)})
+
+
+def _available(found: dict[str, Any], case: Case, names: list[str]) -> Cell:
+    """That every derivative is there, finite and not zero throughout."""
+    likes = {**case.inputs, "g": case.g}
+    for name in names:
+        value, like = found.get(name), likes[name]
+        if value is None or value.shape != like.shape:
+            raise BadOutput(f"no derivative of {name}, or of another shape", "gradient")
+    numbers = [found[name].astype(np.float64) for name in names]
+    evidence = {"of": names}
+    if not all(np.isfinite(value).all() for value in numbers):
+        return Cell("not finite", evidence=evidence)
+    if not all(value.any() for value in numbers):
+        return Cell("all zero", evidence=evidence)
+    return Cell("yes", evidence=evidence)
+
+
+@probe("gradients", "gradients", OPERATORS)
+def gradients(bench: Bench) -> Cell:
+    """Gradients of y with respect to all that has one."""
+    case = plain_case(bench)
+    evaluation = bench.start(case)
+    names = differentiable(bench.operator, case.inputs)
+    try:
+        found = evaluation.pull(case.g).gradients()
+    except Unsupported as lacking:
+        return _none(lacking)
+    return _available(checked_gradients(found, case, names), case, list(names))
+
+
+@probe("second_order", "second order", OPERATORS)
+def second_order(bench: Bench) -> Cell:
+    """The gradient of a gradient: of dx with respect to x and to the cotangent."""
+    case = plain_case(bench)
+    second = np.random.Generator(np.random.Philox(5)).standard_normal(case.x.shape).astype(case.x.dtype)
+    try:
+        found = bench.session.vjp_vjp(case.inputs, case.settings, case.g, {"x": second}, parts=case.parts)
+    except Unsupported as lacking:
+        return _none(lacking)
+    # Beside a part that does not depend on x, dx of some operators depends on no x either: g is what is left.
+    names = ["x", "g"] if bench.operator in ("layer_norm", "batch_norm", "post_norm", "pre_norm") else ["g"]
+    return _available(found, case, names)
+
+
+@probe("forward_mode", "forward mode", OPERATORS)
+def forward_mode(bench: Bench) -> Cell:
+    """The tangent of y for a tangent of x."""
+    case = plain_case(bench)
+    tangent = np.random.Generator(np.random.Philox(6)).standard_normal(case.x.shape).astype(case.x.dtype)
+    try:
+        found = bench.session.jvp(case.inputs, case.settings, {"x": tangent}, parts=case.parts)
+    except Unsupported as lacking:
+        return _none(lacking)
+    return _available({"x": found}, case, ["x"])

@@ -1,0 +1,94 @@
+"""eps: its default, where it stands, whether it is used as given, and what becomes of zero."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...adapters.errors import TargetRaised
+from .bench import Bench
+from .decimals import shortest
+from .failing import ByCaller, Unclear
+from .placement import PATTERN, factor_at, fit, placement_of, ratio_of
+from .probe import BLOCKS, NORMALISATIONS, probe
+from .table import Cell
+
+
+@probe("default_eps", "default eps")
+def default_eps(bench: Bench) -> Cell:
+    """Solved for, from a call without eps, on a group whose variance eps outweighs by far."""
+    if bench.binding.defaults is None:
+        raise ByCaller(f"{bench.binding.name} has no default eps")
+    found = placement_of(bench).placement
+    if found.solve is None:
+        raise Unclear("eps is not used")
+    wide = bench.widest
+    deviation = found.told_at
+    case = wide.case([PATTERN * deviation])
+    given = {"eps", "momentum"}
+    case = type(case)(
+        case.operator, case.inputs, {k: v for k, v in case.settings.items() if k not in given}, case.g, parts=case.parts
+    )
+    factor = ratio_of(wide.answer(case, asked=True, defaults=True).group, deviation)
+    root = math.sqrt(placement_of(bench).divisor)
+    eps = found.solve(deviation * root, factor)
+    # What the solution may be off by: a few roundings of the dtype, and the rounding of eps to float32.
+    tolerance = max(64 * wide.format.unit_roundoff, 2.0**-22)
+    # At zero the solution is a difference of terms no larger than the deviation, or its inverse where it is large.
+    text = shortest(eps, tolerance) if eps > tolerance * min(deviation, 1 / deviation) else "0"
+    return Cell(text, evidence={"eps": eps, "placement": found.name, "dtype": wide.dtype})
+
+
+@probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))
+def eps_placement(bench: Bench) -> Cell:
+    """The formula that witnesses with variances about eps fit; of batch_norm in inference too."""
+    found = placement_of(bench)
+    evidence = {"factors": list(found.measured), "distance": found.distance}
+    text = found.placement.name
+    if bench.operator == "batch_norm":
+        other = fit(bench, training=False)
+        evidence |= {"inference": {"factors": list(other.measured), "distance": other.distance}}
+        if other.placement != found.placement:
+            text = f"{text}; in inference {other.placement.name}"
+    return Cell(text, evidence=evidence)
+
+
+#: Not a float32: it lies halfway between two, so that rounding it moves it by 2^-25 of itself.
+_BETWEEN = 2.0**-16 * (1 + 2.0**-24 + 2.0**-30)
+
+
+@probe("eps_float32", "eps in float64", dtype="float64")
+def eps_float32(bench: Bench) -> Cell:
+    """Whether y tells an eps from its float32 neighbour: a comparison of the target with itself."""
+    rounded = float(np.float32(_BETWEEN))
+    given, near, far = (factor_at(bench, 2.0**-20, eps) for eps in (_BETWEEN, rounded, 4 * rounded))
+    if abs(given / far - 1) < 2.0**-8:
+        raise Unclear("eps shows nowhere")
+    moved = abs(given / near - 1)
+    # Exact, the two differ by 2^-26 at least; what repetition may add lies near 2^-52.
+    text = "as given" if moved > 2.0**-38 else "rounded to float32"
+    return Cell(text, evidence={"eps": _BETWEEN, "moved": moved})
+
+
+@probe("eps_zero", "eps = 0", (*NORMALISATIONS, *BLOCKS))
+def eps_zero(bench: Bench) -> Cell:
+    """On a group with a variance, the eps that is used instead, if one is; and a constant group."""
+    deviation = 2.0**-6 if bench.format.name == "float16" else 2.0**-12
+    known = placement_of(bench)
+    factor = factor_at(bench, deviation, 0.0, asked=True)
+    used = 0.0
+    if known.placement.solve is not None:
+        used = known.placement.solve(deviation * math.sqrt(known.divisor), factor)
+    # A solution from a factor of one group is off by a few roundings of the largest term.
+    doubt = 16 * bench.format.unit_roundoff * max(deviation**2, deviation)
+    text = "as given" if not abs(used) > doubt else f"taken as {shortest(used, 2.0**-6)}"
+    try:
+        y = bench.call([np.full(4, 3.0)], eps=0.0, gamma=1.5, beta=0.5, asked=True).group
+    except TargetRaised as raised:
+        return Cell(f"{text}; constants raise", evidence={"eps": used, "reason": str(raised)})
+    if np.all(np.isnan(y)):
+        constant = "NaN"
+    else:
+        constant = "beta" if np.all(y == 0.5) else "neither NaN nor beta"
+    return Cell(f"{text}; constants {constant}", evidence={"eps": used, "constant": [float(v) for v in y]})

@@ -1,0 +1,118 @@
+"""Where eps can stand: the named candidates, and which of them a target's answers fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import attrs
+import numpy as np
+
+from .bench import Bench
+from .failing import Unclear
+
+#: The group of every witness: its mean is zero and its deviation the number it is multiplied by.
+PATTERN = np.array([-1.0, -1.0, 1.0, 1.0])
+
+#: (deviation, eps) pairs, powers of two in every dtype; no two candidates agree on all of them.
+_WITNESSES = ((1.0, 0.25), (0.25, 0.25), (0.25, 0.0625), (2.0, 1.0), (0.0625, 0.25))
+
+#: A deviation so small, or so large, that one term alone is left.
+_SMALL, _LARGE = 2.0**-40, 2.0**20
+
+
+@attrs.frozen
+class Placement:
+    """One formula for the factor that x - mean is multiplied by."""
+
+    name: str
+    #: (standard deviation, eps) -> the factor.
+    factor: Callable[[float, float], float]
+    #: (standard deviation, factor) -> eps, and the deviation of the group from which it can be told; None where
+    #: eps has no effect.
+    solve: Callable[[float, float], float] | None = None
+    told_at: float = _SMALL
+
+
+def _squared(s: float, f: float) -> float:
+    return 1 / f**2 - s**2
+
+
+#: Plainest first.
+PLACEMENTS: tuple[Placement, ...] = (
+    Placement("inside the root", lambda s, e: 1 / math.sqrt(s * s + e), _squared),
+    Placement("on the deviation", lambda s, e: 1 / (s + e), lambda s, f: 1 / f - s),
+    Placement("not used", lambda s, e: 1 / s),
+    Placement("sqrt(std + eps)", lambda s, e: 1 / math.sqrt(s + e), lambda s, f: 1 / f**2 - s),
+    Placement("max(var, eps)", lambda s, e: 1 / math.sqrt(max(s * s, e)), lambda s, f: 1 / f**2),
+    Placement("max(std, eps)", lambda s, e: 1 / max(s, e), lambda s, f: 1 / f),
+    Placement("std + sqrt(eps)", lambda s, e: 1 / (s + math.sqrt(e)), lambda s, f: (1 / f - s) ** 2),
+    Placement("var + eps^2", lambda s, e: 1 / math.sqrt(s * s + e * e), lambda s, f: math.sqrt(_squared(s, f))),
+    Placement("var + eps/n", lambda s, e: 1 / math.sqrt(s * s + e / 4), lambda s, f: 4 * _squared(s, f)),
+    Placement("after the root", lambda s, e: 1 / s + e, lambda s, f: f - 1 / s, _LARGE),
+)
+
+#: What n values of a variance are divided by, where that can change what is read as the place of eps.
+_DIVISORS = (1.0, 4 / 3)
+
+
+@attrs.frozen
+class Fit:
+    """The candidate that fits best, with the factor by which the variance is off the biased one."""
+
+    placement: Placement
+    divisor: float
+    #: The largest relative distance of a witness from the candidate's formula.
+    distance: float
+    #: The factors that were measured, one for each witness.
+    measured: tuple[float, ...]
+
+
+def factor_at(bench: Bench, deviation: float, eps: float, *, training: bool = True, asked: bool = False) -> float:
+    """
+    The factor that x - mean is multiplied by, measured on one group of this deviation.
+
+    Raises Unclear where y is not the group times a number.
+    """
+    answer = bench.call(
+        [PATTERN * deviation], eps=eps, running=(0.0, deviation**2), training=training, asked=asked
+    ).group
+    return ratio_of(answer, deviation)
+
+
+def ratio_of(answer: np.ndarray, deviation: float) -> float:
+    """y over x on a witness group. Raises Unclear where that is no single number."""
+    factors = answer / (PATTERN * deviation)
+    middle = float(np.median(factors))
+    if not np.all(np.isfinite(factors)) or np.ptp(factors) > 0.25 * abs(middle) or middle <= 0:
+        raise Unclear(f"y is {_shown(answer)} on x = {_shown(PATTERN * deviation)}")
+    return middle
+
+
+def fit(bench: Bench, *, training: bool = True) -> Fit:
+    """Which candidate the witnesses fit. Raises Unclear where none does."""
+    measured = tuple(factor_at(bench, s, e, training=training) for s, e in _WITNESSES)
+    best: Fit | None = None
+    for placement in PLACEMENTS:
+        for divisor in _DIVISORS:
+            root = math.sqrt(divisor)
+            distances = [
+                abs(f / placement.factor(s * root, e) - 1) for (s, e), f in zip(_WITNESSES, measured, strict=True)
+            ]
+            if best is None or max(distances) < best.distance:
+                best = Fit(placement, divisor, max(distances), measured)
+    assert best is not None
+    # Candidates lie 2% apart and more on some witness. Within that there is room for a root that is an
+    # approximation (12 bits), and for a computation in 16 bits.
+    if best.distance > max(2.0**-10, 4 * bench.format.unit_roundoff):
+        raise Unclear(f"fits no named formula; the nearest is {best.placement.name}, {best.distance:.1%} off")
+    return best
+
+
+def placement_of(bench: Bench) -> Fit:
+    """The candidate in training, worked out once."""
+    return bench.once("placement", fit)
+
+
+def _shown(values: np.ndarray) -> str:
+    return "[" + ", ".join(f"{v:.6g}" for v in values) + "]"

@@ -1,0 +1,36 @@
+"""A plain call of any operator: ordinary values, and parts that hold leaves where it takes some."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cases.case import Case, Description, build
+from .bench import Bench
+from .probe import NORMALISATIONS
+
+#: Groups, and values in each: one shape for all that needs several groups, since a framework that compiles does so for
+#: each shape anew. Both are odd, so that vectors and blocks have tails, and seven values have tight envelopes.
+SHAPE = (33, 7)
+
+
+def composed_case(bench: Bench, shape: tuple[int, int], eps: float = 0.5) -> Case:
+    """Ordinary rows for a composed operator, whose parts hold leaves; of pre_norm the part reads what it is handed."""
+    recipe = "identity" if bench.operator == "pre_norm" else "leaf"
+    groups = tuple(("normal", index % 8) for index in range(shape[0]))
+    return build(Description(bench.operator, shape[1], groups, eps=eps, recipe=recipe), bench.dtype)
+
+
+def plain_case(bench: Bench, shape: tuple[int, int] = SHAPE) -> Case:
+    """Ordinary groups, with gamma, beta and a cotangent that are no ones."""
+    if bench.operator not in NORMALISATIONS:
+        return composed_case(bench, shape)
+    random = np.random.Generator(np.random.Philox(3))
+    across = shape[0] if bench.operator == "batch_norm" else shape[1]
+    return bench.case(
+        random.standard_normal(shape),
+        eps=0.5,
+        gamma=random.standard_normal(across) + 1.5,
+        beta=random.standard_normal(across) + 0.5,
+        g=random.standard_normal(shape) + 0.5,
+        running=(0.25, 2.0),
+    )

@@ -1,0 +1,56 @@
+"""Probes: one question to a binding each, in the order of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from ...adapters.binding import OPERATORS
+from .bench import Bench
+from .table import Cell
+
+Body = Callable[[Bench], Cell]
+
+#: The operators that have statistics of their own, and the blocks that contain one.
+NORMALISATIONS = ("layer_norm", "batch_norm")
+BLOCKS = ("pre_norm", "post_norm")
+
+
+@attrs.frozen
+class Probe:
+    """One row of the table."""
+
+    #: Stable: it stands in the JSON.
+    key: str
+    title: str
+    operators: tuple[str, ...]
+    #: The dtype that the row is about; None for the dtype of the table.
+    dtype: str | None
+    body: Body
+
+
+#: By key, in the order of the rows.
+PROBES: dict[str, Probe] = {}
+
+
+def probe(
+    key: str, title: str, operators: tuple[str, ...] = NORMALISATIONS, *, dtype: str | None = None
+) -> Callable[[Body], Body]:
+    """Register a function as the probe of a row."""
+
+    def register(body: Body) -> Body:
+        if key in PROBES or not set(operators) <= set(OPERATORS):
+            raise ValueError(f"{key} is there already, or names no operators: {operators}")
+        PROBES[key] = Probe(key, title, operators, dtype, body)
+        return body
+
+    return register
+
+
+def probes_of(operator: str) -> tuple[Probe, ...]:
+    """The rows about an operator, in order."""
+    # Imported for their decorators, in the order in which the rows stand.
+    from . import epsilon, variance, running, axes, accuracy, degenerate, special, repetition, derivatives  # noqa: F401, I001
+
+    return tuple(found for found in PROBES.values() if operator in found.operators)

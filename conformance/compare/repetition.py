@@ -1,0 +1,88 @@
+"""The same bits: again, alone, and in another order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...adapters.binding import OPERATORS
+from ..cases.case import Case
+from .bench import Bench
+from .failing import CALL_FAILED
+from .plain import SHAPE, plain_case
+from .probe import probe
+from .table import Cell
+
+#: How often a call is made: a race that shows once in a hundred calls is met by 63%.
+CALLS = 100
+#: How many of these are differentiated too.
+PULLS = 20
+
+#: Beside the shape of the other rows, one past several vectors.
+_LONG = (SHAPE[0], 130)
+
+
+@probe("determinism", f"{CALLS} repeated calls", OPERATORS)
+def determinism(bench: Bench) -> Cell:
+    """The bits of y over many calls, and of the gradients over some."""
+    case = plain_case(bench)
+    first: bytes | None = None
+    for number in range(CALLS):
+        y = bench.outputs(case)["y"].tobytes()
+        first = y if first is None else first
+        if y != first:
+            return Cell("other bits", evidence={"calls": number + 1})
+    known: dict[str, bytes] | None = None
+    pulls = 0
+    for _ in range(PULLS):
+        try:
+            bits = {name: value.tobytes() for name, value in bench.pull(case).items()}
+        except CALL_FAILED:  # whether there are gradients is another row
+            break
+        pulls, known = pulls + 1, bits if known is None else known
+        if bits != known:
+            return Cell("other bits of gradients", evidence={"calls": CALLS, "pulls": pulls})
+    return Cell("same bits", evidence={"calls": CALLS, "pulls": pulls})
+
+
+def _equal_once(bench: Bench, whole: Case, part: Case, pick: Any, axis: int) -> bool:
+    """Whether some of a few calls of both agree: bits that change from call to call are another row."""
+    for _ in range(4):
+        ys = bench.outputs(whole)["y"], bench.outputs(part)["y"]
+        if np.take(ys[0], pick, axis=axis).tobytes() == ys[1].tobytes():
+            return True
+    return False
+
+
+def _invariance(bench: Bench, cases: list[Case]) -> Cell:
+    """Samples of a batch alone, and in another order, against the batch."""
+    alone: list[str] = []
+    permuted: list[str] = []
+    axis = 0
+    for case in cases:
+        count = case.x.shape[axis]
+        shape = "x".join(map(str, case.x.shape))
+        for sample in (0, count // 2, count - 1):
+            if not _equal_once(bench, case, _taken(case, [sample], axis), [sample], axis):
+                alone.append(shape)
+                break
+        order = np.random.Generator(np.random.Philox(count)).permutation(count)
+        if not _equal_once(bench, case, _taken(case, order, axis), order, axis):
+            permuted.append(shape)
+    evidence = {"alone_differs": alone, "permuted_differs": permuted}
+    words = [name for name, found in (("alone", alone), ("permuted", permuted)) if found]
+    return Cell(f"other bits {' and '.join(words)}" if words else "same bits", evidence=evidence)
+
+
+def _taken(case: Case, pick: Any, axis: int) -> Case:
+    return case.replace(x=np.take(case.x, pick, axis=axis), g=np.take(case.g, pick, axis=axis))
+
+
+@probe("batch_invariance", "batch invariance")
+def batch_invariance(bench: Bench) -> Cell:
+    """Whether a sample has the same bits alone as in a batch, and in another order; of batch_norm in inference."""
+    cases = [plain_case(bench, shape) for shape in (SHAPE, _LONG)]
+    if bench.operator == "batch_norm":
+        cases = [case.replace(training=False) for case in cases]
+    return _invariance(bench, cases)

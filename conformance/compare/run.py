@@ -1,0 +1,271 @@
+"""The run: every probe of every binding that is compared."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import Binding, Target
+from ...adapters.bridge import DTYPES
+from ...adapters.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
+from ...adapters.frameworks import known
+from ...adapters.remote.host import Limits
+from ...adapters.targets import TARGETS, check_operators
+from ..progress import Listener, Progress
+from ..request import Request
+from .bench import Bench
+from .failing import CALL_FAILED, Unclear, cell_of
+from .plain import plain_case
+from .probe import Probe, probes_of
+from .table import Cell, Column, Comparison, Kind, Row, Section
+
+#: What `check` takes, or a target that is already there.
+OneTarget = str | os.PathLike[str] | Callable[..., Any] | Target
+
+#: The operators that are compared where none is named: the others are made of the framework's plain arithmetic.
+DEFAULT = ("layer_norm", "batch_norm")
+
+#: What targets may use unless the caller says otherwise.
+DEFAULT_LIMITS = Limits()
+
+#: After so many losses in one column a target is left alone: each may cost the whole time limit.
+LOSSES = 3
+
+
+def compare(
+    targets: OneTarget | Iterable[OneTarget],
+    *,
+    op: str | Sequence[str] | None = None,
+    dtype: str = "float32",
+    device: str = "cpu",
+    framework: str | None = None,
+    all_bindings: bool = False,
+    python: str | Mapping[str, str] | None = None,
+    time_limit: float | None = DEFAULT_LIMITS.seconds,
+    memory_limit: int | None = DEFAULT_LIMITS.memory,
+    progress: Listener | None = None,
+) -> Comparison:
+    """Measure what targets do where implementations differ, and return the table.
+
+    ``targets``: what `check` takes, several of them. ``op``: some operators; layer_norm and batch_norm by default.
+    ``dtype``: that of every row that is not about another one. ``framework``: whose tensors functions take, where
+    their imports do not tell. ``all_bindings``: every spelling that a target has of an operator, not its first alone.
+    ``python``, ``time_limit``, ``memory_limit``: as in `check`; the time is that of one row.
+    ``progress`` receives a Progress after every cell.
+
+    Raises a NormspecError, before anything is measured, where the request cannot be carried out.
+    """
+    if dtype not in DTYPES:
+        raise UnknownDtype(f"unknown dtype {dtype!r}{choices(dtype, DTYPES)}")
+    alone = isinstance(targets, str | os.PathLike | Target) or callable(targets)
+    given: list[Any] = [targets] if alone else list(targets)  # type: ignore[arg-type]
+    if not given:
+        raise UnknownTarget("no target is named: give two or more, such as numpy and torch")
+    request = Request(
+        targets=(),
+        op=None if op is None else check_operators(op),
+        framework=framework,
+        dtypes=None,
+        device=device,
+        conventions={},
+        profile="quick",
+        seed=0,
+        pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
+        limits=Limits(
+            seconds=float("inf") if time_limit is None else time_limit,
+            memory=memory_limit if device == "cpu" else None,
+        ),
+    )
+    opened = _opened(given, request)
+    try:
+        for target in opened:
+            if dtype not in target.dtypes:
+                raise UnknownDtype(f"{target.name} has no {dtype}; choose from {', '.join(target.dtypes)}")
+        operators = check_operators(DEFAULT if op is None else op)
+        return Measuring(_told_apart(opened), operators, dtype, device, all_bindings, progress).comparison()
+    finally:
+        for target in opened:
+            if not any(target is one for one in given):
+                target.close()
+
+
+def _opened(given: Sequence[Any], request: Request) -> list[Target]:
+    """
+    The targets in the order given; those that are there already as they are.
+
+    A framework named for functions is not for those targets that have one of their own.
+    """
+    known_names = [one for one in given if isinstance(one, str) and one in TARGETS]
+    functions = [one for one in given if not isinstance(one, Target) and one not in known_names]
+    found: dict[int, Target] = {place: one for place, one in enumerate(given) if isinstance(one, Target)}
+    groups = [(known_names, None), (functions, request.framework)]
+    if request.framework is None:  # all at once, so that all workers start together
+        groups = [([one for one in given if not isinstance(one, Target)], None)]
+    try:
+        for members, framework in groups:
+            if not members:
+                continue
+            places = [place for place, one in enumerate(given) if place not in found and any(one is m for m in members)]
+            asked = tuple(_plain(given[place]) for place in places)
+            opened = attrs.evolve(request, targets=asked, framework=framework).open()
+            found.update(zip(places, opened, strict=True))
+    except BaseException:
+        for place, target in found.items():
+            if target is not given[place]:
+                target.close()
+        raise
+    return [found[place] for place in range(len(given))]
+
+
+def _plain(one: Any) -> Any:
+    """A path as a text, and ``keras`` by the name of its backend."""
+    if isinstance(one, os.PathLike):
+        return str(os.fspath(one))
+    return known(one) if isinstance(one, str) and one in TARGETS else one
+
+
+def _told_apart(targets: list[Target]) -> list[Target]:
+    """The targets under names that differ: a second layer_norm is "layer_norm (2)"."""
+    seen: dict[str, int] = {}
+    found = []
+    for target in targets:
+        seen[target.name] = seen.get(target.name, 0) + 1
+        number = seen[target.name]
+        found.append(target if number == 1 else replace(target, name=f"{target.name} ({number})"))
+    return found
+
+
+@attrs.define
+class Measuring:
+    """One run in progress."""
+
+    targets: list[Target]
+    operators: tuple[str, ...]
+    dtype: str
+    device: str
+    all_bindings: bool
+    listener: Listener | None
+    _done: int = 0
+    _total: int = 0
+    _stopped: bool = False
+    #: The columns measured so far, by the bench's identity.
+    _found: dict[int, list[Cell]] = attrs.field(factory=dict)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock)
+
+    def comparison(self) -> Comparison:
+        """Measure everything; on Ctrl-C return what is complete."""
+        started = time.perf_counter()
+        benches = {operator: self._benches(operator) for operator in self.operators}
+        self._total = sum(len(found) * len(probes_of(operator)) for operator, found in benches.items())
+        mine = {
+            target.name: [b for found in benches.values() for b in found if b.target is target]
+            for target in self.targets
+        }
+        self._measure(mine)
+        sections = [self._section(operator, found) for operator, found in benches.items()]
+        complete = tuple(section for section in sections if section is not None)
+        present = {column.target for section in complete for column in section.columns}
+        return Comparison(
+            sections=complete,
+            dtype=self.dtype,
+            device=self.device,
+            left_out=() if self._stopped else tuple(t.name for t in self.targets if t.name not in present),
+            partial=self._stopped,
+            seconds=time.perf_counter() - started,
+        )
+
+    def _measure(self, benches: Mapping[str, Sequence[Bench]]) -> None:
+        """
+        Fill the columns, target after target: its process and its caches stay warm.
+
+        Targets in processes of their own are measured at the same time, as many as there are processors.
+        """
+        apart = [found for target in self.targets if _elsewhere(target) for found in [benches[target.name]]]
+        here = [found for target in self.targets if not _elsewhere(target) for found in [benches[target.name]]]
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            waiting = [pool.submit(self._columns, found) for found in apart]
+            try:
+                for found in here:
+                    self._columns(found)
+                for one in waiting:
+                    one.result()
+            except KeyboardInterrupt:
+                self._stopped = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                for target in self.targets:
+                    if _elsewhere(target):
+                        target.close()  # a call that is under way ends there
+
+    def _columns(self, benches: Sequence[Bench]) -> None:
+        with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose; this is a thread's own
+            for bench in benches:
+                self._found[id(bench)] = self._column(bench, probes_of(bench.operator))
+
+    def _benches(self, operator: str) -> list[Bench]:
+        found: list[Bench] = []
+        for target in self.targets:
+            bindings: list[Binding] = [b for b in target.bindings if b.operator == operator and b.seams is None]
+            for binding in bindings if self.all_bindings else bindings[:1]:
+                bench = Bench(target, binding, self.dtype, self.device)
+                _ = bench.session  # a device that is not there is told before anything is measured
+                found.append(bench)
+        return found
+
+    def _section(self, operator: str, benches: Sequence[Bench]) -> Section | None:
+        """The operator's table; None where nobody has it, or where it is not complete."""
+        probes = probes_of(operator)
+        columns = [self._found.get(id(bench), []) for bench in benches]
+        if not columns or any(len(column) < len(probes) for column in columns):
+            return None
+        rows = tuple(
+            Row(one.key, one.title, one.dtype or self.dtype, tuple(column[place] for column in columns))
+            for place, one in enumerate(probes)
+        )
+        heads = (Column(b.target.name, b.binding.name, b.target.framework, b.target.version) for b in benches)
+        return Section(operator, tuple(heads), rows)
+
+    def _column(self, bench: Bench, probes: Sequence[Probe]) -> list[Cell]:
+        cells: list[Cell] = []
+        for one in probes:
+            if self._stopped:
+                break
+            lost = [cell for cell in cells if cell.kind is Kind.LOST]
+            cells.append(lost[-1] if len(lost) >= LOSSES else measured(one, bench))
+            with self._lock:
+                self._done += 1
+                if self.listener is not None:
+                    self.listener(Progress(self._done, self._total, f"{bench.binding.name}: {one.title}"))
+        return cells
+
+
+def _elsewhere(target: Target) -> bool:
+    """Whether the target lives in a process of its own, which has a bridge and leaves none here."""
+    return target.bridge is None
+
+
+def measured(one: Probe, bench: Bench) -> Cell:
+    """The cell of one probe, whatever the target does."""
+    try:
+        bench.target.begin()
+        return one.body(bench if one.dtype is None else bench.at(one.dtype))
+    except (*CALL_FAILED, Unclear) as failure:
+        if one.dtype is not None and isinstance(failure, TargetRaised) and failure.stage == "call" and _works(bench):
+            failure = Unsupported(f"a call in {one.dtype} raises {failure}")
+        return cell_of(failure)
+
+
+def _works(bench: Bench) -> bool:
+    """Whether a plain call in the table's own dtype returns: what then raises in another is not there."""
+    try:
+        bench.outputs(plain_case(bench))
+    except CALL_FAILED:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""Running statistics: what momentum weighs, its default, and which variance is averaged."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .bench import MOMENTUM, Answer, Bench
+from .decimals import shortest
+from .failing import ByCaller, Unclear
+from .probe import probe
+from .table import Cell
+
+#: Four values of mean 9 and biased variance 16, and the running statistics they are averaged with.
+_VALUES = np.array([5.0, 13.0, 5.0, 13.0])
+_MEAN, _BIASED, _OLD = 9.0, 16.0, 1.0
+
+
+def _weight(answer: Answer) -> float:
+    """The weight of the new mean, from where between the old and the new one the result lies."""
+    assert answer.mean is not None
+    weight = (float(answer.mean[0]) - _OLD) / (_MEAN - _OLD)
+    if not math.isfinite(weight):
+        raise Unclear(f"the new running mean is {answer.mean[0]}")
+    return weight
+
+
+def _update(bench: Bench) -> Answer:
+    return bench.once("update", lambda b: b.call([_VALUES], eps=1.0, running=(_OLD, _OLD)))
+
+
+@probe("momentum", "momentum weighs", ("batch_norm",))
+def momentum(bench: Bench) -> Cell:
+    """The weight that the batch's mean has in the result, against the number that was handed over."""
+    handed = 1 - MOMENTUM if bench.binding.conventions.get("momentum") == "old" else MOMENTUM
+    weight = _weight(_update(bench))
+    evidence = {"momentum": handed, "weight_of_new": weight}
+    near = 16 * bench.format.unit_roundoff
+    for value, name in ((handed, "the new"), (1 - handed, "the old")):
+        if abs(weight - value) <= near:
+            return Cell(name, evidence=evidence)
+    return Cell("neither new nor old", evidence=evidence)
+
+
+@probe("default_momentum", "default momentum", ("batch_norm",))
+def default_momentum(bench: Bench) -> Cell:
+    """The weight of the new mean in a call without momentum."""
+    if bench.binding.defaults is None:
+        raise ByCaller(f"{bench.binding.name} has no default momentum")
+    wide = bench.widest
+    case = wide.case([_VALUES], running=(_OLD, _OLD))
+    settings = {key: value for key, value in case.settings.items() if key not in ("eps", "momentum")}
+    case = type(case)(case.operator, case.inputs, settings, case.g)
+    weight = _weight(wide.answer(case, asked=True, defaults=True))
+    # The running mean is rounded to its dtype, of which the weight keeps all but a few digits.
+    tolerance = max(256 * wide.format.unit_roundoff, 2.0**-20)
+    return Cell(
+        f"{shortest(weight, tolerance)} of the new" if weight > tolerance else "0 of the new",
+        evidence={"weight_of_new": weight, "dtype": wide.dtype},
+    )
+
+
+@probe("running_variance", "running variance", ("batch_norm",))
+def running_variance(bench: Bench) -> Cell:
+    """The variance that entered the average, by the weight that the mean shows."""
+    answer = _update(bench)
+    assert answer.var is not None
+    weight = _weight(answer)
+    entered = (float(answer.var[0]) - (1 - weight) * _OLD) / weight if weight else math.nan
+    if not math.isfinite(entered):
+        raise Unclear(f"the new running variance is {answer.var[0]}, at weight {weight:g}")
+    evidence = {"entered": entered, "biased": _BIASED, "weight_of_new": weight}
+    for value, name in (
+        (_BIASED, "biased"),
+        (_BIASED * 4 / 3, "Bessel (n - 1)"),
+        (_BIASED + 1, "biased, with eps"),
+        (_BIASED * 4 / 3 + 1, "Bessel, with eps"),
+    ):
+        if abs(entered - value) <= max(2.0**-9, 16 * bench.format.unit_roundoff) * value:
+            return Cell(name, evidence=evidence)
+    return Cell(f"{shortest(entered / _BIASED, 2.0**-9)} times biased", evidence=evidence)

@@ -1,0 +1,138 @@
+"""The table as values: what was measured, of what, and where the targets differ."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+
+class Kind(str, enum.Enum):
+    """What a cell holds."""
+
+    #: What the target does, established by calls of it.
+    MEASURED = "measured"
+    #: The target raised, or returned something that is no result: this too is what it does.
+    RAISES = "raises"
+    #: The target lacks what the row is about, or leaves it to the caller; the reason says which.
+    UNSUPPORTED = "unsupported"
+    #: The calls answered, and what they answered does not tell; the reason says why.
+    UNCLEAR = "unclear"
+    #: The target's process died, or was stopped at a limit.
+    LOST = "lost"
+
+
+#: The kinds that are something a target does, and by which two targets can differ.
+BEHAVIOUR = (Kind.MEASURED, Kind.RAISES)
+
+
+#: What a cell says of a choice that the target leaves to its caller.
+BY_CALLER = "given by the caller"
+
+
+@attrs.frozen
+class Cell:
+    """What one binding does in one respect."""
+
+    #: A few words; equal words mean equal behaviour.
+    text: str
+    kind: Kind = Kind.MEASURED
+    #: The numbers behind it, in JSON's own types, and "reason" where it could not be measured.
+    evidence: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Column:
+    """One binding of one target."""
+
+    target: str
+    binding: str
+    framework: str
+    version: str
+
+    def label(self, *, with_binding: bool) -> str:
+        """The target's name; where several bindings of it stand side by side, the binding's."""
+        return self.binding if with_binding else self.target
+
+
+@attrs.frozen
+class Row:
+    """One respect in which implementations differ, and what each column does."""
+
+    key: str
+    title: str
+    #: The dtype of the data it was measured on.
+    dtype: str
+    #: One for each column of the section.
+    cells: tuple[Cell, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether two of the columns do something different; what could not be measured differs from nothing."""
+        return len({cell.text for cell in self.cells if cell.kind in BEHAVIOUR}) > 1
+
+
+@attrs.frozen
+class Section:
+    """The rows about one operator."""
+
+    op: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def with_bindings(self) -> bool:
+        """Whether a target has more than one column, so that its name alone does not say which."""
+        return len({column.target for column in self.columns}) < len(self.columns)
+
+
+@attrs.frozen
+class Comparison:
+    """What was measured of some targets, side by side."""
+
+    sections: tuple[Section, ...]
+    #: The dtype of every row that is not about another one.
+    dtype: str
+    device: str
+    #: Targets that have none of the operators compared.
+    left_out: tuple[str, ...] = ()
+    #: True when the run was interrupted: the sections measured so far are here.
+    partial: bool = False
+    seconds: float = 0.0
+
+    @property
+    def differences(self) -> tuple[tuple[str, Row], ...]:
+        """(operator, row) for each row in which the targets differ."""
+        return tuple((section.op, row) for section in self.sections for row in section.rows if row.differs)
+
+    def cell(self, op: str, key: str, target: str) -> Cell:
+        """The cell of a target, or of a binding by its name. Raises KeyError."""
+        for section in self.sections:
+            for place, column in enumerate(section.columns):
+                if section.op == op and target in (column.target, column.binding):
+                    for row in section.rows:
+                        if row.key == key:
+                            return row.cells[place]
+        raise KeyError((op, key, target))
+
+    @property
+    def exit_status(self) -> int:
+        """0 measured, 2 nothing was, 3 only in part: interrupted, or a target was lost."""
+        cells = [cell for section in self.sections for row in section.rows for cell in row.cells]
+        if self.partial or any(cell.kind is Kind.LOST for cell in cells):
+            return 3
+        return 0 if any(cell.kind is Kind.MEASURED for cell in cells) else 2
+
+    def to_json(self) -> str:
+        """The whole table as strict JSON, with the evidence of every cell."""
+        from ..reporting.comparison_files import comparison_to_json
+
+        return comparison_to_json(self)
+
+    def to_markdown(self) -> str:
+        """The tables in GitHub's Markdown."""
+        from ..reporting.comparison_files import comparison_to_markdown
+
+        return comparison_to_markdown(self)

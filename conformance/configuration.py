@@ -1,0 +1,211 @@
+"""
+The configuration: ``[tool.normspec]`` of a project's pyproject.toml, which flags of the command override.
+
+A relative path in it is relative to the file that it stands in, from wherever the command is run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from ..adapters.bridge import DTYPES
+from ..adapters.conventions import validate
+from ..adapters.errors import NormspecError, choices
+from ..adapters.frameworks import known
+from ..adapters.own_function import names_a_function
+from ..adapters.targets import TARGETS, check_operators, check_target
+from .limits import bytes_of, seconds_of
+from .profiles import profile_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+
+#: The file that is looked for, and the table in it.
+NAME = "pyproject.toml"
+TABLE = "[tool.normspec]"
+
+
+class WrongConfiguration(NormspecError):
+    """The configuration cannot be read, or says something that it cannot say."""
+
+
+@attrs.frozen
+class Configuration:
+    """What a project has written down."""
+
+    #: The file, as seen from the working directory; empty where there is none.
+    file: str = ""
+    #: What it says, by key, each value as the API takes it.
+    values: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def wrong(self, key: str, message: object) -> WrongConfiguration:
+        """The error that this key's value is."""
+        return WrongConfiguration(f"{self.file}: {key}: {message}")
+
+
+def configuration(file: str | None = None) -> Configuration:
+    """
+    The configuration in the file named, or in the nearest pyproject.toml upwards that has the table.
+
+    Raises WrongConfiguration, which names the file and the key.
+    """
+    if file is not None:
+        path = Path(file).expanduser()
+        table = _table(path)
+        if table is None:
+            raise WrongConfiguration(f"{file} has no table {TABLE}")
+        return _checked(path, table)
+    here = Path(os.path.abspath(os.curdir))
+    for folder in (here, *here.parents):
+        path = folder / NAME
+        table = _table(path, passing=True) if os.path.isfile(path) else None
+        if table is not None:
+            return _checked(path, table)
+    return Configuration()
+
+
+def _table(path: Path, *, passing: bool = False) -> Any:
+    """The table of a file, None where it has none. `passing`: a broken file that never names normspec is not ours."""
+    name = _from_here(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise WrongConfiguration(f"{name} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise WrongConfiguration(f"{name} is not UTF-8 text, as TOML has to be") from error
+    try:
+        tool = tomllib.loads(text).get("tool")
+    except tomllib.TOMLDecodeError as error:
+        if passing and "normspec" not in text:
+            return None
+        raise WrongConfiguration(f"{name} is not TOML: {error}") from error
+    return tool.get("normspec") if isinstance(tool, dict) else None
+
+
+def _checked(path: Path, table: Any) -> Configuration:
+    name = _from_here(path)
+    if not isinstance(table, dict):
+        raise WrongConfiguration(f"{name}: tool.normspec is not a table: write {TABLE} and keys below it")
+    values = {}
+    for key, value in table.items():
+        if key not in KEYS:
+            raise WrongConfiguration(f"{name}: unknown key {key!r} in {TABLE}{choices(key, KEYS)}")
+        try:
+            values[key] = KEYS[key](value, path.parent)
+        except NormspecError as error:
+            raise WrongConfiguration(f"{name}: {key}: {error}") from error
+    return Configuration(name, values)
+
+
+def _from_here(path: Path) -> str:
+    """A path as short as it can be written from the working directory."""
+    try:
+        return os.path.relpath(path)
+    except (ValueError, OSError):  # another drive, or no working directory
+        return str(path)
+
+
+# What each key may hold -----------------------------------------------------------------------------------
+
+
+def _expected(what: str, value: object) -> WrongConfiguration:
+    return WrongConfiguration(f"{what} is expected, and not {value!r}")
+
+
+def _texts(value: Any, what: str) -> tuple[str, ...]:
+    """The texts of a list that holds some, each once."""
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise _expected(f"a list of {what}", value)
+    return tuple(dict.fromkeys(value))
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _expected(what, value)
+    return value
+
+
+def _targets(value: Any, folder: Path) -> tuple[str, ...]:
+    names = _texts(value, 'targets, such as ["torch", "mine.py:layer_norm"],')
+    return tuple(_target(name, folder) for name in names)
+
+
+def _target(name: str, folder: Path) -> str:
+    """A target by the name under which it is checked. Raises UnknownTarget."""
+    if name in TARGETS:
+        return known(name)
+    check_target(name)
+    place, _, function = name.rpartition(":")
+    if not place.endswith(".py") or not names_a_function(name):
+        return name
+    return f"{_from_here(folder / Path(place).expanduser())}:{function}"
+
+
+def _ops(value: Any, _: Path) -> tuple[str, ...]:
+    return check_operators(_texts(value, 'operators, such as ["layer_norm"],'))
+
+
+def _profile(value: Any, _: Path) -> str:
+    return profile_of(_text(value, 'the name of a profile, such as "quick",')).name
+
+
+def _dtypes(value: Any, _: Path) -> tuple[str, ...]:
+    names = _texts(value, 'dtypes, such as ["float32", "bfloat16"],')
+    for name in names:
+        if name not in DTYPES:
+            raise WrongConfiguration(f"unknown dtype {name!r}{choices(name, DTYPES)}")
+    return names
+
+
+def _device(value: Any, _: Path) -> str:
+    return _text(value, 'the name of a device, such as "cpu",')
+
+
+def _seed(value: Any, _: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _expected("a whole number from 0 on", value)
+    return value
+
+
+def _conventions(value: Any, _: Path) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise _expected('a table, such as { momentum = "old" },', value)
+    return validate(value)
+
+
+def _interpreters(value: Any, folder: Path) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise _expected('a table of targets, such as { mxnet = "venvs/mxnet" },', value)
+    return {
+        _target(name, folder): _interpreter(_text(path, f"the path of a Python interpreter for {name}"), folder)
+        for name, path in value.items()
+    }
+
+
+def _interpreter(path: str, folder: Path) -> str:
+    """The path of an interpreter or virtual environment; a bare word that is no file there is a command."""
+    beside = os.path.abspath(folder / Path(path).expanduser())
+    return beside if os.path.dirname(path) or os.path.exists(beside) else path
+
+
+#: The keys, and what reads the value of each.
+KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
+    "targets": _targets,
+    "ops": _ops,
+    "profile": _profile,
+    "dtypes": _dtypes,
+    "device": _device,
+    "seed": _seed,
+    "time-limit": lambda value, _: seconds_of(value),
+    "memory-limit": lambda value, _: bytes_of(value),
+    "conventions": _conventions,
+    "interpreters": _interpreters,
+}

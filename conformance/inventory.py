@@ -1,0 +1,129 @@
+"""What can be checked here: the known targets, as each of them says in a worker of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+import attrs
+
+from ..adapters.binding import OPERATORS, Target
+from ..adapters.bridge import DTYPES
+from ..adapters.errors import NormspecError
+from ..adapters.frameworks import KNOWN, how_to_install, missing
+from ..adapters.remote.host import Host, Limits
+from ..adapters.remote.launching import ISOLATES, hosted, ready
+from ..adapters.targets import resolve
+from .progress import Listener, Progress
+
+#: The states that a target can be in.
+INSTALLED, MISSING, BROKEN = "installed", "missing", "broken"
+
+
+@attrs.frozen
+class Entry:
+    """A known target, and what it offers."""
+
+    name: str
+    #: INSTALLED, MISSING, or BROKEN: it is there, and does not import.
+    status: str
+    #: Of its framework; empty where that is not known.
+    version: str = ""
+    operators: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    #: The interpreter that runs it; empty for this one.
+    python: str = ""
+    #: The command that installs it.
+    install: str = ""
+    #: What is wrong with it, in one line.
+    reason: str = ""
+
+    def to_plain(self) -> dict[str, Any]:
+        """The entry as JSON has it."""
+        return attrs.asdict(self, value_serializer=lambda _, __, value: list(value) if type(value) is tuple else value)
+
+
+def inventory(
+    pythons: Mapping[str, str] | None = None, *, importing: bool = True, progress: Listener | None = None
+) -> tuple[Entry, ...]:
+    """
+    An entry for each known target.
+
+    ``pythons``: the interpreters of targets by name, "" for all others. ``importing``: ask the targets themselves,
+    all at once, which takes as long as they take to import; otherwise it is the packages' metadata that tells, and
+    nothing but versions.
+    """
+    pythons = pythons or {}
+    of = {name: pythons.get(name, pythons.get("", "")) for name in KNOWN}
+    there = [name for name in KNOWN if of[name] or not missing(name)]
+    if importing:
+        found = _asked({name: of[name] for name in there}, progress)
+    else:
+        found = {name: _unasked(name, of[name]) for name in there}
+    return tuple(found.get(name) or Entry(name, MISSING, install=how_to_install(name)) for name in KNOWN)
+
+
+def _asked(pythons: Mapping[str, str], progress: Listener | None) -> dict[str, Entry]:
+    """The entries of targets that are there, each once it is imported."""
+    found: dict[str, Entry] = {}
+    hosts: dict[str, Host] = {}
+    try:
+        for name, python in pythons.items():
+            try:
+                if ISOLATES:
+                    # A device may need more memory than a target is given to be checked on the CPU.
+                    hosts[name] = hosted(name, python=python, limits=Limits(memory=None))
+            except NormspecError as error:
+                found[name] = _broken(name, python, error)
+        for name, python in pythons.items():
+            if progress is not None:
+                progress(Progress(len(found), len(pythons), f"importing {name}"))
+            if name not in found:
+                found[name] = _opened(name, python, hosts.get(name))
+    finally:
+        for host in hosts.values():
+            host.close()
+    return found
+
+
+def _opened(name: str, python: str, host: Host | None) -> Entry:
+    try:
+        target = resolve(name) if host is None else ready(host)
+        entry = _entry(name, python, target)
+        target.close()
+    except NormspecError as error:
+        return _broken(name, python, error)
+    return entry
+
+
+def _broken(name: str, python: str, error: NormspecError) -> Entry:
+    reason = str(error)
+    return Entry(name, BROKEN, python=python, reason=reason if python in reason else f"with {python}, {reason}")
+
+
+def _entry(name: str, python: str, target: Target) -> Entry:
+    offered = {binding.operator for binding in target.bindings}
+    return Entry(
+        name,
+        INSTALLED,
+        version=target.version,
+        operators=tuple(operator for operator in OPERATORS if operator in offered),
+        dtypes=tuple(dtype for dtype in DTYPES if dtype in target.dtypes),
+        devices=tuple(target.devices()),
+        python=python,
+    )
+
+
+def _unasked(name: str, python: str) -> Entry:
+    return Entry(name, INSTALLED, version="" if python else _version(KNOWN[name].packages[0]), python=python)
+
+
+def _version(package: str) -> str:
+    """The version of the distribution that a package came with: tensorflow's may be tensorflow-cpu."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        distributions = metadata.packages_distributions().get(package)
+        return metadata.version(distributions[0]) if distributions else ""

@@ -1,0 +1,214 @@
+"""
+The semantic table as it is read in a terminal.
+
+Where the targets fit side by side, each has a column. Where they do not, a row names each behaviour once, with the
+targets that show it: that reads well however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Comparison, Kind, Row, Section
+from .layout import print_prose
+from .symbols import Symbols, symbols_for
+
+#: The widest title of a row with its dtype, and the sign before it.
+_TITLE, _SIGN = 23, 2
+#: The narrowest column in which what cells say reads well, and the blanks between columns.
+_NARROWEST, _GAP = 19, 2
+#: A table wider than this is not easier to read.
+_WIDEST = 140
+
+#: How a cell looks that is no behaviour: it stands back.
+_STYLES = {Kind.UNSUPPORTED: "bright_black", Kind.UNCLEAR: "magenta", Kind.LOST: "bold magenta"}
+
+
+def print_comparison(comparison: Comparison, console: Console) -> None:
+    """Print the tables, what could not be measured and why, and the last word."""
+    symbols = symbols_for(console.encoding)
+    for section in comparison.sections:
+        _print_section(section, comparison, console, symbols)
+    _print_notes(comparison, console)
+    console.print()
+    words, style = last_word(comparison)
+    print_prose(Text(words, style=style), console)
+
+
+def last_word(comparison: Comparison) -> tuple[str, str]:
+    """The line that ends the table, and its colour."""
+    rows = sum(len(section.rows) for section in comparison.sections)
+    count = len(comparison.differences)
+    found = f"{count} of {rows} rows differ" if count else f"no difference in {rows} rows"
+    found = f"{found}; measured in {comparison.dtype} on {comparison.device}, {comparison.seconds:.1f} s"
+    if comparison.partial:
+        return f"PARTIAL: stopped before the end ({found})", "bold yellow"
+    if comparison.left_out:
+        found += f"; without the operators compared: {', '.join(comparison.left_out)}"
+    return found, "bold yellow" if count else "bold"
+
+
+# One operator ---------------------------------------------------------------------------------------------
+
+
+def _print_section(section: Section, comparison: Comparison, console: Console, symbols: Symbols) -> None:
+    width = min(console.width, _WIDEST)
+    console.print()
+    console.print(Text.assemble((section.op, "bold"), "   ", (comparison.device, "dim")))
+    console.print(Text(symbols.rule * min(width, 100), style="dim"), no_wrap=True, crop=True)
+    each = (width - _SIGN - _TITLE) // len(section.columns) - _GAP
+    if each >= _NARROWEST or len(section.columns) == 1:
+        _side_by_side(section, min(each, 40), console, symbols)
+    else:
+        _by_behaviour(section, width, console, symbols)
+
+
+def _heads(section: Section) -> list[str]:
+    return [column.label(with_binding=section.with_bindings) for column in section.columns]
+
+
+def _lead(row: Row, comparison_sign: str) -> Text:
+    style = "bold yellow" if row.differs else "dim"
+    sign = comparison_sign if row.differs else ""
+    return Text(sign.ljust(_SIGN) + row.title.ljust(_TITLE), style=style)
+
+
+def _side_by_side(section: Section, each: int, console: Console, symbols: Symbols) -> None:
+    heads = [[Text(part, style="bold cyan") for part in _wrapped(head, each)] for head in _heads(section)]
+    _print_lines(Text(" " * (_SIGN + _TITLE)), heads, each, console)
+    for line in zip(*(_under(column, section) for column in section.columns), strict=True):
+        under = [[Text(part, style="dim") for part in _wrapped(words, each)] for words in line]
+        _print_lines(Text(" " * (_SIGN + _TITLE)), under, each, console)
+    for row in section.rows:
+        cells = [[Text(part, style=_style(cell, row)) for part in _wrapped(cell.text, each)] for cell in row.cells]
+        _print_lines(_lead(row, differs_sign(symbols)), cells, each, console)
+
+
+def _under(column: Column, section: Section) -> tuple[str, str]:
+    """What stands under a name: the binding, or the target of one; and the version of what it runs on."""
+    if section.with_bindings:
+        return column.target, column.version
+    return column.binding if column.binding != column.target else column.framework, column.version
+
+
+def _print_lines(lead: Text, cells: Sequence[Sequence[Text]], each: int, console: Console) -> None:
+    """One row of several columns, as many lines as its longest cell."""
+    for number in range(max(map(len, cells))):
+        line = lead.copy() if number == 0 else Text(" " * (_SIGN + _TITLE))
+        for parts in cells:
+            part = parts[number].copy() if number < len(parts) else Text()
+            part.pad_right(each + _GAP - cell_len(part.plain))
+            line.append_text(part)
+        line.rstrip()
+        console.print(line, no_wrap=True, crop=True)
+
+
+def _wrapped(words: str, width: int) -> list[str]:
+    """Lines of at most this many columns, broken at blanks, or behind dots and brackets in a long name."""
+    lines, line = [], ""
+    for piece in _pieces(words):
+        if line and len(line) + len(piece.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece if line else piece.lstrip()
+        while len(line.rstrip()) > width:
+            lines.append(line[:width])
+            line = line[width:]
+    return [*lines, line.rstrip()] if line.strip() or not lines else lines
+
+
+def _pieces(words: str) -> list[str]:
+    pieces, piece = [], ""
+    for letter in words:
+        piece += letter
+        if letter in " ./":
+            pieces.append(piece)
+            piece = ""
+    return [*pieces, piece] if piece else pieces
+
+
+def _style(cell: Cell, row: Row) -> str:
+    if cell.kind not in BEHAVIOUR:
+        return _STYLES[cell.kind]
+    return "bold yellow" if row.differs else ""
+
+
+def differs_sign(symbols: Symbols) -> str:
+    """What stands before a row in which targets differ."""
+    return "≠" if symbols.rule != "-" else "*"
+
+
+# Many targets ---------------------------------------------------------------------------------------------
+
+
+def behaviours(row: Row) -> list[tuple[Cell, list[int]]]:
+    """Each behaviour with the columns that show it, the most frequent first; what is no behaviour comes last."""
+    grouped: dict[tuple[bool, str], tuple[Cell, list[int]]] = {}
+    for place, cell in enumerate(row.cells):
+        grouped.setdefault((cell.kind not in BEHAVIOUR, cell.text), (cell, []))[1].append(place)
+    return [group for _, group in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1][1])))]
+
+
+def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbols) -> None:
+    heads = _heads(section)
+    for head, column in zip(heads, section.columns, strict=True):
+        console.print(
+            Text.assemble("  ", (head, "bold cyan"), "  ", (" ".join(_under(column, section)), "dim")),
+            no_wrap=True,
+            crop=True,
+        )
+    console.print()
+    each = 27
+    for row in section.rows:
+        lead = _lead(row, differs_sign(symbols))
+        for cell, places in behaviours(row):
+            style = _style(cell, row)
+            words = [Text(part, style=style) for part in _wrapped(cell.text, each)]
+            names = "all" if len(places) == len(heads) else ", ".join(heads[place] for place in places)
+            rest = width - _SIGN - _TITLE - each - _GAP
+            who = [Text(part, style=style if row.differs else "dim") for part in _wrapped(names, rest)]
+            _print_lines(lead, [words, who], each, console)
+            lead = Text(" " * (_SIGN + _TITLE))
+
+
+# What could not be measured ---------------------------------------------------------------------------------
+
+
+def notes(comparison: Comparison) -> dict[tuple[str, str], list[str]]:
+    """(what a cell says, why) -> the places that say so, for each cell that is no plain measurement."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for section in comparison.sections:
+        heads = _heads(section)
+        for row in section.rows:
+            for head, cell in zip(heads, row.cells, strict=True):
+                reason = str(cell.evidence.get("reason", ""))
+                # What is given by the caller needs no further word.
+                if reason and cell.kind is not Kind.MEASURED and cell.text != BY_CALLER:
+                    found.setdefault((cell.text, reason), []).append(f"{head}, {section.op}: {row.title}")
+    return found
+
+
+#: What the words of some rows stand for.
+_LEGEND = (
+    "accuracy: the tightest class that holds every result, variance / affine map; float16, bfloat16: what is rounded on"
+    " the way, from H0 (the results alone) to native (everything); see the pages on accuracy and on conventions."
+)
+
+
+def _print_notes(comparison: Comparison, console: Console) -> None:
+    if any(row.key.startswith(("accuracy", "float16")) for section in comparison.sections for row in section.rows):
+        console.print()
+        print_prose(Text(_LEGEND, style="dim"), console)
+    found = notes(comparison)
+    if not found:
+        return
+    console.print()
+    console.print(Text("Why", style="bold"))
+    for (text, reason), places in found.items():
+        shown = "; ".join(places[:2]) + (f"; and {len(places) - 2} more" if len(places) > 2 else "")
+        words = reason if reason.startswith(text.removeprefix("raises ")) else f"{text}: {reason}"
+        print_prose(Text.assemble(words, " ", (f"({shown})", "dim")), console, indent=2)

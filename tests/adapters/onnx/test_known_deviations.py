@@ -1,0 +1,79 @@
+"""What ONNX and its evaluators get wrong, pinned in their own terms: once it is mended, these tests say so."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import mpmath
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from normspec.adapters.onnx import reference_target, target
+from normspec.adapters.session import Session
+
+BOTH = pytest.mark.parametrize("made", [target, reference_target])
+
+
+def batch_norm(made, x, *, dtype, parameters=None, gamma=1.0, mean=0.0, variance=1.0, eps=1e-5, momentum=0.1):
+    """The outputs of one training step on one channel."""
+    parameters = dtype if parameters is None else parameters
+    inputs = {
+        "x": np.array(x, dtype).reshape(-1, 1),
+        "gamma": np.array([gamma], parameters),
+        "beta": np.zeros(1, parameters),
+        "running_mean": np.array([mean], parameters),
+        "running_var": np.array([variance], parameters),
+    }
+    settings = {"eps": eps, "momentum": momentum, "training": True, "channel_axis": 1}
+    (binding,) = (b for b in made().bindings if b.operator == "batch_norm")
+    return Session(made(), binding).start(inputs, settings).outputs()
+
+
+@BOTH
+def test_momentum_is_a_float32(made):
+    """With a running mean of 1 and a batch of zeros, momentum 0.9 leaves the float32 next to 0.9, not 0.9."""
+    got = batch_norm(made, [0.0, 0.0], dtype=np.float64, mean=1.0, variance=1.0)
+    exact = 1 - mpmath.mpf(0.1)
+    for name in ("new_running_mean", "new_running_var"):
+        assert got[name][0] == float(np.float32(0.9))
+        assert abs(mpmath.mpf(float(got[name][0])) - exact) / exact > mpmath.mpf(2) ** -26
+    assert "BN-S1" in made().bindings[1].expected
+
+
+def reference(operator, inputs, outputs, **attributes):
+    """onnx.reference on one node, without anything of normspec's."""
+    kinds = {"float16": TensorProto.FLOAT16, "float32": TensorProto.FLOAT}
+    made = [helper.make_tensor_value_info(name, kinds[a.dtype.name], a.shape) for name, a in inputs.items()]
+    out = [helper.make_tensor_value_info(name, kinds[dtype], None) for name, dtype in outputs.items()]
+    node = helper.make_node(operator, list(inputs), list(outputs), **attributes)
+    graph = helper.make_graph([node], "g", made, out)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return ReferenceEvaluator(made).run(None, inputs)
+
+
+def test_the_reference_squares_in_16_bits():
+    """LayerNormalization of (256, -256) in float16 is zero, since squares overflow: stash_type 1 is not obeyed."""
+    x = np.array([[256.0, -256.0]], np.float16)
+    inputs = {"X": x, "S": np.ones(2, np.float16)}
+    with np.errstate(over="ignore"):
+        (y,) = reference("LayerNormalization", inputs, {"Y": "float16"}, stash_type=1)
+    assert y.tolist() == [[0.0, 0.0]]
+    # In float32, which stash_type asks for, the variance is 65536 and the result 1 and -1.
+    wide = {name: array.astype(np.float32) for name, array in inputs.items()}
+    (y,) = reference("LayerNormalization", wide, {"Y": "float32"}, stash_type=1)
+    np.testing.assert_allclose(y, [[1.0, -1.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_the_reference_gives_running_statistics_the_dtype_of_x(dtype):
+    """With 16-bit x and float32 statistics the new statistics are of 16 bits, where the operator says float32."""
+    got = batch_norm(reference_target, [1.0, 2.0], dtype=dtype, parameters=np.float32, mean=1.0 + 2.0**-20)
+    assert got["new_running_mean"].dtype == dtype
+    assert "CM-D1" in reference_target().bindings[1].expected
+
+
+def test_the_runtime_gives_running_statistics_their_own_dtype():
+    """ONNX Runtime returns the same in float32."""
+    got = batch_norm(target, [1.0, 2.0], dtype=np.float16, parameters=np.float32, mean=1.0 + 2.0**-20)
+    assert got["new_running_mean"].dtype == np.float32

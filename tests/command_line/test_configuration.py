@@ -1,0 +1,286 @@
+"""`[tool.normspec]`: found, read, overridden by flags; and one line about each mistake in it."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from normspec.conformance.command_line import settings
+from normspec.conformance.command_line.root import main
+from normspec.conformance.configuration import KEYS, WrongConfiguration, configuration
+
+EVERYTHING = """
+[tool.normspec]
+targets = ["numpy", "mine.py:layer_norm", "package.module:batch_norm"]
+ops = ["layer_norm", "batch_norm"]
+profile = "quick"
+dtypes = ["float32", "float64"]
+device = "cuda:1"
+seed = 7
+time-limit = 2.5
+memory-limit = "512MiB"
+conventions = { momentum = "old", subnormals = "flushed" }
+
+[tool.normspec.interpreters]
+mxnet = "venvs/mxnet"
+"keras[torch]" = "/opt/keras/bin/python"
+numpy = "python3.10"
+"mine.py:layer_norm" = "../other"
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project's folder, in which the command runs."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def write(project):
+    """A function that writes the project's pyproject.toml."""
+
+    def write(text: str) -> Path:
+        file = project / "pyproject.toml"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write
+
+
+@pytest.fixture
+def calls(monkeypatch, a_result, a_report):
+    """What the engine is asked for: (targets, options) of each run; only numpy and torch are installed."""
+    found = []
+
+    def check(targets, **options):
+        found.append((targets, options))
+        return a_report(a_result())
+
+    monkeypatch.setitem(sys.modules, "normspec.conformance.api", types.SimpleNamespace(check=check))
+    monkeypatch.setattr(settings, "missing", lambda name: () if name in ("numpy", "torch") else (name,))
+    return found
+
+
+def test_every_key_is_read(write, project):
+    """Each key has a value of the kind that the API takes, and each is tried here."""
+    write(EVERYTHING)
+    found = configuration()
+    assert found.file == "pyproject.toml"
+    assert found.values == {
+        "targets": ("numpy", "mine.py:layer_norm", "package.module:batch_norm"),
+        "ops": ("layer_norm", "batch_norm"),
+        "profile": "quick",
+        "dtypes": ("float32", "float64"),
+        "device": "cuda:1",
+        "seed": 7,
+        "time-limit": 2.5,
+        "memory-limit": 512 << 20,
+        "conventions": {"momentum": "old", "subnormals": "flushed"},
+        "interpreters": {
+            "mxnet": str(project / "venvs/mxnet"),
+            "keras[torch]": "/opt/keras/bin/python",
+            "numpy": "python3.10",
+            "mine.py:layer_norm": str(project.parent / "other"),
+        },
+    }
+    assert set(found.values) == set(KEYS)
+
+
+def test_the_nearest_file_upwards_that_has_the_table_counts(write, project, monkeypatch):
+    """A pyproject.toml without the table is passed over, and so is a broken one that is about something else."""
+    write("[tool.normspec]\nseed = 1\n")
+    inner = project / "a" / "b"
+    inner.mkdir(parents=True)
+    (project / "a" / "pyproject.toml").write_text("[tool.other]\n", encoding="utf-8")
+    (inner / "pyproject.toml").write_text("[broken\n", encoding="utf-8")
+    monkeypatch.chdir(inner)
+    assert configuration().values == {"seed": 1}
+    assert configuration().file == "../../pyproject.toml"
+
+
+def test_without_the_table_nothing_is_configured(write):
+    """A project that says nothing of normspec configures nothing."""
+    write("[project]\nname = 'x'\n")
+    assert configuration().values == {}
+
+
+def test_files_are_relative_to_the_file_that_names_them(write, project, monkeypatch):
+    """From another folder the same targets and interpreters are meant."""
+    write('[tool.normspec]\ntargets = ["mine.py:f", "numpy"]\ninterpreters = { "mine.py:f" = "venv/bin/python" }\n')
+    (project / "inner").mkdir()
+    monkeypatch.chdir(project / "inner")
+    values = configuration().values
+    assert values["targets"] == ("../mine.py:f", "numpy")
+    assert values["interpreters"] == {"../mine.py:f": str(project / "venv/bin/python")}
+
+
+def test_a_folder_beside_the_file_is_no_command(write, project):
+    """A bare word is a folder beside the file where there is one, and otherwise looked up as a command."""
+    (project / "venv").mkdir()
+    write('[tool.normspec.interpreters]\nmxnet = "venv"\nnumpy = "python3"\n')
+    assert configuration().values["interpreters"] == {"mxnet": str(project / "venv"), "numpy": "python3"}
+
+
+def test_keras_is_the_backend_that_it_would_take(write, monkeypatch):
+    """`keras` is the target that `normspec check keras` checks."""
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    write('[tool.normspec]\ntargets = ["keras"]\ninterpreters = { keras = "/venv" }\n')
+    assert configuration().values == {"targets": ("keras[jax]",), "interpreters": {"keras[jax]": "/venv"}}
+
+
+def test_limits_can_be_none(write):
+    """The word stands for no limit; memory may be a number of bytes."""
+    write('[tool.normspec]\ntime-limit = "none"\nmemory-limit = "none"\n')
+    assert configuration().values == {"time-limit": None, "memory-limit": None}
+    write("[tool.normspec]\nmemory-limit = 1_000_000_000\n")
+    assert configuration().values == {"memory-limit": 10**9}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("target = ['numpy']", ["'target'", "did you mean 'targets'?", "interpreters"]),
+        ("time_limit = 3", ["'time_limit'", "did you mean 'time-limit'?"]),
+        ("targets = 'numpy'", ["targets:", "list", "'numpy'"]),
+        ("targets = []", ["targets:", "list"]),
+        ("targets = [3]", ["targets:", "list"]),
+        ("targets = ['nmpy']", ["targets:", "did you mean 'numpy'?"]),
+        ("targets = ['mine.py']", ["targets:", "mine.py:NAME"]),
+        ("ops = ['layernorm']", ["ops:", "did you mean 'layer_norm'?"]),
+        ("ops = 'layer_norm'", ["ops:", "list"]),
+        ("profile = 'fast'", ["profile:", "'fast'", "standard"]),
+        ("profile = 1", ["profile:", "1"]),
+        ("dtypes = ['float3']", ["dtypes:", "did you mean 'float32'?"]),
+        ("device = 0", ["device:", "0"]),
+        ("seed = -1", ["seed:", "-1"]),
+        ("seed = true", ["seed:", "True"]),
+        ("time-limit = 0", ["time-limit:", "none"]),
+        ("time-limit = true", ["time-limit:", "none"]),
+        ("time-limit = inf", ["time-limit:", "none"]),
+        ("time-limit = [60]", ["time-limit:", "none"]),
+        ("memory-limit = 8", ["memory-limit:", "8GiB"]),
+        ("memory-limit = '8 gigs'", ["memory-limit:", "8GiB"]),
+        ("memory-limit = 8.5", ["memory-limit:", "8GiB"]),
+        ("conventions = 'momentum=old'", ["conventions:", "table"]),
+        ("conventions = { momentun = 'old' }", ["conventions:", "did you mean 'momentum'?"]),
+        ("conventions = { momentum = 3 }", ["conventions:", "momentum", "old"]),
+        ("interpreters = 'venv'", ["interpreters:", "table"]),
+        ("interpreters = { mxnt = 'venv' }", ["interpreters:", "did you mean 'mxnet'?"]),
+        ("interpreters = { mxnet = 3 }", ["interpreters:", "mxnet", "3"]),
+        ("interpreters = { mxnet = '' }", ["interpreters:", "mxnet"]),
+        ("seed = ", ["not TOML", "line 2"]),
+    ],
+)
+def test_each_mistake_names_the_file_the_key_and_what_is_expected(write, calls, capsys, line, words):
+    """One line, exit 2, and nothing is checked."""
+    write(f"[tool.normspec]\n{line}\n")
+    assert main(["check", "numpy"]) == 2
+    assert calls == []
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("normspec: pyproject.toml")
+    assert err.count("\n") == 1
+    assert all(word in err for word in words), err
+
+
+def test_what_is_no_table_is_told(write):
+    """`normspec = 3` below `[tool]` is a mistake, and not the absence of a table."""
+    write("[tool]\nnormspec = 3\n")
+    with pytest.raises(WrongConfiguration, match="not a table"):
+        configuration()
+
+
+def test_a_file_can_be_named(write, project):
+    """`--config` takes any file with the table, and one without it is an error."""
+    write("[tool.normspec]\nseed = 1\n")
+    other = project / "other" / "checks.toml"
+    other.parent.mkdir()
+    other.write_text('[tool.normspec]\ntargets = ["mine.py:f"]\n', encoding="utf-8")
+    assert configuration(str(other)).values == {"targets": ("other/mine.py:f",)}
+    other.write_text("seed = 1\n", encoding="utf-8")
+    with pytest.raises(WrongConfiguration, match=r"no table \[tool\.normspec\]"):
+        configuration(str(other))
+    other.write_bytes(b"\xff\xfe")
+    with pytest.raises(WrongConfiguration, match="UTF-8"):
+        configuration(str(other))
+
+
+def test_a_run_takes_what_is_configured(write, calls):
+    """Without a flag each key reaches the engine."""
+    write(EVERYTHING.replace('numpy = "python3.10"\n', "").replace('"mine.py:layer_norm" = "../other"\n', ""))
+    assert main(["check"]) == 0
+    ((targets, options),) = calls
+    assert targets == ("numpy", "mine.py:layer_norm", "package.module:batch_norm")
+    assert options["op"] == ("layer_norm", "batch_norm")
+    assert (options["profile"], options["device"], options["seed"]) == ("quick", "cuda:1", 7)
+    assert options["dtypes"] == ("float32", "float64")
+    assert (options["time_limit"], options["memory_limit"]) == (2.5, 512 << 20)
+    assert options["conventions"] == {"momentum": "old", "subnormals": "flushed"}
+    assert set(options["python"]) == {"mxnet", "keras[torch]"}
+
+
+def test_flags_override_what_is_configured(write, calls):
+    """A flag replaces the configured value, one for a name that name's alone; even where it says the default."""
+    write(EVERYTHING)
+    flags = "check torch mxnet --op mhc --profile standard --dtype float16 --device cpu --seed 0 --time-limit 60"
+    flags += " --memory-limit 8GiB --convention momentum=new --python mxnet=venv"
+    assert main(flags.split()) == 0
+    ((targets, options),) = calls
+    assert targets == ("torch", "mxnet")
+    assert options["op"] == ("mhc",)
+    assert (options["profile"], options["device"], options["seed"]) == ("standard", "cpu", 0)
+    assert options["dtypes"] == ("float16",)
+    assert (options["time_limit"], options["memory_limit"]) == (60.0, 8 << 30)
+    assert options["conventions"] == {"momentum": "new", "subnormals": "flushed"}
+    assert options["python"]["mxnet"] == "venv"
+    assert options["python"]["keras[torch]"] == "/opt/keras/bin/python"
+
+
+def test_an_interpreter_given_for_all_replaces_those_configured(write, calls):
+    """`--python PATH` is for every target, whatever the configuration says of one."""
+    write(EVERYTHING)
+    assert main(["check", "mxnet", "--python", "venv"]) == 0
+    assert calls[0][1]["python"] == {"": "venv"}
+
+
+def test_everything_installed_includes_what_has_an_interpreter(write, calls, project):
+    """With no target named or configured, a configured interpreter counts as an installation."""
+    (project / "venv" / "bin").mkdir(parents=True)
+    (project / "venv" / "bin" / "python").symlink_to(sys.executable)
+    write('[tool.normspec.interpreters]\nmxnet = "venv"\n')
+    assert main(["check"]) == 0
+    assert calls[0][0] == ("numpy", "torch", "mxnet")
+
+
+def test_a_configured_interpreter_that_is_none_is_told_where_it_is_needed(write, calls, capsys):
+    """It is an error of the configuration for its own target, and no matter for others."""
+    write('[tool.normspec.interpreters]\nmxnet = "nowhere/python"\n')
+    assert main(["check", "numpy"]) == 0
+    capsys.readouterr()
+    assert main(["check", "mxnet"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("normspec: pyproject.toml: interpreters.mxnet: ")
+    assert "nowhere/python" in err
+    assert err.count("\n") == 1
+
+
+def test_a_function_of_the_project_is_checked_from_any_folder(write, project, monkeypatch, capsys):
+    """Nothing is faked here: the configured function is found, and judged under the configured interpreter."""
+    function = "import numpy as np\n\ndef layer_norm(x, gamma, beta, *, eps, axes):\n    return np.zeros_like(x)\n"
+    (project / "mine.py").write_text(function, encoding="utf-8")
+    write(
+        '[tool.normspec]\ntargets = ["mine.py:layer_norm"]\nprofile = "quick"\ndtypes = ["float32"]\n'
+        f"interpreters = {{ 'mine.py:layer_norm' = {sys.executable!r} }}\n"
+    )
+    (project / "inner").mkdir()
+    monkeypatch.chdir(project / "inner")
+    assert main(["check", "--forward-only"]) == 1
+    out = capsys.readouterr().out
+    assert "../mine.py:layer_norm" in out
+    assert "profile quick" in out

@@ -1,0 +1,81 @@
+"""Probes on functions with several things changed, and what they say of odd ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.conformance.compare import compare
+from normspec.conformance.compare.decimals import shortest
+from normspec.conformance.compare.placement import PLACEMENTS
+
+from .planted import OnePass, OnTheDeviation, Plain, Unbiased, target
+
+
+def _text(change, row, operator="layer_norm", **options):
+    return compare(target(operator, change, "own"), op=operator, **options).cell(operator, row, "own").text
+
+
+def _placed(placement):
+    class Placed(Plain):
+        default_eps = 0.03125
+
+        def rstd(self, variance, eps):
+            n = variance.dtype.type
+            values = [placement.factor(float(np.sqrt(v)), float(eps)) if v > 0 else 0.0 for v in variance.ravel()]
+            return np.array(values, n).reshape(variance.shape)
+
+    return Placed
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_every_placement_is_named_and_its_default_solved_for(placement, operator):
+    """Each formula is told from all others, and eps is solved for by it."""
+    table = compare(target(operator, _placed(placement), "own"), op=operator)
+    assert table.cell(operator, "eps_placement", "own").text == placement.name
+    default = table.cell(operator, "default_eps", "own").text
+    assert default == ("unclear" if placement.solve is None else "0.03125")
+
+
+@pytest.mark.parametrize("eps", [1e-3, 1e-5, 1e-6, 1e-7, 1e-12])
+def test_a_default_is_found_to_the_last_digit(eps):
+    """Whatever the default is, the shortest decimal near it is shown."""
+    change = type("Change", (Plain,), {"default_eps": eps})
+    assert _text(change, "default_eps") == f"{eps:g}"
+    both = type("Both", (Unbiased, OnTheDeviation), {"default_eps": eps})
+    assert _text(both, "default_eps") == f"{eps:g}"
+
+
+def test_changes_do_not_hide_one_another():
+    """Three things changed at once show in three rows."""
+    change = type("Three", (Unbiased, OnTheDeviation, OnePass), {})
+    table = compare([target("batch_norm"), target("batch_norm", change, "own")], op="batch_norm")
+    found = {row.key: row.cells[1].text for _, row in table.differences}
+    # The moments of the first class in line call those of the last: the variance is unbiased and in one pass.
+    assert found == {
+        "eps_placement": "on the deviation",
+        "variance": "unbiased (n - 1)",
+        "accuracy": "one-pass / centred",
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_a_table_in_another_dtype_says_the_same(operator, dtype):
+    """A plain function is the same in every dtype: nothing that a row says depends on it."""
+    texts = []
+    for one in ("float32", dtype):
+        (section,) = compare(target(operator), op=operator, dtype=one).sections
+        # Of 16 bits results alone are rounded, which hides how they were computed.
+        texts.append({row.key: row.cells[0].text for row in section.rows if row.key not in ("accuracy", "constant")})
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "text"),
+    [(9.99999974e-06, 1e-6, "1e-05"), (0.0010000001, 1e-6, "0.001"), (0.1, 1e-9, "0.1"), (1.001e-5, 1e-6, "1.001e-05")],
+)
+def test_numbers_are_written_as_short_as_is_known(value, tolerance, text):
+    """What was solved for is rounded to what its error leaves."""
+    assert shortest(value, tolerance) == text

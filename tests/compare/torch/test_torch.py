@@ -1,0 +1,51 @@
+"""What the table says of PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec.conformance.compare import compare
+
+#: As its documentation and its source have it.
+KNOWN = {
+    "layer_norm": {
+        "eps_placement": "inside the root",
+        "eps_float32": "as given",
+        "variance": "biased (n)",
+        "axes": "as given",
+        "float16": "H0",
+        "float16_gradients": "H2",
+        "bfloat16_gradients": "H2",
+        "single": "beta",
+        "nan": "its group NaN",
+        "gradients": "yes",
+    },
+    "batch_norm": {
+        "eps_zero": "raises ValueError",
+        "momentum": "the new",
+        "running_variance": "Bessel (n - 1)",
+        "channel_axis": "as given",
+        "accuracy": "centred / folded",
+        "single": "raises ValueError",
+        "empty": "empty; statistics kept",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """All of PyTorch's spellings."""
+    return compare("torch", all_bindings=True)
+
+
+@pytest.mark.parametrize("operator", KNOWN)
+def test_the_table_says_what_is_known(table, operator):
+    """The first binding of each operator shows PyTorch's conventions."""
+    (section,) = (section for section in table.sections if section.op == operator)
+    first = {row.key: row.cells[0].text for row in section.rows}
+    assert {key: first[key] for key in KNOWN[operator]} == KNOWN[operator]
+
+
+def test_modules_and_functions_do_the_same(table):
+    """The spellings of one operator wrap the same code: apart from defaults no row differs."""
+    assert not [row.key for _, row in table.differences if not row.key.startswith("default")]
