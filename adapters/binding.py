@@ -164,6 +164,8 @@ class Target:
     bindings: tuple[Binding, ...]
     #: The dtypes to check by default: all of the bridge's, unless it is written for fewer.
     dtypes: tuple[str, ...] = ()
+    #: Whether a call of a new shape takes 10 to 100 ms, since it is traced, compiled or dispatched step by step.
+    slow: bool = False
 
     def __post_init__(self) -> None:
         if not self.dtypes:
@@ -181,6 +183,11 @@ class Target:
     def devices(self) -> tuple[str, ...]:
         """The devices that it can run on; the first is the CPU."""
         return self.bridge.devices()
+
+    @property
+    def calls(self) -> int:
+        """How often it has been called, where that is counted."""
+        return 0
 
     def begin(self) -> None:
         """The clock of one requirement on one case starts, where there is one."""

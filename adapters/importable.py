@@ -6,14 +6,18 @@ import importlib.machinery
 import inspect
 import os
 import sys
+from types import ModuleType
 from typing import Any, Callable
+
+from .binding import DERIVATIVES
 
 
 def importable_name(function: Callable[..., Any]) -> str | None:
     """
     ``package.module:NAME`` of a function that a fresh process would find under this name; None where there is none.
 
-    A closure, a partial, an object, and whatever __main__ or an interactive session defines, has none.
+    A closure, a partial, an object, and whatever __main__ or an interactive session defines, has none; nor has a
+    function that was given attributes, or its module a derivative of it, which another process would not see.
     """
     if not inspect.isfunction(function):
         return None
@@ -21,9 +25,19 @@ def importable_name(function: Callable[..., Any]) -> str | None:
     holder = sys.modules.get(module)
     if not isinstance(module, str) or module == "__main__" or holder is None or not name.isidentifier():
         return None
+    if vars(function).keys() - {"__wrapped__"} or not all(_defined_in(holder, f"{name}_{one}") for one in DERIVATIVES):
+        return None
     if getattr(holder, name, None) is not function or not _found_as(module, getattr(holder, "__file__", None)):
         return None
     return f"{module}:{name}"
+
+
+def _defined_in(holder: ModuleType, name: str) -> bool:
+    """Whether a module has no such name, or a function of that name that is its own."""
+    beside = getattr(holder, name, None)
+    if beside is None:
+        return True
+    return getattr(beside, "__module__", None) == holder.__name__ and getattr(beside, "__name__", None) == name
 
 
 def _found_as(module: str, file: str | None) -> bool:

@@ -24,7 +24,7 @@ from .profiles import Profile
 from .progress import Listener, Progress
 from .shrink import Shrinker, passes_under
 from .subject import CALL_FAILED, Subject
-from .tally import Tally
+from .tally import Tally, plain_call
 from .verdicts import Report, Result, Verdict
 
 
@@ -141,9 +141,9 @@ class Run:
                     continue
                 self._total += len(cases)
                 rows: list[Result] = []
-                further = self.plan.profile.further if binding is not bindings[0] else None
+                each = self.plan.profile.each(slow=target.slow, first=binding is bindings[0])
                 try:
-                    self._run_subject(subject, cases, library, rows, further)
+                    self._run_subject(subject, cases, library, rows, each)
                 finally:
                     self._results += rows
 
@@ -225,12 +225,12 @@ class Run:
         cases: Sequence[Description],
         library: Library,
         results: list[Result],
-        further: int | None = None,
+        each: int | None = None,
     ) -> None:
         """
         Run every check over the cases and append a result for each; what is known survives Ctrl-C.
 
-        ``further``: only as many cases as put every check to so many of them.
+        ``each``: only as many cases as put every check to so many of them.
         """
         checks = self._checks(subject.operator, subject.dtype)
         if subject.binding.seams is not None:
@@ -238,13 +238,13 @@ class Run:
         tallies = [Tally(check) for check in checks]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         whole = fitting  # which class a failure would pass under is a matter of all cases
-        if further is not None:
-            fitting = enough(fitting, checks, library, further)
+        if each is not None:
+            fitting = enough(fitting, checks, library, each)
         self._total += len(fitting) - len(cases)
         before = len(results)
         try:
             for description in fitting:
-                self._run_case(subject, tallies, description, library)
+                self._run_case(subject, tallies, description, library, each if subject.target.slow else None)
                 self._done += 1
                 self._tell(subject)
                 if self._hopeless(tallies):
@@ -258,9 +258,16 @@ class Run:
             results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
             raise
 
-    def _run_case(self, subject: Subject, tallies: list[Tally], description: Description, library: Library) -> None:
+    def _run_case(
+        self, subject: Subject, tallies: list[Tally], description: Description, library: Library, most: int | None
+    ) -> None:
+        """Run every check on one case; those that make calls of their own on so many cases at most."""
         case = library.case(description)
+        if most is not None:
+            plain_call(subject, case)
         for tally in tallies:
+            if most is not None and tally.calling >= most:
+                continue
             if tally.violation is None and tally.check.when(case):
                 tally.run(subject, case, description)
                 self._lost |= tally.lost

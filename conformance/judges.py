@@ -19,6 +19,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 
@@ -170,12 +171,12 @@ def main() -> None:
 
 
 def _serve(answer: int) -> None:
-    values = json.loads(sys.stdin.readline() or "null")
-    if values is None:
+    line = sys.stdin.readline()
+    if not line:
         return
-    values["limits"] = Limits(**values["limits"])
+    values: dict[str, Any] = json.loads(line)
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    request = Request(**values)
+    request = Request(**{**values, "limits": Limits(**values["limits"])})
     targets = request.open()
     try:
         for line in sys.stdin:

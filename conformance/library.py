@@ -64,15 +64,32 @@ def fitted(description: Description, binding: Binding) -> Description | None:
 def enough(
     descriptions: Sequence[Description], checks: Sequence[Check], library: Library, each: int
 ) -> list[Description]:
-    """Return the first of the descriptions that put every check to ``each`` of them, as far as there are so many."""
+    """
+    Some of the descriptions that put every check to ``each`` of them, as far as there are so many, in their order.
+
+    They have few shapes: a framework that compiles does so for every new one.
+    """
+    asking = {
+        description: frozenset(check.requirement for check in checks if check.when(library.case(description)))
+        for description in descriptions
+    }
     met: Counter[str] = Counter()
-    chosen = []
-    for description in descriptions:
-        asking = [check.requirement for check in checks if check.when(library.case(description))]
-        if any(met[requirement] < each for requirement in asking):
-            chosen.append(description)
-            met.update(asking)
-    return chosen
+    shapes: set[tuple[int, ...]] = set()
+    chosen: set[Description] = set()
+    for requirement in dict.fromkeys(check.requirement for check in checks):
+        while met[requirement] < each:
+            left = [one for one in descriptions if requirement in asking[one] and one not in chosen]
+            if not left:
+                break
+
+            def use(one: Description) -> tuple[bool, int]:
+                return library.case(one).x.shape in shapes, sum(met[other] < each for other in asking[one])
+
+            best = max(left, key=use)  # of equals the first: the fixed deck comes before what is generated
+            chosen.add(best)
+            shapes.add(library.case(best).x.shape)
+            met.update(asking[best])
+    return [description for description in descriptions if description in chosen]
 
 
 def _as_sequences(description: Description) -> Description:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import attrs
 
 from ..adapters.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
@@ -32,9 +34,18 @@ class Tally:
     refused: bool = False
     #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
     lost: bool = False
+    #: On how many cases the check made calls of its own, beside the plain one and its gradients.
+    calling: int = 0
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up what it finds."""
+        before = subject.target.calls
+        try:
+            self._add_up(subject, case, description)
+        finally:
+            self.calling += subject.target.calls > before
+
+    def _add_up(self, subject: Subject, case: Case, description: Description) -> None:
         for finding in findings(self.check, subject, case, self):
             if not finding.judged:
                 continue
@@ -104,3 +115,12 @@ def plain_works(check: Check, subject: Subject, case: Case) -> bool:
         # A check that itself makes the plain call speaks for it: sizes, ranges.
         return bool(case.tags & {"size", "range", "single"})
     return True
+
+
+def plain_call(subject: Subject, case: Case) -> None:
+    """Make the plain call of a case and take its gradients, so that no check is the first to ask for them."""
+    subject.target.begin()
+    with contextlib.suppress(*CALL_FAILED):
+        _ = subject.observe(case).outputs
+        if not subject.forward_only:
+            _ = subject.observe(case).gradients

@@ -37,6 +37,8 @@ class Steps:
     u: float
     eta: float
     largest: float
+    #: What each operand of a sum and its result may lose where subnormals are flushed; nothing where they are kept.
+    flush: float = 0.0
 
 
 @attrs.define(eq=False)
@@ -122,7 +124,7 @@ class Number:
 
     def _sum(self, other: Number, value: Exact, pull: Pull) -> Number:
         reach = self.reach + other.reach
-        error = self.error + other.error + self.tape.now.u * reach
+        error = self.error + other.error + self.tape.now.u * reach + 3 * self.tape.now.flush
         parents = ((self, lambda g: reduced(g, self.shape)), (other, pull))
         return Number(self.tape, value, reach, error, self.hull + other.hull, parents)
 
@@ -154,7 +156,7 @@ class Number:
 
     def in_sum(self, others: int) -> Number:
         """The same value, added up first with so many others: as many roundings of it."""
-        error = self.error + others * self.tape.now.u * self.reach
+        error = self.error + others * (self.tape.now.u * self.reach + 2 * self.tape.now.flush)
         parents = ((self, lambda g: g.out_of_sum(others)),)
         return Number(self.tape, self.value, self.reach, error, self.hull, parents)
 
@@ -167,7 +169,8 @@ class Number:
         """The sum over axes, kept with length 1: s = n - 1 roundings of the whole, in any order (A1)."""
         count = np.prod([self.shape[axis] for axis in axes], dtype=int)
         reach = self.reach.sum(axis=axes, keepdims=True)
-        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * self.tape.now.u * reach
+        now = self.tape.now
+        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * (now.u * reach + 3 * now.flush)
         hull = self.hull.sum(axis=axes, keepdims=True)
         value, shape = self.tape.field.total(self.value, axes), self.shape
         return Number(self.tape, value, reach, error, hull, ((self, lambda g: g.expanded(shape)),))
@@ -181,7 +184,7 @@ class Number:
         now = self.tape.now
         reach, hull = self.reach @ other.reach, self.hull @ other.hull
         error = self.reach @ other.error + self.error @ other.reach
-        error = error + (self.shape[1] + 1) * now.u * reach + now.eta * hull
+        error = error + (self.shape[1] + 1) * (now.u * reach + 3 * now.flush) + now.eta * hull
         value = self.tape.field.matmul(self.value, other.value)
         parents = ((self, lambda g: g @ other.transposed()), (other, lambda g: self.transposed() @ g))
         return Number(self.tape, value, reach, error, hull, parents)

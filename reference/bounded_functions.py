@@ -14,7 +14,7 @@ def plain_sum(a: Number, b: Number) -> Number:
     now = a.tape.now
     value = a.value + b.value
     size, errors = np.abs(a.tape.field.near(value)), a.error + b.error
-    error = errors + now.u * (size + errors)
+    error = errors + now.u * (size + errors) + 3 * now.flush
     reach = size + error
     error = np.where(a.reach + b.reach < now.largest / 4, error, np.inf)
     return Number(a.tape, value, reach, error, np.maximum(reach, 1.0), ((a, lambda g: g), (b, lambda g: g)))
@@ -46,7 +46,7 @@ def relu(z: Number) -> Number:
     mask = (near > 0).astype(np.float64)
     either = np.where(np.abs(near) <= z.error, np.inf, 0.0)
     step = Number(z.tape, field.of(mask), mask, either, np.ones_like(mask))
-    error = np.where(near + z.error < 0, 0.0, z.error)
+    error = np.where(near + z.error < 0, 0.0, z.error + z.tape.now.flush)
     reach = np.where(near + z.error < 0, 0.0, z.reach)
     value = z.value * field.of(mask)
     return Number(z.tape, value, reach, error, z.hull, ((z, lambda g: g * step),))

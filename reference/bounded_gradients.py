@@ -55,7 +55,7 @@ def accumulated(terms: Sequence[Number], at: Number) -> Number:
     if at.spare:  # other terms than these, which may cancel among themselves
         size = reach
     error = error + (len(terms) - 1 + at.spare + (wider > 0)) * at.rounding.u * size
-    error = error + (wider + at.spare) * at.rounding.eta
+    error = error + (wider + at.spare) * at.rounding.eta + 3 * (len(terms) - 1 + at.spare) * at.rounding.flush
     return Number(at.tape, value, reach, error, hull, tuple((term, lambda g: g) for term in terms))
 
 

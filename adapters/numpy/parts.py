@@ -116,7 +116,7 @@ class Formula(NumpyPart):
     def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
         cotangent, gradients = self.cotangents(wide(x), widened(g), self._leaves())
         if note:
-            for leaf, gradient in zip(self.material.leaves, gradients, strict=False):
+            for leaf, gradient in zip(self.material.leaves, gradients):
                 leaf.note(gradient)
         return narrow(cotangent, x)
 

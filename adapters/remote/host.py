@@ -5,12 +5,29 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from ..errors import NormspecError, NotImportable, TargetLost
-from .process import OPENING, Limits, Worker, seconds_in_words
+from ..errors import (
+    BadOutput,
+    DeviceUnavailable,
+    LayoutNotApplicable,
+    NormspecError,
+    NotImportable,
+    TargetLost,
+    TargetRaised,
+    Unsupported,
+)
+from .process import Limits, Worker, seconds_in_words
+from .replies import answers
+
+#: The script that a worker in Python runs.
+SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
+
+#: How long a worker may take to import its target: frameworks take tens of seconds on a busy machine.
+OPENING = 300.0
 
 
 @dataclass(frozen=True)
@@ -21,11 +38,11 @@ class Launch:
     target: str
     op: tuple[str, ...] | None = None
     framework: str | None = None
-    #: The command that runs Python.
-    command: tuple[str, ...] = (sys.executable,)
+    #: The command that runs the worker.
+    command: tuple[str, ...] = (sys.executable, SCRIPT)
     #: Environment variables that are set.
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: Directories to append to its import path.
+    #: Directories that its import path is to begin with.
     path: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     #: Whether what it prints is shown to the user, as it is for a function of theirs.
@@ -42,12 +59,14 @@ class Host:
         self.generation = 0
         #: How many requests have been made: a result is fresh until the next.
         self.requests = 0
-        #: What could not be called, by a fingerprint of the request, and how often something was lost, by subject.
-        self.lost: dict[bytes, TargetLost] = {}
+        #: Why a request was lost, by its fingerprint, and how often something was lost, by subject.
+        self.lost: dict[bytes, str] = {}
         self.losses: Counter[Any] = Counter()
         self._released: list[int] = []
         self._numbers = 0
         self._spent = 0.0
+        #: Why the target could not be had again after a loss; empty where it was not tried, or went well.
+        self._gone = ""
 
     def begin(self) -> None:
         """Start the clock of one requirement on one case anew; only the target's own time counts."""
@@ -69,54 +88,89 @@ class Host:
             launch.command, memory=launch.limits.memory, environment=launch.environment, prints=launch.prints
         )
         self._released.clear()
-        request = {"do": "open", "target": launch.target, "op": launch.op, "framework": launch.framework}
-        self._worker.send({**request, "path": launch.path}, OPENING)
+        self._worker.send(
+            {
+                "do": "open",
+                "target": launch.target,
+                "op": launch.op,
+                "framework": launch.framework,
+                "path": launch.path,
+                "memory": launch.limits.memory,
+            },
+            OPENING,
+        )
 
     def opened(self) -> dict[str, Any]:
         """What the worker says of its target. Raises the NormspecError that says why there is none."""
         if self._worker is None:
             self.launch_ahead()
         assert self._worker is not None
+        name, opened = self.launch.target, False
         try:
-            return self._worker.reply(OPENING)
+            found = self._worker.reply(OPENING, lambda reply: answers({"do": "open"}, reply))
+            opened = True
+            return found
         except TimeoutError:
-            self.close()
-            raise NotImportable(
-                f"{self.launch.target} took longer than {seconds_in_words(OPENING)} to import"
-            ) from None
+            raise NotImportable(f"{name} took longer than {seconds_in_words(OPENING)} to import") from None
         except TargetLost as lost:
-            self.close()
-            raise NotImportable(f"{self.launch.target} {lost.reason} while it was imported") from None
-        except NormspecError:
-            self.close()
-            raise
+            raise NotImportable(f"{name} {lost.reason} while it was imported") from None
+        except (TargetRaised, BadOutput, Unsupported) as error:
+            raise NotImportable(f"{name} does not import: {error}") from None
+        finally:
+            if not opened:
+                self.close()
 
-    def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply of the worker, or of a new one where the last was lost, within what is left of the time limit."""
-        if self._worker is None or not self._worker.alive:
-            self.close()
-            try:
-                self.opened()
-            except NormspecError as error:
-                raise TargetLost(f"could not be loaded again: {error}") from None
-        assert self._worker is not None
+    def request(self, message: Mapping[str, Any], names: Collection[str] = ()) -> dict[str, Any]:
+        """
+        The reply of the worker, or of a new one where the last was lost, within what is left of the time limit.
+
+        ``names``: what the arrays of the reply have to be called.
+        """
+        worker = self._worker or self._again()
         released, self._released = self._released, []
         limit = self.launch.limits.seconds
         left = max(limit - self._spent, 0.0)
         self.requests += 1
-        started = time.monotonic()
+        started, settled = time.monotonic(), False
         try:
-            self._worker.send({**message, "release": released}, left)
-            return self._worker.reply(left)
-        except TargetLost:
-            if not self._worker.alive:
-                self.close()
-            raise
+            worker.send({**message, "release": released}, left)
+            found = worker.reply(left, lambda reply: answers(message, reply, names))
+            settled = True
+            return found
         except TimeoutError:
-            self.close()
             raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped") from None
+        except (TargetRaised, BadOutput, Unsupported):
+            settled = True
+            raise
+        except NormspecError as error:
+            settled = True
+            if isinstance(error, _refusals(message)):
+                raise
+            raise TargetLost(f"disturbed its worker ({error})") from None
         finally:
             self._spent += time.monotonic() - started
+            if not settled:  # dead, unfit, or, after a Ctrl-C, about to answer a request that is no more
+                self.close()
+
+    def aside(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply to a request that is part of no requirement, and has the time limit for itself."""
+        spent, self._spent = self._spent, 0.0
+        try:
+            return self.request(message)
+        finally:
+            self._spent = spent
+
+    def _again(self) -> Worker:
+        """A new worker in place of one that was lost. Raises TargetLost, and from then on always."""
+        if not self._gone:
+            try:
+                self.opened()
+            except NormspecError as error:
+                self._gone = f"could not be loaded again: {error}"
+        if self._gone:
+            raise TargetLost(self._gone)
+        assert self._worker is not None
+        return self._worker
 
     def close(self) -> None:
         """End the worker."""
@@ -124,3 +178,12 @@ class Host:
             self._worker.end()
             self._worker = None
             self.generation += 1
+
+
+def _refusals(message: Mapping[str, Any]) -> tuple[type[NormspecError], ...]:
+    """The errors of the caller that a request may end in: any other would end the whole run."""
+    if message["do"] == "device":
+        return (DeviceUnavailable,)
+    if message.get("layouts") or message.get("layout", "contiguous") != "contiguous":
+        return (LayoutNotApplicable,)
+    return ()

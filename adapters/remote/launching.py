@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from ..errors import NotImportable
+from ..errors import NotImportable, UnknownTarget
 from ..frameworks import KNOWN, known
 from ..targets import TARGETS, check_operators, check_target
-from .host import Host, Launch, Limits
+from .host import SCRIPT, Host, Launch, Limits
 from .target import RemoteTarget
 
 #: Whether targets can be put into processes of their own here: it takes POSIX process groups and poll.
 ISOLATES = os.name == "posix" and hasattr(select, "poll")
+
+#: What the name of a target begins with that is a worker of its own, in whatever language.
+EXEC = "exec:"
 
 
 def hosted(
@@ -29,30 +34,51 @@ def hosted(
     """
     The host of a target, whose worker has been started and imports it now.
 
+    A target ``exec:COMMAND`` is what that command holds, which is a worker itself (adapters/worker/PROTOCOL.md).
     ``python`` is the worker's interpreter, this one by default: it needs NumPy and the target's framework. Raises a
     NormspecError where the request cannot be carried out, as far as that shows before anything is imported.
     """
     operators = None if op is None else check_operators(op)
+    if target.startswith(EXEC):
+        launch = Launch(target, operators, framework, command_of(target), limits=limits or Limits(), prints=True)
+    else:
+        launch = _in_python(target, operators, framework, python, limits or Limits())
+    host = Host(launch)
+    host.launch_ahead()
+    return host
+
+
+def _in_python(
+    target: str, operators: tuple[str, ...] | None, framework: str | None, python: str, limits: Limits
+) -> Launch:
     check_target(target, framework, elsewhere=bool(python))
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
-    environment = {name: value for name, value in environment.items() if name not in os.environ}
+    environment = {name: value for name, value in _environment().items() if name not in os.environ}
     whose = known(target if target in TARGETS else framework or "")
     if whose in KNOWN:
         environment.update(KNOWN[whose].environment)
-    host = Host(
-        Launch(
-            target=whose if target in TARGETS else target,
-            op=operators,
-            framework=framework if target not in TARGETS else None,
-            command=(interpreter(python),),
-            environment=environment,
-            path=() if python else tuple(entry for entry in sys.path if entry),
-            limits=limits or Limits(),
-            prints=target not in TARGETS,
-        )
+    return Launch(
+        target=whose if target in TARGETS else target,
+        op=operators,
+        framework=framework if target not in TARGETS else None,
+        command=(interpreter(python), SCRIPT),
+        environment=environment,
+        path=() if python else tuple(entry for entry in sys.path if entry),
+        limits=limits,
+        prints=target not in TARGETS,
     )
-    host.launch_ahead()
-    return host
+
+
+def _environment() -> dict[str, str]:
+    """What a worker finds in its environment unless the user has set it."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
+    return {
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # JAX compiles each operation anew for each shape. What one worker has compiled serves the next.
+        "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def ready(host: Host) -> RemoteTarget:
@@ -71,3 +97,14 @@ def interpreter(python: str) -> str:
     if found is None:
         raise NotImportable(f"{python} is no Python interpreter: give the path of one, such as venv/bin/python")
     return found
+
+
+def command_of(target: str) -> tuple[str, ...]:
+    """The command of ``exec:COMMAND``, divided as a shell does. Raises UnknownTarget."""
+    try:
+        command = tuple(shlex.split(target[len(EXEC) :]))
+    except ValueError as error:
+        raise UnknownTarget(f"target {target!r} is no command: {error}") from None
+    if not command:
+        raise UnknownTarget(f"target {target!r} names no command: write {EXEC}COMMAND, such as {EXEC}./worker")
+    return command

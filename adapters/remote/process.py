@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import re
 import select
@@ -13,7 +12,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,11 @@ from ..errors import NotImportable, TargetLost
 from ..worker.codec import HEAD, NotAFrame, decode, encode, sizes
 from ..worker.failures import revived
 
-#: The script that a worker runs.
-SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
+#: Seconds between two looks at a worker that is being waited for: whether it lives, and what memory it has.
+_LOOK = 0.1
 
-#: How long a worker may take to import its target: frameworks take tens of seconds on a busy machine.
-OPENING = 300.0
+#: Seconds that a process which closed its pipes may take to end.
+_ENDING = 2.0
 
 #: Bytes of what a target prints that are passed on, and that are kept to say why it died.
 _PASSED, _KEPT = 1 << 16, 1 << 13
@@ -44,7 +43,7 @@ class Limits:
 
 class Worker:
     """
-    One worker process. Raises NotImportable where it cannot be started.
+    One worker process, started by a command. Raises NotImportable where that fails.
 
     Every request ends in a reply, in TimeoutError, in one of the exceptions that a session raises, or in TargetLost:
     then the process is gone, and every process that it started.
@@ -60,7 +59,7 @@ class Worker:
     ) -> None:
         try:
             self._process = subprocess.Popen(
-                [*command, SCRIPT],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -70,7 +69,7 @@ class Worker:
             )
         except OSError as error:
             raise NotImportable(
-                f"{command[0]} does not start ({error}): give the path of a Python interpreter"
+                f"{command[0]} does not start ({error}): name a command that runs, such as a Python interpreter"
             ) from error
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
@@ -79,8 +78,6 @@ class Worker:
         self._memory = memory
         self._printed = _Printed(self._process.stderr, prints=prints)
         self._asked = 0
-        with contextlib.suppress(OSError):
-            self._send(encode({"parent": os.getpid(), "memory": memory}), time.monotonic() + OPENING)
 
     @property
     def alive(self) -> bool:
@@ -93,26 +90,30 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             self._send(encode({**message, "id": self._asked}), time.monotonic() + seconds)
 
-    def reply(self, seconds: float) -> dict[str, Any]:
+    def reply(self, seconds: float, answers: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """
         The reply to the last request, within so many seconds from now.
 
-        Raises TimeoutError, TargetLost, or what the target's call ended in.
+        Raises TimeoutError, TargetLost, or what the target's call ended in. Whatever does not follow the protocol, or
+        is no answer to the request, was written by the target: the worker is then ended.
         """
         try:
             found = self._receive(time.monotonic() + seconds)
             if type(found) is not dict or found.get("id") != self._asked:
                 raise NotAFrame("the reply is to no request")
-            if type(found.get("ok")) is dict:
+            if type(found.get("raised")) is dict:
+                failure = revived(found["raised"])
+            elif type(found.get("ok")) is dict and answers(found["ok"]):
                 return found["ok"]
-            failure = revived(found["raised"])
+            else:
+                raise NotAFrame("the reply is no answer to the request")
         except TimeoutError:
             raise
         except (OSError, EOFError):
             raise TargetLost(self._obituary()) from None
-        except (NotAFrame, KeyError) as error:
+        except NotAFrame as error:
             self.end()
-            raise TargetLost(f"disturbed its worker, which then answered no more ({error})") from None
+            raise TargetLost(f"disturbed its worker ({error})") from None
         raise failure
 
     def end(self) -> None:
@@ -149,18 +150,28 @@ class Worker:
             missing -= len(piece)
         return b"".join(pieces)
 
-    @staticmethod
-    def _wait(descriptor: int, event: int, deadline: float) -> None:
-        left = deadline - time.monotonic()
+    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+        """Wait until a pipe is ready. Raises TimeoutError, BrokenPipeError for a dead worker, and TargetLost."""
         poll = select.poll()
         poll.register(descriptor, event)
-        if left <= 0 or not poll.poll(None if math.isinf(left) else left * 1000):
-            raise TimeoutError
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            if poll.poll(min(left, _LOOK) * 1000):
+                return
+            if not self.alive:  # and somebody else holds the other end
+                if poll.poll(0):
+                    return
+                raise BrokenPipeError
+            if self._memory is not None and resident(self._process.pid) > self._memory:
+                self.end()
+                raise TargetLost(f"ran out of memory: it took more than {self._memory >> 20} MiB and was stopped")
 
     def _obituary(self) -> str:
         """What became of a process that closed its pipe."""
         try:
-            status = self._process.wait(5)
+            status = self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
             status = None
         self.end()
@@ -175,6 +186,15 @@ class Worker:
             name = f"signal {-status}"
         hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
         return f"ended its process by {name}{hint}{place}"
+
+
+def resident(process: int) -> int:
+    """The bytes of memory that a process has filled, files apart; 0 where the system does not tell."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    return sum(1024 * int(size) for size in re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", status, re.MULTILINE))
 
 
 class _Printed:
@@ -204,12 +224,13 @@ class _Printed:
                 self._pass_on(piece)
 
     def _pass_on(self, piece: bytes) -> None:
-        if not self._passing or b"Fatal Python error" in piece:
-            return
-        passed = piece[: self._passing]
-        self._passing -= len(passed)
-        text = passed.decode(errors="replace")
         if not self._passing:
+            return
+        piece, crashed, _ = piece.partition(b"Fatal Python error")  # what follows is kept, and told in one line
+        passed = piece[: self._passing]
+        self._passing = 0 if crashed else self._passing - len(passed)
+        text = passed.decode(errors="replace")
+        if not self._passing and not crashed:
             text += "\nnormspec: what else the target prints is left out\n"
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(text)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..binding import DIFFERENTIABLE, OUTPUTS, SECOND, differentiable
 from ..errors import TargetLost
 from ..part import Part, Parts
 from ..recording import PartCall
+from ..seam import RECORDED
 from ..worker.codec import encode
 from .host import Host
 
@@ -31,7 +33,7 @@ class RemoteSession:
 
     host: Host
     place: int
-    name: str
+    operator: str
     conventions: Mapping[str, str]
     device: str = "cpu"
 
@@ -54,8 +56,12 @@ class RemoteSession:
         }  # fmt: skip
         number = self.host.number()
         asked = self.call("start", inputs, settings, parts, request)
-        found = asked.reply(evaluation=number)
-        evaluation = RemoteEvaluation(asked, number, self.host.generation, found["outputs"], self.host.requests)
+        found = asked.reply(OUTPUTS[self.operator], evaluation=number)
+        wrt = differentiable(self.operator, inputs) if wrt is None else wrt
+        gradients = {*DIFFERENTIABLE[self.operator], *(name for name in wrt if "." in name)}
+        evaluation = RemoteEvaluation(
+            asked, number, self.host.generation, found["outputs"], self.host.requests, inputs.keys(), gradients
+        )
         if record:
             evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
         return evaluation
@@ -77,13 +83,13 @@ class RemoteSession:
     ) -> dict[str, np.ndarray | None]:
         """Second order; see Session.vjp_vjp."""
         request = {"g": g, "cotangents": dict(cotangents)}
-        return self.call("vjp_vjp", inputs, settings, parts, request).reply()["gradients"]
+        return self.call("vjp_vjp", inputs, settings, parts, request).reply(SECOND[self.operator])["gradients"]
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
         """What was recorded around the sublayers; see Session.seams."""
-        return self.call("seams", inputs, settings, None, {"g": g, "seed": seed}).reply()["blocks"]
+        return self.call("seams", inputs, settings, None, {"g": g, "seed": seed}).reply(RECORDED)["blocks"]
 
     def call(
         self,
@@ -117,19 +123,19 @@ class Asked:
         """A request about what this one left behind."""
         return Asked(self.host, {"do": do, **more}, self.subject, self)
 
-    def reply(self, **numbers: int) -> dict[str, Any]:
-        """The reply; the numbers say under what the worker keeps what."""
+    def reply(self, names: Collection[str] = (), **numbers: int) -> dict[str, Any]:
+        """The reply, with arrays of these names; the numbers say under what the worker keeps what."""
         host = self.host
         if host.losses[self.subject]:
             known = host.lost.get(self._fingerprint())
             if known is not None:
-                raise known
+                raise TargetLost(known)
             if host.losses[self.subject] >= MOST_LOSSES:
                 raise TargetLost(f"was lost {MOST_LOSSES} times before, and is called no more")
         try:
-            return host.request({**self.request, **numbers})
+            return host.request({**self.request, **numbers}, names)
         except TargetLost as lost:
-            host.lost[self._fingerprint()] = lost
+            host.lost[self._fingerprint()] = lost.reason
             host.losses[self.subject] += 1
             raise
 
@@ -148,30 +154,35 @@ class RemoteEvaluation:
     _outputs: dict[str, np.ndarray]
     #: How many requests there had been when the outputs came: they are what they are now until the next.
     _fresh: int
+    #: The names of the inputs, and of the gradients that there may be.
+    _inputs: Collection[str]
+    _differentiable: Collection[str]
     recorder: RemoteRecorder | None = None
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now."""
         if self._fresh == self._asked.host.requests:
             return {name: value.copy() for name, value in self._outputs.items()}
-        return self.ask("outputs")["outputs"]
+        return self.ask("outputs", self._outputs)["outputs"]
 
     def inputs(self) -> dict[str, np.ndarray | None]:
         """The inputs as they are now."""
-        return self.ask("inputs")["inputs"]
+        return self.ask("inputs", self._inputs)["inputs"]
 
     def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> RemotePulled:
         """The gradients of sum(y * g); see Evaluation.pull."""
         host = self._asked.host
         number = host.number()
-        found = self.ask("pull", {"g": g, "layout": layout, "keep": keep}, pulled=number)
+        found = self.ask("pull", self._differentiable, {"g": g, "layout": layout, "keep": keep}, pulled=number)
         return RemotePulled(self, number, found["gradients"], host.requests)
 
-    def ask(self, do: str, more: Mapping[str, Any] | None = None, **numbers: int) -> dict[str, Any]:
+    def ask(
+        self, do: str, names: Collection[str] = (), more: Mapping[str, Any] | None = None, **numbers: int
+    ) -> dict[str, Any]:
         """The reply to a request about this evaluation."""
         if self._generation != self._asked.host.generation:
             raise TargetLost("was lost meanwhile, and what it had returned with it")
-        return self._asked.then(do, **(more or {})).reply(evaluation=self._number, **numbers)
+        return self._asked.then(do, **(more or {})).reply(names, evaluation=self._number, **numbers)
 
     def fresh(self, since: int) -> bool:
         """Whether nothing was asked of the target since so many requests."""
@@ -198,7 +209,7 @@ class RemotePulled:
         """The gradients as they are now."""
         if self._evaluation.fresh(self._fresh):
             return {name: None if value is None else value.copy() for name, value in self._gradients.items()}
-        return self._evaluation.ask("gradients", pulled=self._number)["gradients"]
+        return self._evaluation.ask("gradients", self._gradients, pulled=self._number)["gradients"]
 
     def cotangent(self) -> np.ndarray:
         """The cotangent as it is now."""
@@ -235,7 +246,7 @@ class RemoteRecorder:
         return next(place for place, one in enumerate(self.calls) if one is call)
 
     def _now(self) -> dict[str, Any]:
-        return self._evaluation.ask("recorded")
+        return self._evaluation.ask("recorded", [one["role"] for one in self._found])
 
 
 def _plain(parts: Parts | None) -> dict[str, Any] | None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..binding import Binding, Target, accepts_all
 from ..bridge import Bridge
-from ..errors import DeviceUnavailable, TargetLost, Unsupported
+from ..errors import DeviceUnavailable, NormspecError, NotImportable, TargetLost, Unsupported
 from .host import Host, Launch
+from .replies import OPTIONAL
 from .session import RemoteSession
 
 if TYPE_CHECKING:
@@ -31,18 +32,23 @@ class RemoteTarget(Target):
     @classmethod
     def opened(cls, host: Host) -> RemoteTarget:
         """The target that the host's worker holds. Raises the NormspecError that says why there is none."""
-        found = host.opened()
-        return cls(
-            name=found["name"],
-            framework=found["framework"],
-            version=found["version"],
-            bridge=cast(Bridge, None),
-            bindings=tuple(_binding(host, place, one) for place, one in enumerate(found["bindings"])),
-            dtypes=tuple(found["dtypes"]),
-            host=host,
-            _layouts=tuple(found["layouts"]),
-            _devices=tuple(found["devices"]),
-        )
+        found = {**OPTIONAL, **host.opened()}
+        try:
+            return cls(
+                name=host.launch.target,
+                framework=found["framework"],
+                version=found["version"],
+                bridge=cast(Bridge, None),
+                bindings=tuple(_binding(host, place, one) for place, one in enumerate(found["bindings"])),
+                dtypes=tuple(found["dtypes"]),
+                slow=found["slow"],
+                host=host,
+                _layouts=tuple(found["layouts"]),
+                _devices=tuple(found["devices"]),
+            )
+        except (ValueError, NormspecError) as error:
+            host.close()
+            raise NotImportable(f"{host.launch.target} cannot be told what it is: {error}") from None
 
     @property
     def layouts(self) -> tuple[str, ...]:
@@ -50,13 +56,16 @@ class RemoteTarget(Target):
 
     def check_device(self, device: str) -> None:
         try:
-            self.host.begin()
-            self.host.request({"do": "device", "device": device})
+            self.host.aside({"do": "device", "device": device})
         except TargetLost as lost:
             raise DeviceUnavailable(f"{self.name} {lost.reason} when it was asked for device {device!r}") from None
 
     def devices(self) -> tuple[str, ...]:
         return self._devices
+
+    @property
+    def calls(self) -> int:
+        return self.host.requests
 
     def begin(self) -> None:
         self.host.begin()
@@ -66,7 +75,7 @@ class RemoteTarget(Target):
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         assert isinstance(binding, RemoteBinding)
-        return cast("Session", RemoteSession(self.host, binding.place, binding.name, binding.conventions, device))
+        return cast("Session", RemoteSession(self.host, binding.place, binding.operator, binding.conventions, device))
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,8 @@ class RemoteBinding(Binding):
     place: int = field(kw_only=True)
 
 
-def _binding(host: Host, place: int, found: Mapping[str, Any]) -> RemoteBinding:
+def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
+    found = {**OPTIONAL, **said}
     return RemoteBinding(
         operator=found["operator"],
         name=found["name"],
@@ -101,9 +111,7 @@ def _accepts(host: Host, place: int) -> Callable[[tuple[int, ...], Mapping[str, 
 
     @lru_cache(maxsize=_ACCEPTED)
     def asked(shape: tuple[int, ...], settings: tuple[tuple[str, Any], ...]) -> str | None:
-        host.begin()
-        request = {"do": "accepts", "binding": place, "shape": shape, "settings": dict(settings)}
-        return host.request(request)["reason"]
+        return host.aside({"do": "accepts", "binding": place, "shape": shape, "settings": dict(settings)})["reason"]
 
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         try:

@@ -6,6 +6,7 @@ It finds normspec where this file lies, installed or not, so that the interprete
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -27,6 +28,4 @@ def _make_importable() -> None:
 
 if __name__ == "__main__":
     _make_importable()
-    from normspec.adapters.worker.server import main
-
-    main()
+    importlib.import_module("normspec.adapters.worker.server").main()

@@ -11,13 +11,16 @@ import numpy as np
 
 from ..bridge import DTYPES, NAMES
 
+#: The version of PROTOCOL.md that is spoken here.
+PROTOCOL = 1
+
 #: What a frame begins with, and the head itself: this, the bytes of the header, the bytes of the arrays.
 MAGIC = b"NSPW"
 HEAD = struct.Struct("<4sIQ")
 
-#: The largest header and the largest array data that are believed: what claims more is no frame.
+#: The largest header and the largest array data that are sent, or believed.
 MOST_HEADER = 1 << 24
-MOST_DATA = 1 << 33
+MOST_DATA = 1 << 30
 
 
 class NotAFrame(Exception):
@@ -25,7 +28,11 @@ class NotAFrame(Exception):
 
 
 def encode(message: Any) -> bytes:
-    """A frame of dicts with text keys, lists, tuples, texts, numbers, None and arrays in one of DTYPES."""
+    """
+    A frame of dicts with text keys, lists, tuples, texts, numbers, None and arrays in one of DTYPES.
+
+    Raises ValueError where that is more than a frame may hold.
+    """
     arrays: list[np.ndarray] = []
 
     def plain(value: Any) -> Any:
@@ -45,8 +52,10 @@ def encode(message: Any) -> bytes:
     body = plain(message)
     described = [[NAMES[array.dtype], list(array.shape)] for array in arrays]
     header = json.dumps({"arrays": described, "body": body}, allow_nan=False, separators=(",", ":")).encode()
-    data = [_little(array) for array in arrays]
-    return b"".join([HEAD.pack(MAGIC, len(header), sum(map(len, data))), header, *data])
+    size = sum(array.nbytes for array in arrays)
+    if len(header) > MOST_HEADER or size > MOST_DATA:
+        raise ValueError(f"{len(header)} bytes of text and {size} of arrays are more than a frame may hold")
+    return b"".join([HEAD.pack(MAGIC, len(header), size), header, *map(_little, arrays)])
 
 
 def _little(array: np.ndarray) -> bytes:
@@ -60,7 +69,7 @@ def decode(header: bytes, data: bytes) -> Any:
         found = json.loads(header)
         arrays = _arrays(found["arrays"], data)
         return _revived(found["body"], arrays)
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise NotAFrame(f"{type(error).__name__}: {error}") from error
 
 

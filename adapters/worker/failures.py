@@ -38,13 +38,21 @@ def described(error: BaseException) -> dict[str, Any]:
         return {"kind": "Unsupported", "message": error.reason}
     if isinstance(error, NormspecError):
         return {"kind": type(error).__name__, "message": str(error)}
-    return {"kind": "TargetLost", "message": f"the worker failed: {one_line(error)}"}
+    if isinstance(error, KeyboardInterrupt):  # here nobody presses Ctrl-C: the target raised it
+        return described(TargetRaised(error, "call"))
+    if isinstance(error, MemoryError):
+        return {"kind": "TargetLost", "message": f"ran out of memory: {one_line(error)}"}
+    return {"kind": "TargetLost", "message": f"made its worker fail: {one_line(error)}"}
+
+
+#: How much of a message is believed.
+_MOST = 2000
 
 
 def revived(found: Mapping[str, Any]) -> Exception:
     """The exception that a reply describes; TargetLost where the reply is none of ours."""
     try:
-        kind, message = str(found["kind"]), str(found["message"])
+        kind, message = str(found["kind"]), " ".join(str(found["message"]).split())[:_MOST]
         if kind == "TargetRaised":
             if found["out_of_memory"]:
                 return TargetLost(f"ran out of memory: {message}")

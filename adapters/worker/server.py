@@ -9,19 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..binding import accepts_all
+from ..errors import Unsupported
 from ..evaluation import Evaluation, Pulled
 from ..part import Part
 from ..targets import resolve
-from .codec import encode, read_frame
+from .codec import PROTOCOL, encode, read_frame
 from .failures import described
-from .limits import die_with_parent, limit_memory
+from .limits import die_with_parent, leave_no_core, limit_memory
 
 if TYPE_CHECKING:
     from ..binding import Target
     from ..session import Session
-
-#: The version of PROTOCOL.md that this speaks.
-PROTOCOL = 1
 
 #: What a request is, and what a reply to it holds.
 Request = Mapping[str, Any]
@@ -41,18 +39,23 @@ class Server:
         for number in request.get("release", ()):
             self._evaluations.pop(number, None)
             self._pulled.pop(number, None)
+        do = request["do"]
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
             "open": self._open, "accepts": self._accepts, "device": self._device, "start": self._start,
             "outputs": self._outputs, "inputs": self._inputs, "recorded": self._recorded, "pull": self._pull,
             "gradients": self._gradients, "cotangent": self._cotangent, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
             "seams": self._seams,
         }  # fmt: skip
-        return handlers[request["do"]](request)
+        if do not in handlers:
+            raise Unsupported(f"the worker does not know the request {do!r}")
+        return handlers[do](request)
 
     # The target ----------------------------------------------------------------------------------------------
 
     def _open(self, request: Request) -> dict[str, Any]:
-        sys.path.extend(entry for entry in request.get("path", ()) if entry not in sys.path)
+        limit_memory(request.get("memory"))
+        path = request.get("path", ())
+        sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
         op = request.get("op")
         self._target = target = resolve(
             request["target"], op=op if op is None else tuple(op), framework=request.get("framework")
@@ -64,6 +67,7 @@ class Server:
             "framework": target.framework,
             "version": target.version,
             "dtypes": target.dtypes,
+            "slow": target.slow,
             "layouts": bridge.layouts,
             "devices": bridge.devices(),
             "bindings": [
@@ -115,8 +119,9 @@ class Server:
             record=request.get("record", False),
             defaults=request.get("defaults", False),
         )
+        reply = {"outputs": evaluation.outputs(), "recorded": _recorded(evaluation)}
         self._evaluations[request["evaluation"]] = evaluation
-        return {"outputs": evaluation.outputs(), "recorded": _recorded(evaluation)}
+        return reply
 
     def _outputs(self, request: Request) -> dict[str, Any]:
         return {"outputs": self._evaluations[request["evaluation"]].outputs()}
@@ -138,8 +143,9 @@ class Server:
     def _pull(self, request: Request) -> dict[str, Any]:
         evaluation = self._evaluations[request["evaluation"]]
         pulled = evaluation.pull(request["g"], request.get("layout", "contiguous"), keep=request.get("keep", False))
+        reply = {"gradients": pulled.gradients()}
         self._pulled[request["pulled"]] = pulled
-        return {"gradients": pulled.gradients()}
+        return reply
 
     def _gradients(self, request: Request) -> dict[str, Any]:
         return {"gradients": self._pulled[request["pulled"]].gradients()}
@@ -190,35 +196,36 @@ def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
     return [{"role": call.role, "handed": call.handed, "returned": call.returned} for call in recorder.calls]
 
 
-def serve(read: Callable[[int], bytes], write: Callable[[bytes], Any]) -> None:
+def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
     """Answer requests until there are no more."""
-    server = Server()
+    server, process = Server(), os.getpid()
     while True:
         request = read_frame(read)
         if request is None:
             return
         try:
-            reply = {"id": request["id"], "ok": server.answer(request)}
+            frame = encode({"id": request["id"], "ok": server.answer(request)})
         except BaseException as error:  # whatever it is, the judge is told
-            reply = {"id": request["id"], "raised": described(error)}
-        frame = encode(reply)
-        while frame:
-            frame = frame[write(frame) :]
+            frame = encode({"id": request["id"], "raised": described(error)})
+        if os.getpid() != process:  # the target forked, and the child too came back from the call
+            os._exit(0)
+        left = memoryview(frame)
+        while left:
+            left = left[write(left) :]
 
 
 def main() -> None:
     """Serve on standard input and output, which are then out of the target's reach: it has /dev/null and stderr."""
+    die_with_parent()
+    leave_no_core()
     requests, replies = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(2, 1)
     os.close(nowhere)
+    for stream in (sys.stdout, sys.stderr):  # what is printed is seen at once, and not lost in a crash
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     faulthandler.enable(file=2)
-    first = read_frame(lambda count: os.read(requests, count))
-    if first is None:
-        return
-    die_with_parent(first["parent"])
-    limit_memory(first["memory"])
     serve(lambda count: os.read(requests, count), lambda frame: os.write(replies, frame))
     # A target's threads and exit handlers must not keep the process alive.
     os._exit(0)

@@ -9,7 +9,15 @@ from normspec.adapters import errors
 
 def test_every_user_error_is_a_normspec_error():
     """Everything that a user can mend derives from NormspecError, and what a call ends in does not."""
-    outcomes = {"BadOutput", "MissingGradient", "PartRaised", "TakesNoPart", "TargetRaised", "Unsupported"}
+    outcomes = {
+        "BadOutput",
+        "MissingGradient",
+        "PartRaised",
+        "TakesNoPart",
+        "TargetLost",
+        "TargetRaised",
+        "Unsupported",
+    }
     for name in errors.__all__:
         member = getattr(errors, name)
         if isinstance(member, type):

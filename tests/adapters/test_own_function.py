@@ -236,7 +236,7 @@ def test_framework_of_a_callable():
     [
         ("import math", "imports no framework: say which one it is for with --framework, one of numpy, torch"),
         ("def f():\n    import torch, jax", "imports jax and torch: say which one it is for with --framework"),
-        ("def f():\n    import jax", "is written for jax, which has no bridge yet; choose from numpy, torch"),
+        ("def f():\n    import paddle", "is written for paddle, which has no bridge; choose from numpy, torch"),
     ],
 )
 def test_framework_cannot_be_told(write, source, message):

@@ -1,0 +1,121 @@
+"""Whether a reply holds what was asked for: a target can write what it likes into its worker's pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..bridge import DTYPES
+from ..worker.codec import PROTOCOL
+
+#: Fields that a reply may leave out, and what they are then.
+OPTIONAL: Mapping[str, Any] = {
+    "layouts": ("contiguous",),
+    "devices": ("cpu",),
+    "slow": False,
+    "conventions": {},
+    "reasons": {},
+    "expected": {},
+    "lacking": (),
+    "accepts_all": True,
+    "has_seams": False,
+    "has_defaults": False,
+    "recorded": None,
+}
+
+#: Whether a value is what a field of a reply has to be, where its arrays have to have these names.
+Form = Callable[[Any, Collection[str]], bool]
+
+
+def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collection[str] = ()) -> bool:
+    """Whether a reply has the fields of its request, each of its form."""
+    if request.get("record") and reply.get("recorded") is None:
+        return False
+    return _fields(**_FORMS[request["do"]])(reply, names)
+
+
+def _array(value: Any, names: Collection[str] = ()) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _text(value: Any, names: Collection[str] = ()) -> bool:
+    return isinstance(value, str)
+
+
+def _perhaps(form: Form) -> Form:
+    return lambda value, names: value is None or form(value, names)
+
+
+def _all(form: Form) -> Form:
+    """A list, every value of which is of a form."""
+    return lambda value, names: isinstance(value, list) and all(form(one, names) for one in value)
+
+
+def _each(form: Form) -> Form:
+    """A mapping of exactly these names, every value of which is of a form."""
+    return lambda value, names: (
+        isinstance(value, dict) and set(value) == set(names) and all(form(one, names) for one in value.values())
+    )
+
+
+def _fields(**forms: Form) -> Form:
+    return lambda value, names: (
+        isinstance(value, dict)
+        and all(form(value[key], names) if key in value else key in OPTIONAL for key, form in forms.items())
+    )
+
+
+def _texts(value: Any, names: Collection[str] = ()) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+def _flag(value: Any, names: Collection[str] = ()) -> bool:
+    return isinstance(value, bool)
+
+
+def _array_or_text(value: Any, names: Collection[str] = ()) -> bool:
+    return _array(value) or _text(value)
+
+
+_BINDING = _fields(
+    operator=_text, name=_text, conventions=_texts, reasons=_texts, expected=_texts, lacking=_all(_text),
+    accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
+)  # fmt: skip
+
+#: The fields of the reply to each request.
+_FORMS: Mapping[str, Mapping[str, Form]] = {
+    "open": {
+        "protocol": lambda value, names: value == PROTOCOL,
+        "framework": _text,
+        "version": _text,
+        "dtypes": lambda value, names: isinstance(value, list) and bool(value) and all(one in DTYPES for one in value),
+        "layouts": _all(_text),
+        "devices": _all(_text),
+        "slow": _flag,
+        "bindings": _all(_BINDING),
+    },
+    "device": {},
+    "accepts": {"reason": _perhaps(_text)},
+    "start": {
+        "outputs": _each(_array),
+        "recorded": _perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),
+    },
+    "outputs": {"outputs": _each(_array)},
+    "inputs": {"inputs": _each(_perhaps(_array))},
+    "recorded": {
+        "lists": _flag,
+        # As many as were recorded when the call was made.
+        "calls": lambda value, names: (
+            _all(_fields(handed=_all(_array_or_text), returned=_perhaps(_array_or_text)))(value, names)
+            and len(value) == len(names)
+        ),
+    },
+    "pull": {"gradients": _each(_perhaps(_array))},
+    "gradients": {"gradients": _each(_perhaps(_array))},
+    "cotangent": {"cotangent": _array},
+    "jvp": {"tangent": _array},
+    "vjp_vjp": {"gradients": _each(_perhaps(_array))},
+    "seams": {"blocks": _all(_each(_array))},
+}

@@ -1,0 +1,198 @@
+"""TensorFlow tensors: eager ones, derivatives by tapes, and devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..bridge import DTYPES, Bridge
+from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
+from .guard import Guard
+from .part_functions import replay, shift
+from .tapes import Tapes
+
+#: A device in TensorFlow's own terms: cpu, CPU:0, /GPU:0, /device:GPU:1.
+_DEVICE = re.compile(r"/?(?:device:)?(cpu|gpu)(?::(\d+))?", re.IGNORECASE)
+
+
+class TensorFlowBridge(Bridge):
+    """TensorFlow's eager tensors on its CPU and GPU devices."""
+
+    name = "tensorflow"
+    version = tf.__version__
+    dtypes = tuple(DTYPES)
+    # A tensor has no strides.
+    layouts = ("contiguous",)
+    differentiates = True
+
+    def __init__(self) -> None:
+        self._tapes = Tapes()
+        #: Made to be tracked, and not yet watched by a tape.
+        self._noted: list[Any] = []
+        self._device = "/CPU:0"
+        self._guard = Guard(self._tapes, (), 0, self._device)
+
+    # Devices ----------------------------------------------------------------------------------------------
+
+    def check_device(self, device: str) -> None:
+        parsed = _DEVICE.fullmatch(device)
+        if parsed is None:
+            raise DeviceUnavailable(f"tensorflow knows no device {device!r}: use cpu, /CPU:0, gpu, /GPU:0 or /GPU:N")
+        kind, index = parsed[1].upper(), int(parsed[2] or 0)
+        found = len(tf.config.list_physical_devices(kind))
+        if found == 0:
+            why = "finds no usable GPU" if tf.test.is_built_with_cuda() else "is built without CUDA"
+            raise DeviceUnavailable(
+                f"device {device!r}: tensorflow {self.version} {why}; install tensorflow[and-cuda]"
+                " (https://www.tensorflow.org/install/pip) on a machine with a GPU, or use --device cpu"
+            )
+        if index >= found:
+            raise DeviceUnavailable(f"device {device!r}: tensorflow finds {found}, the last being /{kind}:{found - 1}")
+
+    def devices(self) -> tuple[str, ...]:
+        """The names of the devices here: cpu, and each GPU as /GPU:N."""
+        return ("cpu", *(f"/GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))))
+
+    def finish(self, device: str) -> None:
+        if _place(device) != "/CPU:0":
+            tf.test.experimental.sync_devices()
+
+    # Tensors ----------------------------------------------------------------------------------------------
+
+    def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> Any:
+        if layout not in self.layouts:
+            raise LayoutNotApplicable(f"tensorflow has no layout {layout!r}: a tensor has no strides")
+        self._device = _place(device)
+        with tf.device(self._device):
+            # A copy, since TensorFlow makes its tensor on the array's own memory where it can.
+            made = tf.constant(np.array(array, order="C"))
+        if tracked:
+            self._noted.append(made)
+        return made
+
+    def check_tensor(self, value: Any, what: str) -> None:
+        if not isinstance(value, (tf.Tensor, tf.Variable)):
+            got = "None" if value is None else type(value).__name__
+            raise BadOutput(f"{what} is {got}, not a tf.Tensor")
+        if value.dtype.name not in DTYPES:
+            raise BadOutput(f"{what} has dtype {value.dtype.name}", "dtype")
+        if not hasattr(value, "numpy"):
+            raise BadOutput(f"{what} is a symbolic tf.Tensor, which left the tf.function that it belongs to")
+
+    def describe(self, value: Any) -> tuple[tuple[int, ...], str]:
+        return tuple(value.shape), value.dtype.name
+
+    def array(self, value: Any, what: str) -> np.ndarray:
+        self.check_tensor(value, what)
+        return np.array(value.numpy(), order="C")
+
+    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+        watched, self._noted = self._noted, []
+        self._guard = Guard(self._tapes, watched if gradients else (), size, self._device)
+        return self._guard
+
+    # Derivatives ------------------------------------------------------------------------------------------
+
+    def tracks(self, output: Any) -> bool:
+        return self._tapes.reaches(output)
+
+    def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any, *, keep: bool = False) -> list[Any | None]:
+        tape = self._tapes.of(inputs[0])
+        try:
+            return _dense(tape.gradient(output, list(inputs), output_gradients=cotangent))
+        finally:
+            if not keep:
+                self._tapes.drop(tape)
+
+    def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
+        # The transpose of the vjp, which is linear in its cotangent. tf.autodiff.ForwardAccumulator transposes each
+        # operation's vjp by itself, and traces a function for every operation and shape: a second or more a call.
+        given, moving = zip(*(pair for pair in zip(inputs, tangents) if pair[0] is not None))
+        with tf.GradientTape(watch_accessed_variables=False) as inner:
+            inner.watch(given)
+            output = call(*inputs)
+        with tf.GradientTape(watch_accessed_variables=False) as outer:
+            cotangent = tf.zeros_like(output)
+            outer.watch(cotangent)
+            found = _dense(inner.gradient(output, list(given), output_gradients=cotangent))
+        pairs = [(gradient, tangent) for gradient, tangent in zip(found, moving) if gradient is not None]
+        if not pairs:
+            return None
+        gradients, directions = (list(side) for side in zip(*pairs))
+        (tangent,) = _dense([outer.gradient(gradients, cotangent, output_gradients=directions)])
+        return tangent
+
+    def vjp_vjp(
+        self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any, second: Sequence[Any]
+    ) -> list[Any | None]:
+        given = [value for value in inputs if value is not None]
+        with self._guard.paused(), tf.GradientTape(watch_accessed_variables=False) as outer:
+            outer.watch([*given, cotangent])
+            with tf.GradientTape(watch_accessed_variables=False) as inner:
+                inner.watch(given)
+                output = call(*inputs)
+            found = iter(_dense(inner.gradient(output, given, output_gradients=cotangent)))
+            first = [None if value is None else next(found) for value in inputs]
+        if not any(gradient is not None for gradient in first):
+            raise Unsupported("y carries no gradient that could be differentiated again")
+        pairs = [(g, again) for g, again in zip(first, second) if g is not None and again is not None]
+        if not pairs:
+            return [None] * (len(inputs) + 1)
+        sources, seconds = [*given, cotangent], [again for _, again in pairs]
+        bars = _dense(outer.gradient([gradient for gradient, _ in pairs], sources, output_gradients=seconds))
+        if not any(bar is not None for bar in bars):
+            # Gradients depend on the cotangent, which is watched: these come from outside TensorFlow.
+            raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
+        following = iter(bars)
+        return [None if value is None else next(following) for value in inputs] + [next(following)]
+
+    # Parts ------------------------------------------------------------------------------------------------
+
+    def zeros(self, x: Any) -> Any:
+        # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.
+        return tf.where(False, x, tf.zeros_like(x))
+
+    def tanh(self, x: Any) -> Any:
+        return tf.tanh(x)
+
+    def relu(self, x: Any) -> Any:
+        return tf.nn.relu(x)
+
+    def matmul(self, x: Any, w: Any) -> Any:
+        # tf.matmul refuses an x of one axis.
+        return tf.tensordot(x, w, 1)
+
+    def shift(self, x: Any, offset: int, axis: int) -> Any:
+        return shift(x, offset, axis)
+
+    def view(self, x: Any) -> Any:
+        return tf.identity(x)
+
+    def buffer(self, value: Any) -> Any:
+        """None: a tensor is never written to, so that no two results can share memory that changes."""
+        return None
+
+    def write(self, value: Any, buffer: Any) -> Any:
+        return value
+
+    def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
+        return replay(x, value, cotangent)
+
+
+@lru_cache(maxsize=64)
+def _place(device: str) -> str:
+    """A device that passed check_device, as tf.device takes it."""
+    parsed = _DEVICE.fullmatch(device)
+    assert parsed is not None
+    return f"/{parsed[1].upper()}:{parsed[2] or 0}"
+
+
+def _dense(gradients: Sequence[Any]) -> list[Any]:
+    """Gradients as tensors: those of a lookup come as IndexedSlices, rows with their numbers."""
+    return [tf.convert_to_tensor(one) if isinstance(one, tf.IndexedSlices) else one for one in gradients]

@@ -1,0 +1,67 @@
+"""
+BatchNorm by tf.compat.v1.nn.fused_batch_norm, one kernel with a backward kernel of its own.
+
+It takes four axes with the channels last, and its parameters and statistics in float32 whatever x's dtype is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from ..binding import Binding
+from ..errors import Unsupported
+from .moments import FLUSHED, FLUSHED_REASONS, SOURCE, moved
+
+_NAME = "tf.compat.v1.nn.fused_batch_norm"
+
+_KERNEL = f"{SOURCE}core/kernels/fused_batch_norm_op.cc"
+
+_CONVENTIONS = {"running_variance": "bessel", **FLUSHED}
+
+_REASONS = {
+    "running_variance": (
+        "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one;"
+        f" {_KERNEL} (rest_size_adjust) and https://github.com/tensorflow/tensorflow/issues/55545"
+    ),
+    **FLUSHED_REASONS,
+}
+
+
+def _fused_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    if x.dtype == tf.float64:
+        raise Unsupported(f"{_NAME} takes float16, bfloat16 and float32, not float64")
+    channels = x.shape[channel_axis]
+    y, new_mean, new_var = tf.compat.v1.nn.fused_batch_norm(
+        moved(x, channel_axis, -1),
+        tf.ones([channels]) if gamma is None else tf.cast(gamma, tf.float32),
+        tf.zeros([channels]) if beta is None else tf.cast(beta, tf.float32),
+        # With a factor of 1 nothing is averaged, and the kernel refuses what it would not use.
+        None if training and momentum == 1 else tf.cast(running_mean, tf.float32),
+        None if training and momentum == 1 else tf.cast(running_var, tf.float32),
+        epsilon=eps,
+        is_training=training,
+        exponential_avg_factor=momentum if training else 1.0,
+    )
+    y = moved(y, -1, channel_axis)
+    if not training:
+        return y, running_mean, running_var
+    return y, tf.cast(new_mean, running_mean.dtype), tf.cast(new_var, running_var.dtype)
+
+
+def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+    return None if len(shape) == 4 else f"{_NAME} takes rank 4, not {len(shape)}"
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(
+        "batch_norm",
+        _NAME,
+        _fused_batch_norm,
+        conventions=_CONVENTIONS,
+        reasons=_REASONS,
+        accepts=_accepts,
+    ),
+)

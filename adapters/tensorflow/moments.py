@@ -1,0 +1,111 @@
+"""
+LayerNorm and BatchNorm of tf.nn.moments and tf.nn.batch_normalization, and the conventions that they follow.
+
+TensorFlow has no operation of either name for any rank: its users normalise by these two, the channels last, and keep
+the running averages themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from ..binding import Binding
+
+SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
+
+_NN = f"{SOURCE}python/ops/nn_impl.py"
+
+#: What every one of TensorFlow's operations does to subnormal numbers, on the CPU.
+FLUSHED = {"subnormals": "flushed"}
+FLUSHED_REASONS = {
+    "subnormals": (
+        "on the CPU every operation runs with denormals flushed to zero;"
+        f" {SOURCE}core/common_runtime/eager/kernel_and_device.cc (ScopedFlushDenormal) and"
+        " https://github.com/tensorflow/tensorflow/issues/127905"
+    )
+}
+
+#: What batch_normalization does, and so all that is normalised by it; and why.
+CONVENTIONS = {"storage": "native", **FLUSHED}
+REASONS = {
+    "storage": (
+        "tf.nn.moments returns the mean and the variance in x's dtype, and tf.nn.batch_normalization computes in it:"
+        f" each operation on 16-bit tensors rounds its result to 16 bits; {_NN}"
+    ),
+    **FLUSHED_REASONS,
+}
+
+
+def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
+    """LayerNorm; with float32 parameters 16-bit data is cast to float32 and back."""
+    wide = widened(x, gamma, beta)
+    mean, variance = tf.nn.moments(wide, axes, keepdims=True)
+    return tf.cast(tf.nn.batch_normalization(wide, mean, variance, beta, gamma, eps), x.dtype)
+
+
+def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    wide = moved(widened(x, gamma, beta, running_mean), channel_axis, -1)
+    if training:
+        mean, variance = tf.nn.moments(wide, list(range(len(x.shape) - 1)))
+        new_mean = running_mean * (1 - momentum) + mean * momentum
+        new_var = running_var * (1 - momentum) + variance * momentum
+    else:
+        mean, variance, new_mean, new_var = running_mean, running_var, running_mean, running_var
+    y = tf.nn.batch_normalization(wide, mean, variance, beta, gamma, eps)
+    return tf.cast(moved(y, -1, channel_axis), x.dtype), new_mean, new_var
+
+
+def widened(x: Any, *parameters: Any) -> Any:
+    """x in the dtype of the parameters, which may be wider than its own: no operation takes two dtypes."""
+    return next((tf.cast(x, one.dtype) for one in parameters if one is not None), x)
+
+
+def moved(x: Any, start: int, stop: int) -> Any:
+    """x with one axis moved from one place to another."""
+    order = list(range(len(x.shape)))
+    axis = order.pop(start)
+    order.insert(stop % len(x.shape), axis)
+    return x if order == sorted(order) else tf.transpose(x, order)
+
+
+#: Where a parameter of one element, or one that is missing an axis, goes through.
+_BROADCAST = {
+    "CM-A1": (
+        "tf.nn.batch_normalization takes parameters that can be broadcast against x;"
+        " https://www.tensorflow.org/api_docs/python/tf/nn/batch_normalization"
+    )
+}
+
+#: What normalising by the moments of x is known to violate; the project's tests pin each with its numbers.
+SECOND_ORDER = (
+    "tf.nn.moments subtracts tf.stop_gradient(mean) in the variance, which leaves its gradient as it is and not its"
+    f" second derivative: that is 2/n times the identity in place of 2/n (I - 1/n); {_NN} (moments) and"
+    " https://github.com/tensorflow/tensorflow/pull/19609"
+)
+
+
+def known(second_order: str) -> dict[str, str]:
+    """What a binding is expected to violate, by the requirement about its second-order gradients."""
+    return {second_order: SECOND_ORDER, **_BROADCAST}
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(
+        "layer_norm",
+        "tf.nn.moments + tf.nn.batch_normalization",
+        layer_norm,
+        conventions=CONVENTIONS,
+        reasons=REASONS,
+        expected=known("LN-G9"),
+    ),
+    Binding(
+        "batch_norm",
+        "tf.nn.moments + tf.nn.batch_normalization",
+        _batch_norm,
+        conventions=CONVENTIONS,
+        reasons=REASONS,
+        expected=known("BN-G10"),
+    ),
+)

@@ -1,0 +1,44 @@
+"""The layers of flax, called canonically."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from normspec.adapters.flax import target
+
+from ..jax.wiring import check_absent, check_defaults, check_derivatives, check_narrow, modes, name_of
+
+TARGET = target()
+MODES = list(modes(TARGET))
+in_every_mode = pytest.mark.parametrize(("binding", "training"), MODES, ids=name_of)
+
+
+@in_every_mode
+def test_values_and_derivatives(binding, training):
+    """Forward, gradients, tangent and second order are wired to the inputs that they belong to."""
+    check_derivatives(TARGET, binding, training)
+
+
+@in_every_mode
+@pytest.mark.parametrize("parameters", [ml_dtypes.bfloat16, np.float32])
+def test_narrow_data(binding, training, parameters):
+    """In bfloat16, beside float32 parameters too, each result has the dtype of what it belongs to."""
+    check_narrow(TARGET, binding, training, parameters)
+
+
+@in_every_mode
+@pytest.mark.parametrize("absent", [("gamma",), ("beta",), ("gamma", "beta")])
+def test_absent_parameters(binding, training, absent):
+    """Without gamma, beta or both, y and the gradients of the rest are right."""
+    check_absent(TARGET, binding, training, absent)
+
+
+@pytest.mark.parametrize("binding", [b for b, training in MODES if training], ids=name_of)
+def test_defaults(binding):
+    """Flax's own eps is 1e-6 in LayerNorm and 1e-5 in BatchNorm, whose momentum keeps 0.99 of the old statistic."""
+    if binding.operator == "layer_norm":
+        check_defaults(TARGET, binding, 1e-6, None)
+    else:
+        check_defaults(TARGET, binding, 1e-5, 0.01)

@@ -1,0 +1,111 @@
+"""Whether the layers of a target on JAX arrays are wired to the inputs that they belong to, against NumPy's layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from normspec.adapters.binding import Binding, Target
+from normspec.adapters.numpy import layers as plain
+from normspec.adapters.session import Session
+
+SHAPE, AXES, CHANNEL_AXIS = (3, 4, 2), (-2, -1), 1
+
+
+def modes(target: Target) -> Iterator[tuple[Binding, bool]]:
+    """Each binding of a normalisation, and whether it is to train: BatchNorm both ways."""
+    for binding in target.bindings:
+        if binding.operator in ("layer_norm", "batch_norm"):
+            yield binding, True
+        if binding.operator == "batch_norm":
+            yield binding, False
+
+
+def name_of(value: Any) -> str:
+    """The id of a parametrised test."""
+    return value.name if isinstance(value, Binding) else str(value)
+
+
+def problem(binding: Binding, training: bool, dtype: Any, parameters: Any = None) -> tuple[dict[str, Any], Any, Any]:
+    """Inputs, settings, and four arrays more: a cotangent, and one in the shape of each of x, gamma and beta."""
+    rng = np.random.Generator(np.random.Philox(5))
+    norm = binding.operator == "layer_norm"
+    c: Any = SHAPE[1:] if norm else SHAPE[1]
+    inputs = {"x": rng.normal(1, 2, SHAPE), "gamma": rng.normal(1, 0.5, c), "beta": rng.normal(0, 1, c)}
+    settings: dict[str, Any] = {"eps": 0.01, "axes": AXES}
+    if not norm:
+        inputs.update(running_mean=rng.normal(0, 1, c), running_var=rng.uniform(0.5, 2, c))
+        settings = {"eps": 0.01, "momentum": 0.3, "training": training, "channel_axis": CHANNEL_AXIS}
+    more = [rng.normal(size=SHAPE), rng.normal(size=SHAPE), rng.normal(size=c), rng.normal(size=c)]
+    found = {k: v.astype(dtype if k == "x" else parameters or dtype) for k, v in inputs.items()}
+    return found, settings, [array.astype(dtype) for array in more]
+
+
+def expected(binding: Binding, suffix: str, inputs: Any, settings: Any, *more: Any) -> tuple[Any, ...]:
+    """What the plain NumPy layers say, in float64."""
+    wide = [None if array is None else array.astype(np.float64) for array in (*inputs.values(), *more)]
+    result = getattr(plain, binding.operator + suffix)(*wide, **settings)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def close(got: Any, exact: Any, dtype: Any) -> None:
+    """20 units of the dtype, on values of a few units: loose, since only the wiring is in question here."""
+    tolerance = 20 * float(ml_dtypes.finfo(dtype).eps)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got.astype(np.float64), exact, rtol=tolerance, atol=tolerance)
+
+
+def check_derivatives(target: Target, binding: Binding, training: bool) -> None:
+    """Forward, gradients, tangent and second order in float64 are those of NumPy's layers."""
+    inputs, settings, (g, a, b, c) = problem(binding, training, np.float64)
+    session = Session(target, binding)
+    evaluation = session.start(inputs, settings)
+    for got, exact in zip(evaluation.outputs().values(), expected(binding, "", inputs, settings), strict=True):
+        close(got, exact, np.float64)
+    pulled = evaluation.pull(g).gradients().values()
+    for got, exact in zip(pulled, expected(binding, "_vjp", inputs, settings, g), strict=True):
+        close(got, exact, np.float64)
+    tangent = session.jvp(inputs, settings, {"x": a, "gamma": b, "beta": c})
+    close(tangent, expected(binding, "_jvp", inputs, settings, a, b, c)[0], np.float64)
+    second = session.vjp_vjp(inputs, settings, g, {"x": a, "gamma": b, "beta": c}).values()
+    for got, exact in zip(second, expected(binding, "_vjp_vjp", inputs, settings, g, a, b, c), strict=True):
+        close(got, exact, np.float64)
+
+
+def check_narrow(target: Target, binding: Binding, training: bool, parameters: Any) -> None:
+    """bfloat16 x beside parameters of this dtype: each result and gradient has the dtype of what it belongs to."""
+    inputs, settings, (g, *_) = problem(binding, training, ml_dtypes.bfloat16, parameters)
+    evaluation = Session(target, binding).start(inputs, settings)
+    outputs, gradients = evaluation.outputs(), evaluation.pull(g).gradients()
+    wanted = expected(binding, "", inputs, settings)
+    close(outputs.pop("y"), wanted[0], ml_dtypes.bfloat16)
+    assert gradients.pop("x").dtype == ml_dtypes.bfloat16  # type: ignore[union-attr]
+    assert {array.dtype for array in (*outputs.values(), *gradients.values())} == {np.dtype(parameters)}  # type: ignore[union-attr]
+
+
+def check_absent(target: Target, binding: Binding, training: bool, absent: tuple[str, ...]) -> None:
+    """Without gamma, beta or both, y and the gradients of the rest are those of NumPy's layers."""
+    inputs, settings, (g, *_) = problem(binding, training, np.float64)
+    inputs.update(dict.fromkeys(absent))
+    evaluation = Session(target, binding).start(inputs, settings)
+    close(evaluation.outputs()["y"], expected(binding, "", inputs, settings)[0], np.float64)
+    gradients = evaluation.pull(g).gradients()
+    exact = dict(zip(("x", "gamma", "beta"), expected(binding, "_vjp", inputs, settings, g), strict=True))
+    for name, value in gradients.items():
+        assert (value is None) is (name in absent)
+        if value is not None:
+            close(value, exact[name], np.float64)
+
+
+def check_defaults(target: Target, binding: Binding, eps: float, momentum: float | None) -> None:
+    """Without eps and momentum, the framework's own are used: this eps, and this weight of the new statistic."""
+    inputs, settings, _ = problem(binding, True, np.float64)
+    inputs["x"] *= 1e-3  # where eps counts
+    own = {name: value for name, value in settings.items() if name not in ("eps", "momentum")}
+    outputs = Session(target, binding).start(inputs, own, defaults=True).outputs().values()
+    known = {**own, "eps": eps} if momentum is None else {**own, "eps": eps, "momentum": momentum}
+    for got, exact in zip(outputs, expected(binding, "", inputs, known), strict=True):
+        close(got, exact, np.float64)

@@ -1,0 +1,122 @@
+"""What Keras does differently by design, each declared convention shown by experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from normspec.adapters.keras import target
+from normspec.adapters.keras.bridge import BACKEND
+from normspec.adapters.part import Part
+from normspec.adapters.session import Session
+
+TARGET = target()
+BATCH_NORM = [b for b in TARGET.bindings if b.operator == "batch_norm"]
+LAYER_NORM = [b for b in TARGET.bindings if b.operator == "layer_norm"]
+(LAYER,) = (b for b in BATCH_NORM if "layers" in b.name)
+TRAINING = {"eps": 0.01, "momentum": 0.25, "training": True, "channel_axis": 1}
+
+
+def _names(bindings):
+    return [f"{binding.operator} {binding.name}" for binding in bindings]
+
+
+def _batch(x, dtype: Any = np.float32, parameters: Any = None):
+    x = np.asarray(x, dtype)
+    ones, zeros = (fill(x.shape[1], parameters or dtype) for fill in (np.ones, np.zeros))
+    return {"x": x, "gamma": ones, "beta": zeros, "running_mean": zeros, "running_var": ones}
+
+
+@pytest.mark.parametrize("binding", TARGET.bindings, ids=_names(TARGET.bindings))
+def test_every_convention_has_a_reason_and_a_source(binding):
+    """Each declared convention and each expected deviation says why, and links to where Keras says or does it."""
+    assert set(binding.reasons) == set(binding.conventions)
+    assert all("https://" in reason for reason in (*binding.reasons.values(), *binding.expected.values()))
+
+
+@pytest.mark.parametrize("binding", BATCH_NORM, ids=_names(BATCH_NORM))
+def test_running_variance_is_biased(binding):
+    """The batch is normalised by the biased variance, and that enters the running one."""
+    assert "running_variance" not in binding.conventions
+    x = np.array([[-1.0, -3.0], [1.0, 3.0]])
+    outputs = Session(TARGET, binding).start(_batch(x), TRAINING).outputs()
+    np.testing.assert_allclose(outputs["new_running_var"], 0.75 + 0.25 * np.array([1.0, 9.0]), rtol=1e-6)
+    np.testing.assert_allclose(outputs["y"], x / np.sqrt(np.array([1.0, 9.0]) + 0.01), rtol=1e-6)
+
+
+def test_momentum_weighs_the_old_statistic():
+    """The layer's momentum is the weight of the running mean, so that it is handed one minus the suite's."""
+    assert LAYER.conventions["momentum"] == "old"
+    outputs = Session(TARGET, LAYER).start(_batch([[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
+    np.testing.assert_allclose(outputs["new_running_mean"], [1.0, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("binding", BATCH_NORM, ids=_names(BATCH_NORM))
+def test_one_value_per_channel_is_beta(binding):
+    """Training on one value per channel gives beta, without an error."""
+    assert "single_value" not in binding.conventions
+    inputs = {**_batch([[1.0, 2.0]]), "beta": np.array([3.0, -4.0], np.float32)}
+    outputs = Session(TARGET, binding).start(inputs, TRAINING).outputs()
+    np.testing.assert_array_equal(outputs["y"], [[3.0, -4.0]])
+
+
+def test_the_layers_have_their_own_eps():
+    """Without an eps the layers take 1e-3, and the operation keras.config.epsilon(), which is 1e-7."""
+    x = np.array([[-0.03125, 0.03125]], np.float32)
+    inputs = {"x": x, "gamma": None, "beta": None}
+    for binding, eps in zip(LAYER_NORM, (1e-3, 1e-7), strict=True):
+        outputs = Session(TARGET, binding).start(inputs, {"axes": (-1,)}, defaults=True).outputs()
+        np.testing.assert_allclose(outputs["y"], x / np.sqrt(x[0, 0] ** 2 + eps), rtol=1e-5)
+
+
+def test_the_layer_has_its_own_momentum():
+    """Without eps and momentum BatchNormalization takes 1e-3, and 0.99 for the weight of the old."""
+    inputs, settings = _batch([[-2.0], [4.0]]), {"training": True, "channel_axis": 1}
+    outputs = Session(TARGET, LAYER).start(inputs, settings, defaults=True).outputs()
+    np.testing.assert_allclose(outputs["new_running_mean"], [0.01], rtol=1e-5)
+    np.testing.assert_allclose(outputs["y"], np.array([[-3.0], [3.0]]) / np.sqrt(9.001), rtol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [ml_dtypes.bfloat16, np.float32])
+def test_16_bit_data_is_normalised_in_float32(parameters):
+    """A mean that 16 bits cannot hold, and a gradient that they cannot sum, are kept: storage is H0, undeclared."""
+    for binding in (*LAYER_NORM, LAYER):
+        assert "storage" not in binding.conventions
+        if binding.operator == "layer_norm":
+            x = np.tile(np.array([256.0, 258.0]), (1001, 1)).astype(ml_dtypes.bfloat16)
+            inputs = {"x": x, "gamma": np.ones(2, parameters), "beta": np.zeros(2, parameters)}
+            settings, expected = {"eps": 0.01, "axes": (-1,)}, np.array([-1.0, 1.0]) / np.sqrt(1.01)
+        else:
+            x = np.tile(np.array([[256.0], [258.0]]), (501, 2)).astype(ml_dtypes.bfloat16)
+            inputs, settings = _batch(x, x.dtype, parameters), TRAINING
+            expected = np.tile(np.array([[-1.0], [1.0]]), (501, 2)) / np.sqrt(1.01)
+        evaluation = Session(TARGET, binding).start(inputs, settings)
+        np.testing.assert_allclose(
+            evaluation.outputs()["y"].astype(np.float64), np.broadcast_to(expected, x.shape), rtol=2.0**-8
+        )
+        total = evaluation.pull(np.ones_like(x)).gradients()["beta"]
+        assert total.dtype == parameters
+        assert (total == parameters(len(x))).all()
+
+
+@pytest.mark.skipif(BACKEND != "torch", reason="the other backends form the variance from deviations")
+def test_the_variance_is_formed_in_one_pass():
+    """Of 4095 and 4097 the variance is 1, and in float32 mean(x^2) - mean(x)^2 is 0 or 2 where x^2 is rounded."""
+    outputs = Session(TARGET, LAYER).start(_batch([[4097.0, 0.0], [4095.0, 0.0]]), {**TRAINING, "momentum": 1.0})
+    assert LAYER.conventions["variance_algorithm"] == "one-pass"
+    assert outputs.outputs()["new_running_var"][0] != 1
+    x = np.array([4097.0, 4095.0], np.float32)
+    assert outputs.outputs()["new_running_var"][0] == np.mean(x * x) - np.mean(x) ** 2
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="the other backends keep subnormal numbers")
+def test_subnormals_are_flushed():
+    """The sum of two subnormal numbers is zero in what is added by TensorFlow."""
+    (residual,) = (b for b in TARGET.bindings if b.operator == "residual")
+    x = np.full((2, 3), 1e-40, np.float32)
+    outputs = Session(TARGET, residual).start({"x": x}, {}, parts={"branch": Part("identity")}).outputs()
+    assert residual.conventions["subnormals"] == "flushed"
+    assert not outputs["y"].any()

@@ -1,0 +1,64 @@
+"""
+Runs on few cases: JAX compiles every operation anew for every shape, which is nearly all that a run of it costs.
+
+Each requirement is put to as few cases as are asked for, one unless more are; otherwise nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from normspec import Report
+from normspec.adapters.binding import Target
+from normspec.conformance.engine import Plan, Run
+from normspec.conformance.profiles import Profile
+
+
+class _Few(Run):
+    """A run in which no binding is put to all cases."""
+
+    regime: str
+
+    def _run_subject(self, *arguments: Any, **options: Any) -> None:
+        subject, cases, library, results = arguments[:4]
+        wanted = [case for case in cases if any(regime.startswith(self.regime) for regime, _ in case.groups)]
+        super()._run_subject(subject, wanted, library, results, self.plan.profile.further)
+
+
+def run(
+    target: Target, dtype: str, requirements: Iterable[str] | None = None, *, cases: int = 1, regime: str = ""
+) -> Report:
+    """Run the checks of some requirements, all by default, each on so many cases that have a group of this regime."""
+    plan = Plan(
+        targets=(target,),
+        dtypes=(dtype,),
+        device="cpu",
+        conventions={},
+        profile=Profile("quick", 0, 8, further=cases),
+        seed=0,
+        explain=False,
+        requirements=None if requirements is None else frozenset(requirements),
+    )
+    found = _Few(plan)
+    found.regime = regime
+    return found.report()
+
+
+def only(target: Target, name: str, *, without: str | None = None) -> Target:
+    """The target with one of its bindings alone, and that without one of its declarations."""
+    (binding,) = (binding for binding in target.bindings if binding.name == name)
+    kept = {key: value for key, value in binding.conventions.items() if key != without}
+    return replace(target, bindings=(replace(binding, conventions=kept, expected={}),))
+
+
+#: What a first look is: results, gradients, statistics and purity, and what is made of a NaN.
+PLAIN = (
+    *("CM-T1", "CM-T2", "CM-T3", "CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-D1"),
+    *(f"{page}-{place}" for page in ("LN", "BN", "RS", "PR", "PO", "HW", "MH") for place in ("F1", "F2", "G1", "G2")),
+    *("BN-S1", "BN-S2", "BN-I1", "BN-I4", "BN-G4"),
+)
+
+#: The regime that shows a convention, where not every case does.
+REGIMES = {"variance_algorithm": "offset"}

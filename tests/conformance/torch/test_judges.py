@@ -1,0 +1,199 @@
+"""The units of one run, divided over two judges: the same report as from one."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import attrs
+import pytest
+
+import normspec
+from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.targets import resolve
+from normspec.conformance import judges
+from normspec.conformance.engine import Run
+from normspec.conformance.judges import SecondJudge, judged, worth_sharing
+from normspec.conformance.request import Request
+
+REQUEST = Request(
+    targets=("torch",), op=("residual",), framework=None, dtypes=None, device="cpu",
+    conventions={}, profile="quick", seed=3,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    """A machine that a second judge can run on."""
+    monkeypatch.setattr(judges, "_cores", lambda: 2)
+
+
+@pytest.fixture(scope="module")
+def targets():
+    """PyTorch in a worker, for every test here."""
+    opened = REQUEST.open()
+    yield opened
+    for target in opened:
+        target.close()
+
+
+@pytest.fixture(scope="module")
+def alone(targets) -> normspec.Report:
+    """The report of one judge."""
+    return judged(REQUEST, targets, None, shared=False)
+
+
+def told(report: normspec.Report) -> tuple[object, ...]:
+    """What a report says, apart from the time it took."""
+    results = [tuple(map(str, attrs.astuple(result, recurse=False))) for result in report.results]
+    return results, report.subjects, report.partial, report.profile, report.seed
+
+
+def test_two_judges_report_what_one_does(targets, alone, monkeypatch):
+    """Every result and every subject is the same, in the same order; and the second has done some of it."""
+    done = []
+    finish = SecondJudge.finish
+    monkeypatch.setattr(SecondJudge, "finish", lambda self, **how: done.extend(finish(self, **how)) or done)
+    report = judged(REQUEST, targets, None)
+    assert told(report) == told(alone)
+    assert report.conforms and not report.partial
+    assert done and all(not one.partial for one in done)
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/bin/cat", "/nonexistent/python"])
+def test_nothing_is_lost_without_a_second_judge(targets, alone, monkeypatch, program):
+    """Where it dies, speaks nonsense or cannot be started, the first judge does all."""
+    monkeypatch.setattr(judges.sys, "executable", program)
+    assert told(judged(REQUEST, targets, None)) == told(alone)
+
+
+def test_nothing_is_lost_where_the_second_judge_dies_at_work(targets, alone, monkeypatch):
+    """The unit that it had is done by the first, even where nothing else was left."""
+    started = SecondJudge.started.__func__
+
+    def started_and_killed(cls, request, waiting):
+        unit = waiting.pop()
+        second = started(cls, request, type(waiting)([unit]))
+        while second._waiting:
+            time.sleep(0.01)
+        second._process.kill()
+        second._thread.join()
+        waiting.extend(second._waiting)
+        assert list(second._waiting) == [unit] and not second._reports
+        return second
+
+    monkeypatch.setattr(SecondJudge, "started", classmethod(started_and_killed))
+    assert told(judged(REQUEST, targets, None)) == told(alone)
+
+
+def test_ctrl_c_keeps_what_both_have_established(targets, alone, monkeypatch):
+    """The second judge stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
+    several = []
+
+    def pressed(progress):
+        several.append(progress)
+        if len(several) == 40:
+            raise KeyboardInterrupt
+
+    found = []
+    finish = SecondJudge.finish
+
+    def finish_and_look(self, **how):
+        found.append(self)
+        return finish(self, **how)
+
+    monkeypatch.setattr(SecondJudge, "finish", finish_and_look)
+    report = judged(REQUEST, targets, pressed)
+    assert report.partial and report.exit_status == 3
+    whole = {(r.binding, r.requirement, r.dtype) for r in alone.results}
+    assert {(r.binding, r.requirement, r.dtype) for r in report.results} <= whole
+    assert len(report.results) < len(alone.results)
+    assert found[0]._process.returncode is not None
+
+
+def test_a_killed_judge_takes_the_second_with_it(tmp_path, checkout):
+    """Not one process of either is left behind."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("elsewhere the second judge ends when its requests do")
+    code = (
+        "import sys, normspec.conformance.judges as judges\n"
+        "judges._cores = lambda: 2\n"
+        "started = judges.SecondJudge.started.__func__\n"
+        "def noted(cls, *given):\n"
+        "    second = started(cls, *given)\n"
+        "    open(sys.argv[1], 'w').write(str(second._process.pid) + '\\n')\n"
+        "    return second\n"
+        "judges.SecondJudge.started = classmethod(noted)\n"
+        "import normspec\nnormspec.check('torch', op=['residual', 'highway'], profile='thorough')\n"
+    )
+    note = tmp_path / "second"
+    process = subprocess.Popen([sys.executable, "-c", code, str(note)], stderr=subprocess.DEVNULL)
+    try:
+        while not (note.exists() and note.read_text().endswith("\n")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        second = int(note.read_text())
+        workers = []
+        while len(workers) < 2:  # one of each judge
+            workers = _children(process.pid, second)
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    deadline = time.monotonic() + 10
+    while any(map(_runs, [second, *workers])) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(_runs, [second, *workers]))
+
+
+def _children(first: int, second: int) -> list[int]:
+    """The workers of the two judges."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            number = int(stat.parent.name)
+            if (parent == first and number != second) or parent == second:
+                found.append(number)
+    return found
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is there, and not only its entry."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_is_worth_sharing(targets, monkeypatch):
+    """A framework with several units is; NumPy, a function, a target in this process and a single core are not."""
+    units = Run(REQUEST.plan(targets)).units()
+    assert len(units) == 4
+    assert worth_sharing(REQUEST, targets, units)
+    assert not worth_sharing(REQUEST, targets, units[:3])
+    assert not worth_sharing(attrs.evolve(REQUEST, device="cuda"), targets, units)
+    assert not worth_sharing(REQUEST, [resolve("torch")], units)
+    numpy = ready(hosted("numpy"))
+    assert not worth_sharing(REQUEST, [numpy], units)
+    assert worth_sharing(REQUEST, [numpy, *targets], units)
+    assert not worth_sharing(REQUEST, [*targets, resolve("numpy")], units)
+    numpy.close()
+    monkeypatch.setattr(judges, "_cores", lambda: 1)
+    assert not worth_sharing(REQUEST, targets, units)
+
+
+def test_the_second_judge_ends_in_silence():
+    """Without a request, and on SIGTERM before it has one."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", judges._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert out == b""
+    ended = subprocess.run([sys.executable, "-c", judges._CODE, *sys.path], input=b"", capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
