@@ -21,7 +21,8 @@ MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
 def _installed(framework: str) -> bool:
     if framework == "mxnet":
         return MXNET_PYTHON is not None and Path(MXNET_PYTHON).exists()
-    return importlib.util.find_spec(framework) is not None
+    packages = ("onnx", "onnxruntime") if framework == "onnx" else (framework,)
+    return all(importlib.util.find_spec(package) is not None for package in packages)
 
 
 def _wanted(framework: str) -> bool:

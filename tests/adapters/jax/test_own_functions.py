@@ -87,7 +87,7 @@ def test_framework_from_imports(write):
 
 @pytest.mark.parametrize("function", [_jitted, _mapped, _checkpointed, _by_custom_jvp, _by_custom_vjp])
 def test_transformed_functions_are_differentiated(layer_norm_inputs, function):
-    """What is jitted, _mapped, recomputed, or brings a rule of its own has the gradients of the plain function."""
+    """What is jitted, mapped, recomputed, or brings a rule of its own has the gradients of the plain function."""
     g = layer_norm_inputs["x"][::-1].copy()
     exact, own = _session(_plain), _session(function)
     wanted, found = (each.start(layer_norm_inputs, SETTINGS) for each in (exact, own))
@@ -98,7 +98,7 @@ def test_transformed_functions_are_differentiated(layer_norm_inputs, function):
         again = own.vjp_vjp(layer_norm_inputs, SETTINGS, g, {"x": g})[name]
         np.testing.assert_allclose(again, value, atol=1e-12)
     tangent = exact.jvp(layer_norm_inputs, SETTINGS, {"x": g})
-    if function is by_custom_vjp:
+    if function is _by_custom_vjp:
         with pytest.raises(Unsupported, match=r"a jax.custom_vjp, which has no forward mode"):
             own.jvp(layer_norm_inputs, SETTINGS, {"x": g})
     else:

@@ -71,7 +71,10 @@ def test_a_crash_is_told_where_it_was_and_the_next_call_works(function, call):
             "import mmap; m = mmap.mmap(-1, 3 << 30)\n        while m.write(bytes(1 << 24)): pass",
             "took more than 1024 M",
         ),
-        ("import os, threading; t = threading.Thread(target=os._exit, args=(3,)); t.start(); t.join()", "exit status 3"),
+        (
+            "import os, threading; t = threading.Thread(target=os._exit, args=(3,)); t.start(); t.join()",
+            "exit status 3",
+        ),
         ("import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 9))\n        while True: pass", "by SIGXCPU"),
     ],
 )

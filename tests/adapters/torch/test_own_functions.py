@@ -58,7 +58,7 @@ def test_module_with_modes(layer_norm_inputs):
     with pytest.raises(Exception, match=r"Other\(x\) cannot be called"):
         _session(Other())
     with pytest.raises(UnknownFramework):
-        resolve(Other(), op="layer_norm", framework="tensorflow")
+        resolve(Other(), op="layer_norm", framework="paddle")
 
 
 def test_derivatives_come_from_autograd(layer_norm_inputs):

@@ -47,3 +47,11 @@ def test_inference_counts_the_initial_variance_as_data(batches):
     # float32 statistics, divided by 1 - m^k: 200 batches round 200 times.
     np.testing.assert_allclose(y.ravel()[1], 2 / np.sqrt(4 + kept / (1 - kept) + 1e-5), rtol=1e-4)
     assert y.ravel()[1] < {1: 0.2, 50: 0.93, 200: 0.99}[batches]
+
+
+def test_an_empty_batch_ends_the_statistics():
+    """A batch without samples makes the running mean and variance NaN, and with them all inference after it."""
+    run, state = _batch_norm()
+    _, state = run(X[:0], state, inference=False)
+    y, _ = run(X, state, inference=True)
+    assert jnp.isnan(y).all()

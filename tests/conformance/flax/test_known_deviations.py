@@ -46,3 +46,14 @@ def test_nnx_batch_norm_widens_16_bit_data():
     assert layer(X).dtype == jnp.float32
     plain = linen.BatchNorm(param_dtype=jnp.bfloat16, use_running_average=False)
     assert plain.init_with_output(jax.random.key(0), X)[0].dtype == jnp.bfloat16
+
+
+def test_an_empty_batch_ends_the_statistics():
+    """A batch without samples makes the running mean NaN, in nnx and in linen."""
+    layer = nnx.BatchNorm(3, rngs=nnx.Rngs(0))
+    layer(jnp.zeros((0, 3)))
+    assert jnp.isnan(layer.mean[...]).all()
+    plain = linen.BatchNorm(use_running_average=False)
+    variables = plain.init(jax.random.key(0), jnp.ones((2, 3)))
+    _, updated = plain.apply(variables, jnp.zeros((0, 3)), mutable=["batch_stats"])
+    assert jnp.isnan(updated["batch_stats"]["mean"]).all()

@@ -1,0 +1,106 @@
+"""Keras's layers and operations on the active backend, at quick: they conform as they declare, not undeclared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from normspec import Report, Verdict
+from normspec.adapters.binding import OPERATORS, Target
+from normspec.adapters.keras import target
+from normspec.adapters.keras.bridge import BACKEND
+
+from ..runs import run
+
+#: On JAX, where each shape is compiled anew, a few requirements of each operator that are put to few cases.
+SOME = {"LN-F4", "LN-G5", "BN-F4", "BN-E1", "BN-G5", "RS-F2", "PR-F5", "PO-F5", "HW-F3", "MH-F6"}
+WHOLE = None if BACKEND != "jax" else frozenset(SOME)
+
+#: The formula of each operator, for the dtypes that are not run in full.
+FORMULA = {"LN-F1", "BN-F1", "RS-F1", "PR-F1", "PO-F1", "HW-F1", "MH-F1", "CM-T3", "CM-D1"}
+
+LAYER_NORM, BATCH_NORM = "keras.layers.LayerNormalization", "keras.layers.BatchNormalization"
+OPERATION = "keras.ops.batch_normalization"
+
+
+def _of(operator: str, name: str = "") -> Target:
+    whole = target()
+    return replace(whole, bindings=tuple(b for b in whole.bindings if b.operator == operator and name in b.name))
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    """The quick report on each operator in float32."""
+    return {operator: run(_of(operator), requirements=WHOLE) for operator in OPERATORS}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_keras_conforms(reports: dict[str, Report], operator: str) -> None:
+    """No MUST is violated, nothing is left unjudged, every binding passes something, and the exit status is 0."""
+    report = reports[operator]
+    assert report.failures() == ()
+    assert report.errors() == ()
+    assert (report.conforms, report.exit_status) == (True, 0)
+    assert {r.binding for r in report.results if r.verdict is Verdict.PASS} == {b.name for b in _of(operator).bindings}
+    idle = {r.requirement for r in report.results if r.verdict is Verdict.NOT_EXERCISED}
+    assert idle <= ({"CM-V1", "CM-V2", "CM-V3"} if BACKEND != "torch" else set())
+
+
+@pytest.mark.parametrize("dtype", sorted({*target().dtypes} - {"float32"}))
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_keras_conforms_in_every_dtype(operator: str, dtype: str) -> None:
+    """Formula, shapes and dtypes are right in the other dtypes too."""
+    if BACKEND == "jax" and dtype == "float16":
+        pytest.skip("bfloat16 stands for the 16-bit dtypes where every shape is compiled anew")
+    wanted = FORMULA if BACKEND != "jax" else SOME
+    report = run(_of(operator), dtypes=(dtype,), requirements=wanted)
+    assert report.failures() == ()
+    assert report.errors() == ()
+    assert {r.reason for r in report.results if r.verdict is Verdict.UNSUPPORTED} == set()
+
+
+def test_float64_is_there_on_tensorflow_alone() -> None:
+    """On the other backends it is unsupported, for what Keras makes of it there is float32."""
+    assert ("float64" in target().dtypes) is (BACKEND == "tensorflow")
+    report = run(_of("layer_norm"), dtypes=("float64",), requirements={"LN-F4"})
+    expected = Verdict.PASS if BACKEND == "tensorflow" else Verdict.UNSUPPORTED
+    assert {r.verdict for r in report.results} == {expected}
+
+
+#: For an operator, a binding, a requirement and a dtype: the convention without which it fails.
+DECLARED: Mapping[tuple[str, str, str, str], str] = {
+    ("batch_norm", BATCH_NORM, "BN-S4", "float32"): "momentum=old",
+    ("batch_norm", OPERATION, "BN-F6", "bfloat16"): "storage=native",
+    ("post_norm", "keras ", "PO-F5", "bfloat16"): "storage=H1",
+    ("highway", "keras ", "HW-F4", "bfloat16"): "storage=native",
+    ("mhc", "keras ", "MH-F4", "bfloat16"): "storage=native",
+}
+ONE_PASS: Mapping[tuple[str, str, str, str], str] = {
+    ("batch_norm", BATCH_NORM, "BN-F8", "float32"): "variance_algorithm=one-pass",
+    ("batch_norm", OPERATION, "BN-F8", "float32"): "variance_algorithm=one-pass",
+}
+FLUSHED: Mapping[tuple[str, str, str, str], str] = {
+    ("layer_norm", LAYER_NORM, "LN-F1", "bfloat16"): "subnormals=flushed",
+}
+OF_BACKEND = {"torch": ONE_PASS, "tensorflow": FLUSHED, "jax": FLUSHED}
+ALL = {**DECLARED, **OF_BACKEND[BACKEND]}
+
+
+@pytest.mark.parametrize(("operator", "name", "requirement", "dtype"), ALL)
+def test_undeclared_it_fails(operator: str, name: str, requirement: str, dtype: str) -> None:
+    """Stripped of that one declaration a binding violates the requirement; with it, it deviates."""
+    convention = ALL[operator, name, requirement, dtype]
+    whole = _of(operator, name)
+    (binding,) = whole.bindings
+    (found,) = run(whole, dtypes=(dtype,), requirements={requirement}).results
+    key = convention.partition("=")[0]
+    if key != "momentum":  # what is handed over is turned round, so that nothing is left to deviate
+        assert found.verdict is Verdict.DEVIATES
+        assert f"{convention} (declared by the binding)" in found.reason
+    conventions = {k: v for k, v in binding.conventions.items() if k != key}
+    assert binding.conventions[key] == convention.partition("=")[2]
+    bare = replace(whole, bindings=(replace(binding, conventions=conventions, reasons={}),))
+    (found,) = run(bare, dtypes=(dtype,), requirements={requirement}).results
+    assert found.verdict is Verdict.FAIL
