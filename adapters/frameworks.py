@@ -63,6 +63,12 @@ KNOWN: Mapping[str, Known] = {
     ),
 }
 
+#: The targets in whose framework a call of a new shape takes 10 to 100 ms, since it is traced, compiled, or dispatched
+#: step by step.
+SLOW: frozenset[str] = frozenset(name for name in KNOWN if name.startswith("keras")) | {
+    "tensorflow", "jax", "flax", "equinox", "mxnet"
+}  # fmt: skip
+
 #: The backends of Keras, in the order in which one is taken that is installed.
 BACKENDS: tuple[str, ...] = ("tensorflow", "torch", "jax")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .binding import ARGUMENTS, DERIVATIVES, OPERATORS, OPTIONAL, SETTINGS, SIGNATURES, Binding, Target
 from .errors import NoSuchName, UnknownFramework, UnknownOperator, WrongSignature, choices, one_line
-from .frameworks import FRAMEWORKS, active_backend, adapter
+from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, known
 from .imports import implied_frameworks
 from .loading import load_file, load_module
 
@@ -85,7 +85,7 @@ def _target(
     call, has_modes = _with_modes(function)
     derivatives = _derivatives(function, owner, name)
     binding = Binding(operator, label, call, derivatives, has_modes=has_modes, lacking=lacking)
-    return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,))
+    return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=known(framework) in SLOW)
 
 
 def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:

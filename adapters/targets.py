@@ -10,7 +10,7 @@ from typing import Any
 from . import own_function
 from .binding import OPERATORS, Target
 from .errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
-from .frameworks import FRAMEWORKS, KNOWN, adapter, check_framework, installed, known
+from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, installed, known
 
 __all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
 
@@ -98,6 +98,7 @@ def _known(name: str, operators: tuple[str, ...] | None) -> Target:
     found: Target = getattr(room, KNOWN[known(name)].make)()
     if found.name != known(name):  # Keras chooses its backend once in a process
         raise UnknownTarget(f"in this process {name} is {found.name}: set KERAS_BACKEND before keras is imported")
+    found = replace(found, slow=known(name) in SLOW)
     if operators is None:
         return found
     return replace(found, bindings=tuple(b for b in found.bindings if b.operator in operators))

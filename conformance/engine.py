@@ -13,6 +13,7 @@ from ..adapters.binding import OPERATORS, Binding, Target
 from ..adapters.bridge import DTYPES
 from ..adapters.conventions import CONVENTIONS
 from ..adapters.errors import TargetLost, TargetRaised
+from ..adapters.frameworks import KNOWN
 from ..spec import requirement, requirements
 from .cases.case import Description
 from .cases.deck import deck
@@ -141,7 +142,9 @@ class Run:
                     continue
                 self._total += len(cases)
                 rows: list[Result] = []
-                each = self.plan.profile.each(slow=target.slow, first=binding is bindings[0])
+                each = self.plan.profile.each(
+                    slow=target.slow, first=binding is bindings[0], own=target.name not in KNOWN
+                )
                 try:
                     self._run_subject(subject, cases, library, rows, each)
                 finally:

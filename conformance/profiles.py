@@ -20,23 +20,24 @@ class Profile:
     #: How many cases each requirement is put to in the further bindings of an operator, which wrap the same code as
     #: the first; None: all.
     further: int | None = None
-    #: The same for a framework in which a call of a new shape takes 10 to 100 ms: for the first binding of an
-    #: operator, and for the others.
+    #: The same where a call of a new shape takes 10 to 100 ms: for the first binding of an operator in such a
+    #: framework, for the others, and for a function of the user's.
     slow: int | None = None
     slow_further: int | None = None
+    slow_own: int | None = None
 
-    def each(self, *, slow: bool, first: bool) -> int | None:
+    def each(self, *, slow: bool, first: bool, own: bool) -> int | None:
         """How many cases each requirement is put to at the least; None: all that there are."""
         if slow:
-            return self.slow if first else self.slow_further
+            return self.slow_own if own else self.slow if first else self.slow_further
         return None if first else self.further
 
 
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 64, further=2, slow=2, slow_further=1),
-        Profile("standard", 80, 320, further=8, slow=4, slow_further=2),
+        Profile("quick", 0, 64, further=2, slow=1, slow_further=1, slow_own=4),
+        Profile("standard", 80, 320, further=8, slow=2, slow_further=1, slow_own=8),
         Profile("thorough", 1000, 1000),
     )
 }

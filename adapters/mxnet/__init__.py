@@ -11,4 +11,4 @@ BRIDGE = MxnetBridge()
 
 def target() -> Target:
     """MXNet as it is installed."""
-    return Target("mxnet", "mxnet", BRIDGE.version, BRIDGE, (*layers.BINDINGS, *composed.BINDINGS), slow=True)
+    return Target("mxnet", "mxnet", BRIDGE.version, BRIDGE, (*layers.BINDINGS, *composed.BINDINGS))

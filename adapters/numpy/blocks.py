@@ -100,6 +100,4 @@ def _wide(*arrays: Any) -> list[Any]:
 
 def _rounded(results: Sequence[Any], likes: Sequence[Any]) -> tuple[Any, ...]:
     """The results in the dtypes of what they are gradients of; None where that is None."""
-    return tuple(
-        None if like is None else result.astype(like.dtype) for result, like in zip(results, likes)
-    )
+    return tuple(None if like is None else result.astype(like.dtype) for result, like in zip(results, likes))

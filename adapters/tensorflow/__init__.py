@@ -17,4 +17,4 @@ BRIDGE = TensorFlowBridge()
 def target() -> Target:
     """TensorFlow as it is installed."""
     bindings = (*moments.BINDINGS, *fused.BINDINGS, *composed.BINDINGS)
-    return Target("tensorflow", "tensorflow", BRIDGE.version, BRIDGE, bindings, slow=True)
+    return Target("tensorflow", "tensorflow", BRIDGE.version, BRIDGE, bindings)

@@ -45,7 +45,7 @@ def test_keras_conforms(reports: dict[str, Report], operator: str) -> None:
     assert (report.conforms, report.exit_status) == (True, 0)
     assert {r.binding for r in report.results if r.verdict is Verdict.PASS} == {b.name for b in _of(operator).bindings}
     idle = {r.requirement for r in report.results if r.verdict is Verdict.NOT_EXERCISED}
-    assert idle <= ({"CM-V1", "CM-V2", "CM-V3"} if BACKEND != "torch" else set())
+    assert idle <= {"LN-R2", "BN-R2"} | ({"CM-V1", "CM-V2", "CM-V3"} if BACKEND != "torch" else set())
 
 
 @pytest.mark.parametrize("dtype", sorted({*target().dtypes} - {"float32"}))
@@ -73,9 +73,9 @@ def test_float64_is_there_on_tensorflow_alone() -> None:
 DECLARED: Mapping[tuple[str, str, str, str], str] = {
     ("batch_norm", BATCH_NORM, "BN-S4", "float32"): "momentum=old",
     ("batch_norm", OPERATION, "BN-F6", "bfloat16"): "storage=native",
-    ("post_norm", "keras ", "PO-F5", "bfloat16"): "storage=H1",
+    ("post_norm", "keras ", "PO-F3", "bfloat16"): "storage=H1",
     ("highway", "keras ", "HW-F4", "bfloat16"): "storage=native",
-    ("mhc", "keras ", "MH-F4", "bfloat16"): "storage=native",
+    ("mhc", "keras ", "MH-L3", "bfloat16"): "storage=native",
 }
 ONE_PASS: Mapping[tuple[str, str, str, str], str] = {
     ("batch_norm", BATCH_NORM, "BN-F8", "float32"): "variance_algorithm=one-pass",
@@ -92,7 +92,7 @@ ALL = {**DECLARED, **OF_BACKEND[BACKEND]}
 def test_undeclared_it_fails(operator: str, name: str, requirement: str, dtype: str) -> None:
     """Stripped of that one declaration a binding violates the requirement; with it, it deviates."""
     convention = ALL[operator, name, requirement, dtype]
-    whole = _of(operator, name)
+    whole = replace(_of(operator, name), slow=False)  # a single requirement, put to all of its cases
     (binding,) = whole.bindings
     (found,) = run(whole, dtypes=(dtype,), requirements={requirement}).results
     key = convention.partition("=")[0]

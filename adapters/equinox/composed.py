@@ -1,0 +1,43 @@
+"""Transformer blocks as Equinox's users write them, around its LayerNorm."""
+
+from __future__ import annotations
+
+from ..binding import Binding
+from ..jax.composed import ADDED, FLUSHED, FLUSHED_REASON
+from .layers import BROADCAST, SOURCE, layer_norm
+
+
+def _pre_norm(x, sublayer, gamma, beta, *, eps):
+    return x + sublayer(layer_norm(x, gamma, beta, axes=(-1,), eps=eps))
+
+
+def _post_norm(x, sublayer, gamma, beta, *, eps):
+    return layer_norm(x + sublayer(x), gamma, beta, axes=(-1,), eps=eps)
+
+
+_EXPECTED = {**BROADCAST, **ADDED}
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(
+        "pre_norm",
+        "equinox x + sublayer(nn.LayerNorm(x))",
+        _pre_norm,
+        conventions=FLUSHED,
+        reasons=FLUSHED_REASON,
+        expected=_EXPECTED,
+    ),
+    Binding(
+        "post_norm",
+        "equinox nn.LayerNorm(x + sublayer(x))",
+        _post_norm,
+        conventions={**FLUSHED, "storage": "H1"},
+        reasons={
+            **FLUSHED_REASON,
+            "storage": (
+                "x + F(x) of 16-bit arrays is rounded to 16 bits before it is normalised;"
+                f" {SOURCE}_normalisation.py (LayerNorm.__call__)"
+            ),
+        },
+        expected=_EXPECTED,
+    ),
+)

@@ -1,0 +1,105 @@
+"""
+The composed operators as JAX's users write them, of its own functions: it ships no layer of these names.
+
+Nothing is checked that JAX does not check: a branch's result that can be broadcast to x's shape is broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..binding import Binding
+from .layers import BROADCAST, FAST_CONVENTIONS, FAST_REASONS, SOURCE, layer_norm
+
+#: A sum of subnormal numbers shows what becomes of them; a normalisation loses no more than its envelope allows.
+FLUSHED = {"subnormals": "flushed"}
+FLUSHED_REASON = {
+    "subnormals": (
+        "on the CPU XLA runs what it compiled with denormals flushed to zero;"
+        " https://github.com/jax-ml/jax/issues/16200"
+    )
+}
+
+_NATIVE = {**FLUSHED, "storage": "native"}
+
+#: Why the others round every operation.
+_EACH_ROUNDED = {
+    **FLUSHED_REASON,
+    "storage": (
+        "each operation on 16-bit arrays rounds its result to 16 bits: the gate or the weights, every product and"
+        f" every sum; {SOURCE}jax/_src/nn/functions.py"
+    ),
+}
+
+#: Why a result of another shape is let pass, where it can be broadcast.
+ADDED = {
+    "CM-C6": (
+        "addition and multiplication broadcast as NumPy's do;"
+        " https://numpy.org/doc/stable/user/basics.broadcasting.html"
+    )
+}
+
+_layer_norm = layer_norm("fast")
+
+
+def _residual(x, branch, *, shortcut=None, activation=None):
+    y = branch(x) + (x if shortcut is None else shortcut(x))
+    return y if activation is None else activation(y)
+
+
+def _pre_norm(x, sublayer, gamma, beta, *, eps):
+    return x + sublayer(_layer_norm(x, gamma, beta, axes=-1, eps=eps))
+
+
+def _post_norm(x, sublayer, gamma, beta, *, eps):
+    return _layer_norm(x + sublayer(x), gamma, beta, axes=-1, eps=eps)
+
+
+def _highway(x, transform, gate, *, carry=None):
+    t = jax.nn.sigmoid(gate(x))
+    c = 1 - t if carry is None else jax.nn.sigmoid(carry(x))
+    return transform(x) * t + x * c
+
+
+def _mhc(x, branches, logits, *, fuse=None):
+    outputs = [branch(x) for branch in branches]
+    if fuse is not None:
+        return x + fuse(outputs)
+    return (x + jnp.einsum("k,k...->...", jax.nn.softmax(logits), jnp.stack(outputs))).astype(x.dtype)
+
+
+def _block(operator: str, name: str, call: Any) -> Binding:
+    return Binding(
+        operator,
+        name,
+        call,
+        conventions={**FAST_CONVENTIONS, **FLUSHED},
+        reasons={**FAST_REASONS, **FLUSHED_REASON},
+        expected={**BROADCAST, **ADDED},
+    )
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding("residual", "jax x + branch(x)", _residual, conventions=FLUSHED, reasons=FLUSHED_REASON, expected=ADDED),
+    _block("pre_norm", "jax x + sublayer(jax.nn.standardize(x))", _pre_norm),
+    _block("post_norm", "jax jax.nn.standardize(x + sublayer(x))", _post_norm),
+    Binding(
+        "highway",
+        "jax H * t + x * (1 - t)",
+        _highway,
+        conventions=_NATIVE,
+        reasons=_EACH_ROUNDED,
+        expected=ADDED,
+    ),
+    Binding(
+        "mhc",
+        "jax x + einsum(softmax(logits), stack(H))",
+        _mhc,
+        conventions=_NATIVE,
+        reasons=_EACH_ROUNDED,
+        expected={**BROADCAST, **ADDED},
+    ),
+)

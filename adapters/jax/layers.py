@@ -1,0 +1,110 @@
+"""
+LayerNorm and BatchNorm as JAX's users write them, of jax.nn.standardize and jax.numpy: JAX ships no layer.
+
+Nothing is compiled as a whole: each operation is the kernel that JAX compiles for it, which all bindings share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..binding import Binding
+
+#: The newest of its parameters, algorithm, is not among those that a type checker finds.
+_standardize: Any = jax.nn.standardize
+
+SOURCE = "https://github.com/jax-ml/jax/blob/main/"
+
+#: Why 16-bit data is of class native.
+_NATIVE = (
+    "each operation on 16-bit arrays rounds its result to 16 bits, the mean, the squares and the variance among them;"
+    f" {SOURCE}jax/_src/nn/functions.py (standardize)"
+)
+
+_ONE_PASS = (
+    'algorithm="fast", the default, forms the variance as mean(x^2) - mean(x)^2, clipped at 0;'
+    " https://docs.jax.dev/en/latest/_autosummary/jax.nn.standardize.html"
+)
+
+#: What everything composed of arrays lets pass.
+BROADCAST = {
+    "CM-A1": (
+        "multiplication and addition broadcast as NumPy's do, a gamma of one element too;"
+        " https://numpy.org/doc/stable/user/basics.broadcasting.html"
+    )
+}
+
+#: What training by jnp.mean and jnp.var does to the running statistics, in every framework of JAX.
+EMPTY = {
+    "BN-E2": (
+        "the mean and the variance of no values are NaN, and enter the running statistics;"
+        " https://docs.jax.dev/en/latest/_autosummary/jax.numpy.mean.html"
+    )
+}
+
+
+def affine(y: Any, gamma: Any, beta: Any, dtype: Any) -> Any:
+    """y * gamma + beta over y's trailing axes, either of which may be None, in this dtype whatever that of gamma is."""
+    y = y if gamma is None else y * gamma
+    y = y if beta is None else y + beta
+    return y.astype(dtype)
+
+
+def layer_norm(algorithm: str):
+    """LayerNorm by jax.nn.standardize with this algorithm."""
+
+    def layer_norm(x, gamma, beta, *, axes, eps=1e-5):
+        return affine(_standardize(x, axis=axes, epsilon=eps, algorithm=algorithm), gamma, beta, x.dtype)
+
+    return layer_norm
+
+
+def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    x = jnp.moveaxis(x, channel_axis, -1)
+    mean, variance = running_mean, running_var
+    if training:
+        rest = tuple(range(x.ndim - 1))
+        mean, variance = jnp.mean(x, rest), jnp.var(x, rest)
+        running_mean = (1 - momentum) * running_mean + momentum * mean
+        running_var = (1 - momentum) * running_var + momentum * variance
+    y = affine(_standardize(x, mean=mean, variance=variance, epsilon=eps), gamma, beta, x.dtype)
+    return jnp.moveaxis(y, -1, channel_axis), running_mean, running_var
+
+
+_FAST, _STABLE = layer_norm("fast"), layer_norm("stable")
+
+#: What a block around jax.nn.standardize declares, and why.
+FAST_CONVENTIONS = {"storage": "native", "variance_algorithm": "one-pass"}
+FAST_REASONS = {"storage": _NATIVE, "variance_algorithm": _ONE_PASS}
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(
+        "layer_norm",
+        "jax.nn.standardize(x)",
+        _FAST,
+        conventions=FAST_CONVENTIONS,
+        reasons=FAST_REASONS,
+        expected=BROADCAST,
+        defaults=_FAST,
+    ),
+    Binding(
+        "layer_norm",
+        'jax.nn.standardize(x, algorithm="stable")',
+        _STABLE,
+        conventions={"storage": "native"},
+        reasons={"storage": _NATIVE},
+        expected=BROADCAST,
+        defaults=_STABLE,
+    ),
+    Binding(
+        "batch_norm",
+        "jax.nn.standardize(x, mean=jnp.mean(x), variance=jnp.var(x))",
+        _batch_norm,
+        conventions={"storage": "native"},
+        reasons={"storage": _NATIVE},
+        expected={**BROADCAST, **EMPTY},
+    ),
+)

@@ -1,0 +1,51 @@
+"""
+Keras's tensors are those of its backend, and so is its bridge.
+
+The backend is chosen once for a process, by KERAS_BACKEND or by Keras's configuration file, before Keras is imported.
+No other backend's room is imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import keras
+
+from ..errors import FrameworkMissing
+
+#: The backends that normspec drives, and the class of the bridge in the room of that name.
+_BRIDGES = {"tensorflow": "TensorFlowBridge", "torch": "TorchBridge", "jax": "JaxBridge"}
+
+#: The active backend.
+BACKEND: str = keras.backend.backend()
+
+if BACKEND not in _BRIDGES:
+    raise FrameworkMissing(
+        f"keras runs on {BACKEND}, which normspec does not drive: set KERAS_BACKEND to {', '.join(_BRIDGES)}"
+    )
+
+_Backend: Any = getattr(importlib.import_module(f"..{BACKEND}.bridge", __package__), _BRIDGES[BACKEND])
+
+
+class KerasBridge(_Backend):
+    """The active backend's bridge, under Keras's name and version."""
+
+    name = "keras"
+    version = keras.__version__
+
+    #: Where the last tensor was put.
+    _place = "cpu"
+
+    def tensor(self, array: Any, layout: str, device: str, *, tracked: bool = False) -> Any:
+        self._place = device
+        return super().tensor(array, layout, device, tracked=tracked)
+
+    @contextmanager
+    def guarded(self, size: int, *, gradients: bool) -> Iterator[None]:
+        # Keras on PyTorch moves what it is handed to its own device, a GPU where there is one, unless it is told.
+        device = keras.device(self._place) if BACKEND == "torch" else nullcontext()
+        with device, super().guarded(size, gradients=gradients):
+            yield

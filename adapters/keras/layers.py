@@ -1,0 +1,128 @@
+"""
+keras.layers.LayerNormalization and BatchNormalization in the canonical signatures.
+
+A layer is made once for a configuration, with the dtypes that it is called in for its policy. Its weights are lent to
+it for one call, in a StatelessScope, so that gradients reach the tensors that were handed in; those that it was made
+with are never read, and nothing is assigned to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import keras
+
+from ..binding import Binding
+from .compiled import KEPT, compiled
+from .conventions import BATCH_NORM, LAYER_NORM
+
+
+def policy(x: Any, *weights: Any) -> str:
+    """The name of the dtype policy of a layer that is handed x and has these weights; None where it lacks one."""
+    compute = keras.backend.standardize_dtype(x.dtype)
+    kept = {keras.backend.standardize_dtype(weight.dtype) for weight in weights if weight is not None}
+    return compute if kept <= {compute} else f"mixed_{compute}"
+
+
+def _lent(weights: Sequence[tuple[Any, Any]]) -> keras.StatelessScope:
+    """The scope in which a layer's variables have these values; a variable that it lacks is None."""
+    return keras.StatelessScope([(variable, value) for variable, value in weights if variable is not None])
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """The settings that are given; Keras has its own value for the others."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+# LayerNormalization ---------------------------------------------------------------------------------------
+
+
+def layer_norm(x, gamma, beta, *, axes, mode, eps=None):
+    """LayerNorm by keras.layers.LayerNormalization, in training or inference mode."""
+    sizes, given = tuple(x.shape[axis] for axis in axes), (gamma is not None, beta is not None)
+    run = _layer_norm_of(sizes, axes, eps, given, policy(x, gamma, beta), mode == "training")
+    return run(x, gamma, beta)
+
+
+@lru_cache(maxsize=KEPT)
+def _layer_norm_of(
+    sizes: tuple[int, ...],
+    axes: tuple[int, ...],
+    eps: float | None,
+    given: tuple[bool, bool],
+    dtype: str,
+    training: bool,
+) -> Callable[..., Any]:
+    scale, center = given
+    layer = keras.layers.LayerNormalization(list(axes), center=center, scale=scale, dtype=dtype, **_given(epsilon=eps))
+    layer.build(sizes)
+
+    def run(x, gamma, beta):
+        with _lent([(layer.gamma, gamma), (layer.beta, beta)]):
+            return layer(x, training=training)
+
+    return compiled(run)
+
+
+# BatchNormalization ---------------------------------------------------------------------------------------
+
+
+def _batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, mode, eps=None, momentum=None):
+    del mode  # `training` says it.
+    shape = [1] * len(x.shape)
+    shape[channel_axis] = x.shape[channel_axis]
+    given, dtype = (gamma is not None, beta is not None), policy(x, gamma, beta, running_mean, running_var)
+    run = _batch_norm_of(tuple(shape), channel_axis, eps, momentum, given, dtype, training)
+    return run(x, gamma, beta, running_mean, running_var)
+
+
+@lru_cache(maxsize=KEPT)
+def _batch_norm_of(
+    shape: tuple[int, ...],
+    axis: int,
+    eps: float | None,
+    momentum: float | None,
+    given: tuple[bool, bool],
+    dtype: str,
+    training: bool,
+) -> Callable[..., Any]:
+    scale, center = given
+    layer = keras.layers.BatchNormalization(
+        axis, center=center, scale=scale, dtype=dtype, **_given(epsilon=eps, momentum=momentum)
+    )
+    layer.build(shape)
+    mean, variance = layer.moving_mean, layer.moving_variance
+
+    def run(x, gamma, beta, running_mean, running_var):
+        weights = [(layer.gamma, gamma), (layer.beta, beta), (mean, running_mean), (variance, running_var)]
+        with _lent(weights) as scope:
+            y = layer(x, training=training)
+        return y, scope.get_current_value(mean), scope.get_current_value(variance)
+
+    return compiled(run)
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(
+        "layer_norm",
+        "keras.layers.LayerNormalization",
+        layer_norm,
+        conventions=LAYER_NORM.conventions,
+        reasons=LAYER_NORM.reasons,
+        expected=LAYER_NORM.expected,
+        has_modes=True,
+        defaults=layer_norm,
+    ),
+    Binding(
+        "batch_norm",
+        "keras.layers.BatchNormalization",
+        _batch_norm,
+        conventions=BATCH_NORM.conventions,
+        reasons=BATCH_NORM.reasons,
+        expected=BATCH_NORM.expected,
+        has_modes=True,
+        defaults=_batch_norm,
+    ),
+)
