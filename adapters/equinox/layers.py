@@ -1,8 +1,9 @@
 """
 LayerNorm and BatchNorm of equinox, over the axes of a batch by jax.vmap, as they are documented.
 
-BatchNorm is taken in mode "batch". Mode "ema" normalises in training by the running statistics, which is another
-operator than the one that is specified here.
+Each is compiled as a whole, as Equinox's documentation does with everything: under two maps, an operation at a time
+would be compiled for nobody. BatchNorm is taken in mode "batch". Mode "ema" normalises in training by the running
+statistics, which is another operator than the one that is specified here.
 """
 
 from __future__ import annotations

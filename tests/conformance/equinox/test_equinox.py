@@ -7,7 +7,7 @@ import pytest
 from normspec import Verdict
 from normspec.adapters.equinox import target
 
-from ..jax.few import PLAIN, REGIMES, only, run
+from ..jax.few import PLAIN, SHOWING, only, run
 
 TARGET = target()
 
@@ -16,6 +16,8 @@ DECLARED = [
     ('equinox.nn.BatchNorm(mode="batch")', "storage", "BN-F1", "bfloat16"),
     ('equinox.nn.BatchNorm(mode="batch")', "momentum", "BN-S2", "float32"),
     ("equinox nn.LayerNorm(x + sublayer(x))", "storage", "PO-F1", "bfloat16"),
+    ("equinox x + sublayer(nn.LayerNorm(x))", "subnormals", "PR-F1", "float32"),
+    ("equinox nn.LayerNorm(x + sublayer(x))", "subnormals", "PO-F1", "float32"),
 ]
 
 
@@ -37,9 +39,9 @@ def test_every_declaration_is_tested():
 @pytest.mark.parametrize(("name", "convention", "requirement", "dtype"), DECLARED)
 def test_a_declaration_is_needed_and_enough(name, convention, requirement, dtype):
     """Without the declaration the requirement is violated, and with it met."""
-    regime = REGIMES.get(convention, "")
-    (without,) = run(only(TARGET, name, without=convention), dtype, [requirement], regime=regime).results
-    (declared,) = run(only(TARGET, name), dtype, [requirement], regime=regime).results
+    showing = SHOWING.get(convention, {})
+    (without,) = run(only(TARGET, name, without=convention), dtype, [requirement], **showing).results
+    (declared,) = run(only(TARGET, name), dtype, [requirement], **showing).results
     assert without.verdict is Verdict.FAIL
     assert declared.verdict in (Verdict.PASS, Verdict.DEVIATES)
 

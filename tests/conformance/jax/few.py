@@ -6,7 +6,7 @@ Each requirement is put to as few cases as are asked for, one unless more are; o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,15 +28,25 @@ class _Few(Run):
 
 
 def run(
-    target: Target, dtype: str, requirements: Iterable[str] | None = None, *, cases: int = 1, regime: str = ""
+    target: Target,
+    dtype: str,
+    requirements: Iterable[str] | None = None,
+    *,
+    cases: int = 1,
+    regime: str = "",
+    generated: int = 0,
 ) -> Report:
-    """Run the checks of some requirements, all by default, each on so many cases that have a group of this regime."""
+    """
+    Run the checks of some requirements, all by default, each on so many cases that have a group of this regime.
+
+    The cases are those of the fixed deck, and so many that are generated.
+    """
     plan = Plan(
         targets=(target,),
         dtypes=(dtype,),
         device="cpu",
         conventions={},
-        profile=Profile("quick", 0, 8, further=cases),
+        profile=Profile("quick", generated, 8, further=cases),
         seed=0,
         explain=False,
         requirements=None if requirements is None else frozenset(requirements),
@@ -60,5 +70,8 @@ PLAIN = (
     *("BN-S1", "BN-S2", "BN-I1", "BN-I4", "BN-G4"),
 )
 
-#: The regime that shows a convention, where not every case does.
-REGIMES = {"variance_algorithm": "offset"}
+#: The cases that show a convention, where not every one does.
+SHOWING: Mapping[str, dict[str, Any]] = {
+    "variance_algorithm": {"regime": "offset"},
+    "subnormals": {"regime": "subnormal", "cases": 5, "generated": 80},
+}

@@ -12,7 +12,7 @@ from normspec import Verdict
 from normspec.adapters.jax import target
 from normspec.adapters.targets import resolve
 
-from .few import PLAIN, REGIMES, only, run
+from .few import PLAIN, SHOWING, only, run
 
 TARGET = target()
 
@@ -28,6 +28,11 @@ DECLARED = [
     ("jax jax.nn.standardize(x + sublayer(x))", "storage", "PO-F1", "bfloat16"),
     ("jax H * t + x * (1 - t)", "storage", "HW-F1", "bfloat16"),
     ("jax x + einsum(softmax(logits), stack(H))", "storage", "MH-F1", "bfloat16"),
+    ("jax x + branch(x)", "subnormals", "RS-F1", "float32"),
+    ("jax x + sublayer(jax.nn.standardize(x))", "subnormals", "PR-F1", "float32"),
+    ("jax jax.nn.standardize(x + sublayer(x))", "subnormals", "PO-F1", "float32"),
+    ("jax H * t + x * (1 - t)", "subnormals", "HW-F1", "float32"),
+    ("jax x + einsum(softmax(logits), stack(H))", "subnormals", "MH-F1", "float32"),
 ]
 
 
@@ -49,9 +54,9 @@ def test_every_declaration_is_tested():
 @pytest.mark.parametrize(("name", "convention", "requirement", "dtype"), DECLARED)
 def test_a_declaration_is_needed_and_enough(name, convention, requirement, dtype):
     """Without the declaration the requirement is violated, and with it met."""
-    regime = REGIMES.get(convention, "")
-    (without,) = run(only(TARGET, name, without=convention), dtype, [requirement], regime=regime).results
-    (declared,) = run(only(TARGET, name), dtype, [requirement], regime=regime).results
+    showing = SHOWING.get(convention, {})
+    (without,) = run(only(TARGET, name, without=convention), dtype, [requirement], **showing).results
+    (declared,) = run(only(TARGET, name), dtype, [requirement], **showing).results
     assert (without.verdict, declared.verdict) == (Verdict.FAIL, Verdict.DEVIATES)
 
 
