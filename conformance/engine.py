@@ -218,8 +218,9 @@ class Run:
 
     def _lacking(self, subject: Subject, probe: Probe) -> list[Result]:
         self._lost |= probe.lost
-        told = {"error" if probe.lost else "unsupported": probe.reason}
-        tallies = [Tally(check, **told) for check in self._checks(subject.operator, subject.dtype)]
+        error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
+        checks = self._checks(subject.operator, subject.dtype)
+        tallies = [Tally(check, error=error, unsupported=unsupported) for check in checks]
         return [self._result(subject, tally, [], Library(subject.dtype)) for tally in tallies]
 
     def _run_subject(

@@ -11,7 +11,7 @@ from ..adapters.binding import Target
 from ..adapters.bridge import DTYPES
 from ..adapters.errors import UnknownDtype, choices
 from ..adapters.importable import importable_name
-from ..adapters.remote.host import Limits
+from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.targets import resolve
 from .engine import Plan
@@ -45,21 +45,17 @@ class Request:
         All workers start at once, since importing a framework takes seconds. Raises the NormspecError of the first
         target that cannot be had.
         """
-        named = [self._name(target) for target in self.targets]
-        hosts = {
-            name: hosted(name, op=self.op, framework=self.framework, python=self.python_of(name), limits=self.limits)
-            for name in named
-            if isinstance(name, str) and ISOLATES
-        }
+        hosts: list[Host] = []
         try:
-            opened = []
-            for name in named:
-                target = ready(hosts[name]) if name in hosts else None
-                opened.append(target or resolve(name, op=self.op, framework=self.framework))
+            started = [self._started(self._name(target), hosts) for target in self.targets]
+            opened = [
+                ready(one) if isinstance(one, Host) else resolve(one, op=self.op, framework=self.framework)
+                for one in started
+            ]
             for target in opened:
                 self._check(target)
         except BaseException:
-            for host in hosts.values():
+            for host in hosts:
                 host.close()
             raise
         return opened
@@ -78,6 +74,14 @@ class Request:
     def _name(self, target: Asked) -> Asked:
         """A callable by its name, where a worker would import the same one."""
         return target if isinstance(target, str) else importable_name(target) or target
+
+    def _started(self, target: Asked, hosts: list[Host]) -> Asked | Host:
+        """The host of a target by name, kept among the others; a callable as it is."""
+        if not isinstance(target, str) or not ISOLATES:
+            return target
+        host = hosted(target, op=self.op, framework=self.framework, python=self.python_of(target), limits=self.limits)
+        hosts.append(host)
+        return host
 
     def _check(self, target: Target) -> None:
         wanted = self.dtypes

@@ -56,4 +56,4 @@ def _replay_backward(cotangent: Any, g: Any) -> Any:
     return cotangent, g, None
 
 
-replay.defvjp(_replay_forward, _replay_backward)
+replay.defvjp(_replay_forward, _replay_backward)  # type: ignore[attr-defined]

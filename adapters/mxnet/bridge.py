@@ -48,7 +48,7 @@ class _Guard:
             # MXNet puts a trace of its own first, and what was wrong into the last line.
             said = str(error).strip().splitlines() or [""]
             if len(said) > 1:
-                raise type(error)(said[-1].partition("MXNetError: ")[2] or said[-1]) from error
+                raise mx.MXNetError(said[-1].partition("MXNetError: ")[2] or said[-1]) from error
 
 
 class MxnetBridge(Bridge):
