@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from ..binding import accepts_all
@@ -177,8 +179,13 @@ def _settings(request: Request) -> dict[str, Any]:
 
 
 def _parts(request: Request) -> dict[str, Any] | None:
+    """The parts of a request: the very same ones whenever they are described so, since a part may own a buffer."""
     parts = request.get("parts")
+    return None if parts is None else _made(json.dumps(parts))
 
+
+@lru_cache(maxsize=256)
+def _made(parts: str) -> dict[str, Any]:
     def made(found: Any) -> Any:
         if found is None:
             return None
@@ -186,7 +193,7 @@ def _parts(request: Request) -> dict[str, Any] | None:
             return tuple(made(one) for one in found)
         return Part(found["kind"], tuple(found["leaves"]), found["number"], tuple(made(one) for one in found["inner"]))
 
-    return None if parts is None else {role: made(found) for role, found in parts.items()}
+    return {role: made(found) for role, found in json.loads(parts).items()}
 
 
 def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
