@@ -25,7 +25,7 @@ DEPENDENCIES = {
     "spec": {"attrs"},
     "reference": {"numpy", "ml_dtypes", "attrs"},
     "adapters": {"numpy", "ml_dtypes"},
-    "conformance": {"numpy", "ml_dtypes", "attrs", "hypothesis", "click", "rich", "tomli"},
+    "conformance": {"numpy", "ml_dtypes", "attrs", "hypothesis", "click", "rich", "tomli", "tomllib"},
 }
 
 #: Libraries of layers for a framework, imported in its folder.
