@@ -134,6 +134,8 @@ class Binding:
     prepare: Callable[..., None] | None = None
     #: Whether it behaves by mode, as a module with train() and eval() does.
     has_modes: bool = False
+    #: Imports what its first call would, where that takes seconds.
+    load: Callable[[], object] | None = None
     #: Those of OPTIONAL's keyword arguments that it does not take.
     lacking: frozenset[str] = frozenset()
     #: For a layer that brings its own sublayers: seams(x, gamma, beta, g, eps=..., seed=...) runs it and its backward

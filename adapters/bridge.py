@@ -83,6 +83,9 @@ class Bridge(abc.ABC):
         threads and modes set. ``size`` is the number of elements of x.
         """
 
+    def forget(self) -> None:  # noqa: B027 - most keep nothing
+        """Let go of what was compiled for calls that are not made again."""
+
     def finish(self, device: str) -> None:  # noqa: B027 - nothing to wait for, unless a device works on its own time
         """Wait until the device has done what was asked, so that its errors are raised here."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,25 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass
 class Evaluation:
-    """One call that returned, with what was handed in and what came out, both as they are now."""
+    """One call, with what was handed in and what came out, both as they are now."""
 
     _session: Session
-    _tensors: dict[str, Any]
-    _handing: Handing
-    _results: dict[str, Any]
+    tensors: dict[str, Any]
+    handing: Handing
     _wrt: tuple[str, ...]
     _size: int
+    #: What came out, once the call has returned.
+    results: dict[str, Any] = field(default_factory=dict)
     #: The calls of the parts, where they were recorded.
     recorder: Recorder | None = None
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now: read again each time, so that a buffer that is used again shows."""
-        return {name: self._session.read(value, name) for name, value in self._results.items()}
+        return {name: self._session.read(value, name) for name, value in self.results.items()}
 
     def inputs(self) -> dict[str, np.ndarray | None]:
         """The inputs as they are now: another value than was handed in means that the target changed it."""
         return {
-            name: None if tensor is None else self._session.read(tensor, name) for name, tensor in self._tensors.items()
+            name: None if tensor is None else self._session.read(tensor, name) for name, tensor in self.tensors.items()
         }
 
     def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> Pulled:
@@ -54,7 +55,7 @@ class Evaluation:
         the evaluation was made in inference mode, BadOutput where y has not the cotangent's shape or dtype.
         """
         session = self._session
-        bridge, binding, y = session.target.bridge, session.binding, self._results["y"]
+        bridge, binding, y = session.target.bridge, session.binding, self.results.get("y")
         if not self._wrt:
             raise Unsupported("nothing was tracked: the evaluation was started in inference mode, or for no gradient")
         own = binding.derivatives.get("vjp")
@@ -70,13 +71,13 @@ class Evaluation:
                 named = dict(zip(self._wrt, self._called_again(cotangent)))
             else:
                 check_like(y, g.shape, g.dtype.name, bridge)
-                found = bridge.vjp(y, [self._tensors[name] for name in self._wrt], cotangent, keep=keep)
+                found = bridge.vjp(y, [self.tensors[name] for name in self._wrt], cotangent, keep=keep)
                 named = dict(zip(self._wrt, found))
             bridge.finish(session.device)
             leaves = tuple(name for name in self._wrt if "." in name)
             names = (*DIFFERENTIABLE[binding.operator], *leaves)
             gradients = {name: named.get(name) if name in self._wrt else None for name in names}
-            for name in idle(binding.operator, self._handing.parts):
+            for name in idle(binding.operator, self.handing.parts):
                 if name in self._wrt and gradients[name] is None:
                     gradients[name] = self._zeros(name)
             missing = tuple(name for name in self._wrt if gradients[name] is None)
@@ -90,14 +91,14 @@ class Evaluation:
     def _called_again(self, cotangent: Any) -> list[Any | None]:
         """The gradients of a call that is made for them."""
         session = self._session
-        call = session.y_of(self._handing, self._tensors, self._wrt)
-        inputs = [self._tensors[name] for name in self._wrt]
+        call = session.y_of(self.handing, self.tensors, self._wrt)
+        inputs = [self.tensors[name] for name in self._wrt]
         return session.target.bridge.pullback(call, inputs, cotangent)[1]
 
     def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
         """What a vjp that is written out returns, and what it made the parts note of their leaves."""
         binding, notes = self._session.binding, {}
-        positional, keywords = self._handing.arguments(self._tensors, notes=notes)
+        positional, keywords = self.handing.arguments(self.tensors, notes=notes)
         names = DIFFERENTIABLE[binding.operator]
         found = own(*positional, cotangent, **keywords)
         if len(names) == 1 and not isinstance(found, (tuple, list)):
@@ -110,7 +111,7 @@ class Evaluation:
 
     def _zeros(self, name: str) -> Any:
         session = self._session
-        like = np.zeros_like(session.read(self._tensors[name], name))
+        like = np.zeros_like(session.read(self.tensors[name], name))
         return session.target.bridge.tensor(like, "contiguous", session.device)
 
 

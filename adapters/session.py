@@ -64,7 +64,60 @@ class Session:
         framework's own and left out of the settings. Raises Unsupported where the binding takes no such part, or has
         no defaults.
         """
-        bridge, binding, training = self.target.bridge, self.binding, mode == "training"
+        bridge = self.target.bridge
+        evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode)
+        handing = evaluation.handing
+        recorder = evaluation.recorder = Recorder(bridge) if record else None
+        with Stage("call", handing.optional), bridge.guarded(_size(inputs), gradients=mode == "training"):
+            returned = self._call(handing, evaluation.tensors, mode, recorder, defaults=defaults)
+            bridge.finish(self.device)
+        with Stage("read"):
+            evaluation.results = self._named(returned)
+        return evaluation
+
+    def call(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        *,
+        parts: Parts | None = None,
+        mode: str = "training",
+        times: int = 1,
+    ) -> list[dict[str, np.ndarray]]:
+        """The results of so many calls, one after the other; see :meth:`start`."""
+        return [self.start(inputs, settings, parts=parts, mode=mode).outputs() for _ in range(times)]
+
+    def vjp(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        g: np.ndarray,
+        *,
+        parts: Parts | None = None,
+        wrt: Sequence[str] | None = None,
+        times: int = 1,
+    ) -> list[dict[str, np.ndarray | None]]:
+        """The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`."""
+        bridge, own = self.target.bridge, "vjp" in self.binding.derivatives
+
+        def evaluation() -> Evaluation:
+            if bridge.functional and not own:  # it makes a call of its own for the gradients
+                return self._prepared(inputs, settings, parts, None, wrt, "training")
+            return self.start(inputs, settings, parts=parts, wrt=wrt)
+
+        return [evaluation().pull(g).gradients() for _ in range(times)]
+
+    def _prepared(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        parts: Parts | None,
+        layouts: Mapping[str, str] | None,
+        wrt: Sequence[str] | None,
+        mode: str,
+    ) -> Evaluation:
+        """An evaluation whose call is still to be made."""
+        binding, training = self.binding, mode == "training"
         if wrt is None:
             wrt = differentiable(binding.operator, inputs)
         layouts = layouts or {}
@@ -75,16 +128,9 @@ class Session:
             for name, array in inputs.items()
         }
         handing = self._handing(settings, parts)
-        recorder = Recorder(bridge) if record else None
-        size = _size(inputs)
         if binding.prepare is not None:
             binding.prepare(mode=mode, wrt=tuple(wrt))
-        with Stage("call", handing.optional), bridge.guarded(size, gradients=training):
-            returned = self._call(handing, tensors, mode, recorder, defaults=defaults)
-            bridge.finish(self.device)
-        with Stage("read"):
-            results = self._named(returned)
-        return Evaluation(self, tensors, handing, results, tuple(wrt) if training else (), size, recorder)
+        return Evaluation(self, tensors, handing, tuple(wrt) if training else (), _size(inputs))
 
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None

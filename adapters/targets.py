@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -85,7 +86,7 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
     elif target.rstrip(":").endswith(".py"):
         raise UnknownTarget(f"target {target!r} names a file and no function in it: write {target.rstrip(':')}:NAME")
     else:
-        raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}")
+        raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}, exec:COMMAND")
 
 
 def _check_framework_name(framework: str) -> None:
@@ -98,7 +99,9 @@ def _known(name: str, operators: tuple[str, ...] | None) -> Target:
     found: Target = getattr(room, KNOWN[known(name)].make)()
     if found.name != known(name):  # Keras chooses its backend once in a process
         raise UnknownTarget(f"in this process {name} is {found.name}: set KERAS_BACKEND before keras is imported")
-    found = replace(found, slow=known(name) in SLOW)
-    if operators is None:
-        return found
-    return replace(found, bindings=tuple(b for b in found.bindings if b.operator in operators))
+    wanted = tuple(b for b in found.bindings if operators is None or b.operator in operators)
+    for binding in wanted:
+        if binding.load is not None:
+            with contextlib.suppress(Exception):  # what keeps it from being imported is told by each call
+                binding.load()
+    return replace(found, slow=known(name) in SLOW, bindings=wanted)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-import attrs
 
 from ..adapters.conventions import validate
 from ..adapters.frameworks import known
@@ -82,14 +79,7 @@ def check(
             memory=memory_limit if device == "cpu" else None,
         ),
     )
-    started = time.perf_counter()
-    targets = request.open()
-    try:
-        report = judged(request, targets, progress, shared=shared)
-    finally:
-        for opened in targets:
-            opened.close()
-    return attrs.evolve(report, seconds=time.perf_counter() - started)
+    return judged(request, progress, shared=shared)
 
 
 def _plain(target: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -47,6 +48,9 @@ class Plan:
     #: Only these requirements, where given.
     requirements: frozenset[str] | None = None
 
+
+#: To how many more cases a check is put that none of those chosen for it could judge.
+_MORE = 8
 
 #: One part of a run that can be done by itself: an operator in a dtype, of all targets.
 Unit = tuple[str, str]
@@ -143,7 +147,7 @@ class Run:
                 self._total += len(cases)
                 rows: list[Result] = []
                 each = self.plan.profile.each(
-                    slow=target.slow, first=binding is bindings[0], own=target.name not in KNOWN
+                    dtype, slow=target.slow, first=binding is bindings[0], own=target.name not in KNOWN
                 )
                 try:
                     self._run_subject(subject, cases, library, rows, each)
@@ -164,7 +168,7 @@ class Run:
             device=self.plan.device,
             conventions={**conventions, **binding.conventions, **self.plan.conventions},
             forward_only=self.plan.forward_only,
-            repeats=self.plan.profile.repeats,
+            repeats=self.plan.profile.repeated(slow=target.slow),
         )
 
     def _usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
@@ -244,15 +248,20 @@ class Run:
         whole = fitting  # which class a failure would pass under is a matter of all cases
         if each is not None:
             fitting = enough(fitting, checks, library, each)
+        most, pulled = None, set(fitting)
+        if each is not None and subject.target.slow:
+            most, pulled = each, set(enough(fitting, [check for check in checks if check.gradient], library, each))
         self._total += len(fitting) - len(cases)
         before = len(results)
         try:
             for description in fitting:
-                self._run_case(subject, tallies, description, library, each if subject.target.slow else None)
+                self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
                 self._done += 1
                 self._tell(subject)
                 if self._hopeless(tallies):
                     break
+            chosen = set(fitting)
+            self._exercise(subject, tallies, [one for one in whole if one not in chosen], library)
             for tally in tallies:
                 if tally.violation is not None:
                     self._tell(subject, f"shrinking {tally.check.requirement}")
@@ -263,14 +272,24 @@ class Run:
             raise
 
     def _run_case(
-        self, subject: Subject, tallies: list[Tally], description: Description, library: Library, most: int | None
+        self,
+        subject: Subject,
+        tallies: list[Tally],
+        description: Description,
+        library: Library,
+        most: int | None,
+        *,
+        gradients: bool,
     ) -> None:
-        """Run every check on one case; those that make calls of their own on so many cases at most."""
+        """
+        Run every check on one case; those that make calls of their own on so many cases at most, and those of gradients
+        on such that have them taken.
+        """
         case = library.case(description)
         if most is not None:
-            plain_call(subject, case)
+            plain_call(subject, case, gradients=gradients)
         for tally in tallies:
-            if most is not None and tally.calling >= most:
+            if (most is not None and tally.calling >= most) or (tally.check.gradient and not gradients):
                 continue
             if tally.violation is None and tally.check.when(case):
                 tally.run(subject, case, description)
@@ -278,6 +297,17 @@ class Run:
                 if tally.violation is not None:
                     self._failing += 1
                     self._tell(subject)
+
+    def _exercise(self, subject: Subject, tallies: list[Tally], left: Sequence[Description], library: Library) -> None:
+        """Put those checks that the cases until now could not judge to some of the others, one after the other."""
+        for tally in tallies:
+            asking = (one for one in left if tally.check.when(library.case(one)))
+            for description in islice(asking, 1 if subject.target.slow else _MORE):
+                if tally.verdict is not Verdict.NOT_EXERCISED:
+                    break
+                tally.run(subject, library.case(description), description)
+                self._lost |= tally.lost
+                self._failing += tally.violation is not None
 
     @staticmethod
     def _hopeless(tallies: list[Tally]) -> bool:

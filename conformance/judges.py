@@ -17,16 +17,19 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from ..adapters.binding import Target
+from ..adapters.binding import OPERATORS, Target
+from ..adapters.bridge import DTYPES
 from ..adapters.errors import NormspecError
 from ..adapters.remote.host import Limits
-from ..adapters.remote.target import RemoteTarget
+from ..adapters.remote.launching import ISOLATES
+from ..adapters.targets import TARGETS
 from ..adapters.worker.limits import die_with_parent
 from .engine import Run, Unit
 from .progress import Listener
@@ -36,16 +39,20 @@ from .verdicts import Report
 #: What stands before a report: how many bytes it has.
 _LENGTH = struct.Struct("<Q")
 
+#: What runs the second judge: this interpreter.
+_PYTHON = sys.executable
+
 #: What the second judge runs, with the first one's import path as its arguments.
 _CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import main; main()"
 
 
-def worth_sharing(request: Request, targets: Sequence[Target], units: Sequence[Unit]) -> bool:
+def worth_sharing(request: Request) -> bool:
     """Whether a second judge is worth its start: for frameworks, on a machine with a second core to run it on."""
-    if not all(isinstance(target, RemoteTarget) for target in targets) or request.device != "cpu":
+    names = request.names
+    if not (ISOLATES and request.device == "cpu" and all(isinstance(name, str) for name in names)):
         return False
-    frameworks = [target for target in targets if target.framework != "numpy" and ":" not in target.name]
-    return bool(frameworks) and len(units) > 3 and _cores() > 1
+    units = len(request.op or OPERATORS) * len(request.dtypes or DTYPES)
+    return any(name in TARGETS and name != "numpy" for name in names) and units > 3 and _cores() > 1
 
 
 def _cores() -> int:
@@ -53,21 +60,30 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def judged(request: Request, targets: Sequence[Target], listener: Listener | None, *, shared: bool = True) -> Report:
-    """The report on a request, of whose opened targets this process is a judge."""
-    run = Run(request.plan(targets), listener)
-    units = run.units()
-    if not (shared and worth_sharing(request, targets, units)):
-        return run.report()
-    waiting = deque(units)
-    second = SecondJudge.started(request, waiting)
-    stop = True
+def judged(request: Request, listener: Listener | None, *, shared: bool = True) -> Report:
+    """The report on a request. Raises the NormspecError of the first target that cannot be had."""
+    # It opens targets of its own meanwhile: importing a framework takes seconds.
+    second = SecondJudge.started(request) if shared and worth_sharing(request) else None
+    targets: Sequence[Target] = ()
     try:
-        report = run.report(_each(waiting))
-        stop = run.interrupted
+        targets = request.open()
+        run, started = Run(request.plan(targets), listener), time.perf_counter()
+        report = run.report() if second is None else _shared(run, second)
+        return attrs.evolve(report, seconds=time.perf_counter() - started)
     finally:
-        found = second.finish(stop=stop) if second is not None else []
-    if waiting and not run.interrupted:  # the other judge died and has given back what it had
+        if second is not None:
+            second.finish(stop=True)
+        for target in targets:
+            target.close()
+
+
+def _shared(run: Run, second: SecondJudge) -> Report:
+    """The report of two judges, whose first is this process."""
+    waiting = deque(run.units())
+    second.begin(waiting)
+    report = run.report(_each(waiting))
+    found = second.finish(stop=run.interrupted)
+    if waiting and not run.interrupted:  # it died and has given back what it had
         report = run.report(_each(waiting))
     return _merged(report, found, run)
 
@@ -92,19 +108,18 @@ def _merged(report: Report, others: Sequence[Report], run: Run) -> Report:
 class SecondJudge:
     """The other process, and the thread that hands it units while there are any."""
 
-    def __init__(self, process: subprocess.Popen[bytes], waiting: deque[Unit]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
-        self._waiting = waiting
+        self._waiting: deque[Unit] = deque()
         self._reports: list[Report] = []
         self._thread = threading.Thread(target=self._hand_out, daemon=True, name="normspec: the second judge")
-        self._thread.start()
 
     @classmethod
-    def started(cls, request: Request, waiting: deque[Unit]) -> SecondJudge | None:
+    def started(cls, request: Request) -> SecondJudge | None:
         """Start it on a request; None where that fails."""
         try:
             process = subprocess.Popen(
-                [sys.executable, "-c", _CODE, *sys.path],
+                [_PYTHON, "-c", _CODE, *sys.path],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
@@ -115,13 +130,18 @@ class SecondJudge:
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # that it died shows when it is handed a unit
             process.stdin.write(json.dumps(attrs.asdict(request, recurse=False), default=vars).encode() + b"\n")
-        return cls(process, waiting)
+        return cls(process)
+
+    def begin(self, waiting: deque[Unit]) -> None:
+        """Have it take units, from the end, as the first judge takes them from the beginning."""
+        self._waiting = waiting
+        self._thread.start()
 
     def _hand_out(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         while self._waiting:
             try:
-                unit = self._waiting.pop()  # from the end, as the first judge takes from the beginning
+                unit = self._waiting.pop()
             except IndexError:
                 return
             try:
@@ -148,16 +168,18 @@ class SecondJudge:
         return pickle.loads(exactly(size))  # what our own process wrote, on our own pipe
 
     def finish(self, *, stop: bool) -> list[Report]:
-        """Its reports, waited for; what it has established until now if it is to stop."""
+        """Its reports, waited for; what it has established until now if it is to stop. Nothing the second time."""
         assert self._process.stdin is not None and self._process.stdout is not None
         if stop:
             self._waiting.clear()
             self._process.terminate()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
-        return self._reports
+        found, self._reports = self._reports, []
+        return found
 
 
 def main() -> None:

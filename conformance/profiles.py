@@ -14,31 +14,38 @@ class Profile:
     name: str
     #: Generated cases for each operator.
     generated: int
-    #: Repetitions of one call. A race that shows once in a hundred calls is met with probability
-    #: 1 - 0.99^k: 47% with 64 forward calls, 96% with 320, 99.99% with 1000 (gradients repeat as often).
+    #: Repetitions of one call, a multiple of 32 (checks/purity.py). A race that shows once in a hundred calls is met
+    #: with probability 1 - 0.99^k: 47% with 64 forward calls, 96% with 320, 99.99% with 1024 (gradients as often).
     repeats: int
     #: How many cases each requirement is put to in the further bindings of an operator, which wrap the same code as
     #: the first; None: all.
     further: int | None = None
-    #: The same where a call of a new shape takes 10 to 100 ms: for the first binding of an operator in such a
-    #: framework, for the others, and for a function of the user's.
+    #: The same where a call of a new shape takes 10 to 100 ms: for the first binding of an operator in such a framework
+    #: in float32, and for a function of the user's. Further bindings and other dtypes have one case each there.
     slow: int | None = None
-    slow_further: int | None = None
     slow_own: int | None = None
+    #: Repetitions in such a framework: a call takes milliseconds there.
+    slow_repeats: int = 64
 
-    def each(self, *, slow: bool, first: bool, own: bool) -> int | None:
+    def repeated(self, *, slow: bool) -> int:
+        """How often one call is repeated."""
+        return min(self.repeats, self.slow_repeats) if slow else self.repeats
+
+    def each(self, dtype: str, *, slow: bool, first: bool, own: bool) -> int | None:
         """How many cases each requirement is put to at the least; None: all that there are."""
-        if slow:
-            return self.slow_own if own else self.slow if first else self.slow_further
-        return None if first else self.further
+        if not slow:
+            return None if first else self.further
+        if own or self.slow is None:
+            return self.slow_own
+        return self.slow if first and dtype == "float32" else 1
 
 
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 64, further=2, slow=1, slow_further=1, slow_own=4),
-        Profile("standard", 80, 320, further=8, slow=2, slow_further=1, slow_own=8),
-        Profile("thorough", 1000, 1000),
+        Profile("quick", 0, 64, further=1, slow=1, slow_own=4),
+        Profile("standard", 80, 320, further=8, slow=2, slow_own=8),
+        Profile("thorough", 1000, 1024, slow_repeats=1024),
     )
 }
 

@@ -47,7 +47,7 @@ class Request:
         """
         hosts: list[Host] = []
         try:
-            started = [self._started(self._name(target), hosts) for target in self.targets]
+            started = [self._started(target, hosts) for target in self.names]
             opened = [
                 ready(one) if isinstance(one, Host) else resolve(one, op=self.op, framework=self.framework)
                 for one in started
@@ -71,9 +71,10 @@ class Request:
         """The interpreter of a target's worker; empty for this one."""
         return self.pythons.get(name, self.pythons.get("", ""))
 
-    def _name(self, target: Asked) -> Asked:
-        """A callable by its name, where a worker would import the same one."""
-        return target if isinstance(target, str) else importable_name(target) or target
+    @property
+    def names(self) -> tuple[Asked, ...]:
+        """The targets, callables by name where a worker would import the same one."""
+        return tuple(one if isinstance(one, str) else importable_name(one) or one for one in self.targets)
 
     def _started(self, target: Asked, hosts: list[Host]) -> Asked | Host:
         """The host of a target by name, kept among the others; a callable as it is."""

@@ -148,9 +148,15 @@ class Subject:
         if reason:
             raise Unsupported(reason)
 
-    def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:
+    def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:
         """The outputs of a fresh call, of the shapes that they must have."""
-        return checked_shapes(self.start(case, **options).outputs(), case)
+        return self.repeated_outputs(case, 1, mode)[0]
+
+    def repeated_outputs(self, case: Case, times: int, mode: str = "training") -> list[dict[str, np.ndarray]]:
+        """The outputs of so many calls, one after the other."""
+        self._require_accepted(case)
+        found = self.session.call(case.inputs, case.settings, parts=case.parts, mode=mode, times=times)
+        return [checked_shapes(outputs, case) for outputs in found]
 
     def observe(self, case: Case) -> Observation:
         """What the target makes of a case, remembered."""
@@ -176,11 +182,21 @@ class Subject:
         if self.forward_only:
             raise Unsupported("declared forward-only")
 
-    def pull(self, case: Case, g: np.ndarray | None = None, **options: Any) -> dict[str, np.ndarray]:
-        """The gradients of a fresh call, by name."""
+    def pull(
+        self, case: Case, g: np.ndarray | None = None, wrt: tuple[str, ...] | None = None
+    ) -> dict[str, np.ndarray]:
+        """The gradients of a fresh call, by name: of all inputs, or of these alone."""
+        return self.repeated_gradients(case, 1, g, wrt)[0]
+
+    def repeated_gradients(
+        self, case: Case, times: int, g: np.ndarray | None = None, wrt: tuple[str, ...] | None = None
+    ) -> list[dict[str, np.ndarray]]:
+        """The gradients of so many calls, one after the other."""
         self.require_gradients()
-        pulled = self.start(case, **options).pull(case.g if g is None else g)
-        return self.named_gradients(pulled.gradients(), case)
+        self._require_accepted(case)
+        g = case.g if g is None else g
+        found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times)
+        return [self.named_gradients(gradients, case) for gradients in found]
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
         """Gradients under the names "dx", "dgamma" and so on; BadOutput where a shape is wrong."""

@@ -117,10 +117,10 @@ def plain_works(check: Check, subject: Subject, case: Case) -> bool:
     return True
 
 
-def plain_call(subject: Subject, case: Case) -> None:
-    """Make the plain call of a case and take its gradients, so that no check is the first to ask for them."""
+def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
+    """Make the plain call of a case, and take its gradients if asked, so that no check is the first to need them."""
     subject.target.begin()
     with contextlib.suppress(*CALL_FAILED):
         _ = subject.observe(case).outputs
-        if not subject.forward_only:
+        if gradients and not subject.forward_only:
             _ = subject.observe(case).gradients

@@ -56,8 +56,8 @@ class Disturbed(Rows):
         return np.maximum(own.variance_error, raised.variance_error) + factor * self.moved
 
 
-def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, Number]:
-    """Return xhat, of x's shape, and r, with a last axis of length 1."""
+def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> tuple[Number, Number]:
+    """Return xhat, of x's shape, and r, with a last axis of length 1; xhat will meet gamma, here of shape (1, n)."""
     tape, shape, n = x.tape, x.shape, x.shape[-1]
     error = x.error.reshape(-1, n)
     near = x.near.reshape(-1, n)
@@ -78,7 +78,7 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, N
         if moments.folded:
             reach = moments.reach + error
             wrong = wrong + (moments.s + 5) * u * reach * high + eta * (reach + 2)
-        judged = moments.squares_in_range & moments.stored_in_range
+        judged = moments.squares_in_range & moments.stored_in_range & moments.gain_in_range(gamma)
         wrong = np.where(judged, wrong, np.inf).reshape(shape)
         # Gradients form r^3 (R2).
         r_wrong = np.where(judged & moments.cube_in_range, r * rho, np.inf).reshape(*shape[:-1], 1)
@@ -106,7 +106,8 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic) -> tuple[Number, N
 
 def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float, arithmetic: Arithmetic) -> Number:
     """gamma xhat + beta."""
-    y, root = normalised(x, eps, arithmetic)
+    gain = np.ones(1) if gamma is None else gamma.near
+    y, root = normalised(x, eps, arithmetic, gain.reshape(1, -1))
     if gamma is not None:
         y = y * gamma
         y.error = y.error + y.tape.now.eta * root.reach  # gamma (x - mean), formed first, may underflow (A10)

@@ -83,7 +83,7 @@ class OperatorEnvelope:
     def in_range(self, *, gradient: bool) -> NDArray[np.bool_]:
         """Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3)."""
         rows = self.forward.rows
-        inside = rows.squares_in_range & rows.stored_in_range
+        inside = rows.squares_in_range & rows.stored_in_range & rows.gain_in_range(self.forward.gamma)
         if gradient:
             inside = inside & rows.cube_in_range
         return self.layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0

@@ -192,6 +192,14 @@ class Rows:
             inside = inside & (2 * self.r <= a.largest_data)
         return inside
 
+    def gain_in_range(self, gamma: Array) -> NDArray[np.bool_]:
+        """Whether the format can hold gamma r too, where the class rounds every product (R3); gamma by rows."""
+        a = self.arithmetic
+        if not (a.narrow and a.accuracy.storage == "native"):
+            return np.ones(self.mu.shape, bool)
+        highest = np.abs(gamma).max(axis=1, keepdims=True, initial=0.0)
+        return 2 * highest * self.r <= a.largest_data
+
     @cached_property
     def cube_in_range(self) -> NDArray[np.bool_]:
         """Whether r^3, which gradients of 1/sqrt(w) form, is normal with room to spare on both sides (R2).

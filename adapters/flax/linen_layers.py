@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import linen
 
 from ..binding import Binding
-from ..jax.layers import EMPTY
+from ..jax.layers import EMPTY, compiled
 from .conventions import PARTS_ROUNDED, declared
 
 
@@ -18,6 +18,7 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _layer_norm(fast: bool):
+    @compiled
     def layer_norm(x, gamma, beta, *, axes, eps=None):
         module = linen.LayerNorm(
             dtype=x.dtype,
@@ -34,6 +35,7 @@ def _layer_norm(fast: bool):
 
 
 def _batch_norm(fast: bool):
+    @compiled
     def batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, eps=None, momentum=None):
         module = linen.BatchNorm(
             use_running_average=not training,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from ..binding import Binding
-from ..jax.layers import EMPTY
+from ..jax.layers import EMPTY, compiled
 from .conventions import INFERENCE_ROUNDED, PARTS_ROUNDED, SOURCE, declared
 
 #: What nnx's layers are known to violate; the project's tests pin it with its numbers.
@@ -47,6 +47,7 @@ def _parameters(gamma: Any, beta: Any) -> dict[str, nnx.Variable]:
 def layer_norm(fast: bool):
     """LayerNorm by flax.nnx.LayerNorm with this setting of use_fast_variance."""
 
+    @compiled
     def layer_norm(x, gamma, beta, *, axes, eps=None):
         features = 1
         for axis in axes:
@@ -69,6 +70,7 @@ def layer_norm(fast: bool):
 
 
 def _batch_norm(fast: bool):
+    @compiled
     def batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, eps=None, momentum=None):
         # Flax holds statistics of 16-bit data in float32.
         wide = jnp.promote_types(running_mean.dtype, jnp.float32)

@@ -111,6 +111,10 @@ class JaxBridge(Bridge):
             raise BadOutput(f"{what} is a tracer, which has leaked out of a transformation and has no value")
         return np.array(value, order="C")
 
+    def forget(self) -> None:
+        # Gigabytes, after some thousand programs; those on disk are soon loaded again.
+        jax.clear_caches()
+
     def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
         return _Guard(self, self._device, self._wide)
 

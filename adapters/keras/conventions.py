@@ -87,11 +87,6 @@ _SECOND_ORDER = (
     " https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/ops/nn_impl.py (moments)"
 )
 
-_GAIN_OVERFLOWS = (
-    "gamma/sqrt(var + eps) is formed in float16 before it meets x - mean, and above 65504 it is infinite: where x is"
-    f" the mean, y is NaN; {_NN} (batch_normalization)"
-)
-
 _BROADCAST = (
     f"the tensors are broadcast: Add refuses another batch size alone; {SOURCE}layers/merging/base_merge.py (build)"
 )
@@ -111,9 +106,6 @@ def _second_order(requirement: str) -> dict[str, str]:
 _MOMENTS = (_ONE_PASS,) if BACKEND == "torch" else ()
 _NEGATIVE = dict.fromkeys(("BN_F1", "BN_G1", "BN_G2"), _NOT_CLAMPED) if BACKEND == "torch" else {}
 
-# Where denormals are flushed, nothing is promised of a float16 result that depends on r.
-_GAIN = {"BN_F4": _GAIN_OVERFLOWS} if BACKEND == "torch" else {}
-
 _ADDED = {"CM_C6": _BROADCAST, **({"CM_S2": _BIAS} if BACKEND == "tensorflow" else {})}
 
 LAYER_NORM = _declared(*_EVERYWHERE, **_second_order("LN_G9"))
@@ -123,7 +115,6 @@ OPS_BATCH_NORM = _declared(
     *_MOMENTS,
     *_EVERYWHERE,
     **_NEGATIVE,
-    **_GAIN,
     **_second_order("BN_G10"),
 )
 RESIDUAL = _declared(*_EVERYWHERE, **_ADDED)

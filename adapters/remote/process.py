@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import select
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotImportable, TargetLost
-from ..worker.codec import HEAD, NotAFrame, decode, encode, sizes
+from ..worker.codec import Frames, NotAFrame, encode
 from ..worker.failures import revived
 
 #: Seconds between two looks at a worker that is being waited for: whether it lives, and what memory it has.
@@ -75,9 +76,14 @@ class Worker:
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._in, False)
         os.set_blocking(self._out, False)
+        self._polls = {self._in: select.poll(), self._out: select.poll()}
+        self._polls[self._in].register(self._in, select.POLLOUT)
+        self._polls[self._out].register(self._out, select.POLLIN)
         self._memory = memory
         self._printed = _Printed(self._process.stderr, prints=prints)
         self._asked = 0
+        self._replies = Frames(self._read)
+        self._deadline = math.inf
 
     @property
     def alive(self) -> bool:
@@ -130,30 +136,24 @@ class Worker:
     # -- bytes -------------------------------------------------------------------------------------------------
 
     def _send(self, frame: bytes, deadline: float) -> None:
-        view = memoryview(frame)
-        while view:
-            self._wait(self._in, select.POLLOUT, deadline)
-            view = view[os.write(self._in, view) :]
+        left = memoryview(frame)
+        while left:
+            try:
+                left = left[os.write(self._in, left) :]
+            except BlockingIOError:
+                self._wait(self._in, deadline)
 
     def _receive(self, deadline: float) -> Any:
-        header, data = sizes(self._exactly(HEAD.size, deadline))
-        return decode(self._exactly(header, deadline), self._exactly(data, deadline))
+        self._deadline = deadline
+        return self._replies.next()
 
-    def _exactly(self, count: int, deadline: float) -> bytes:
-        pieces, missing = [], count
-        while missing:
-            self._wait(self._out, select.POLLIN, deadline)
-            piece = os.read(self._out, min(missing, 1 << 20))
-            if not piece:
-                raise EOFError
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
+    def _read(self, most: int) -> bytes:
+        self._wait(self._out, self._deadline)
+        return os.read(self._out, most)
 
-    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+    def _wait(self, descriptor: int, deadline: float) -> None:
         """Wait until a pipe is ready. Raises TimeoutError, BrokenPipeError for a dead worker, and TargetLost."""
-        poll = select.poll()
-        poll.register(descriptor, event)
+        poll = self._polls[descriptor]
         while True:
             left = deadline - time.monotonic()
             if left <= 0:

@@ -33,7 +33,9 @@ def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collect
     """Whether a reply has the fields of its request, each of its form."""
     if request.get("record") and reply.get("recorded") is None:
         return False
-    return _fields(**_FORMS[request["do"]])(reply, names)
+    if "times" in request and any(isinstance(one, list) and len(one) != request["times"] for one in reply.values()):
+        return False
+    return _FORMS[request["do"]](reply, names)
 
 
 def _array(value: Any, names: Collection[str] = ()) -> bool:
@@ -84,38 +86,40 @@ _BINDING = _fields(
     accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
 )  # fmt: skip
 
-#: The fields of the reply to each request.
-_FORMS: Mapping[str, Mapping[str, Form]] = {
-    "open": {
-        "protocol": lambda value, names: value == PROTOCOL,
-        "framework": _text,
-        "version": _text,
-        "dtypes": lambda value, names: isinstance(value, list) and bool(value) and all(one in DTYPES for one in value),
-        "layouts": _all(_text),
-        "devices": _all(_text),
-        "slow": _flag,
-        "bindings": _all(_BINDING),
-    },
-    "device": {},
-    "accepts": {"reason": _perhaps(_text)},
-    "start": {
-        "outputs": _each(_array),
-        "recorded": _perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),
-    },
-    "outputs": {"outputs": _each(_array)},
-    "inputs": {"inputs": _each(_perhaps(_array))},
-    "recorded": {
-        "lists": _flag,
+#: The form of the reply to each request.
+_FORMS: Mapping[str, Form] = {
+    "open": _fields(
+        protocol=lambda value, names: value == PROTOCOL,
+        framework=_text,
+        version=_text,
+        dtypes=lambda value, names: isinstance(value, list) and bool(value) and all(one in DTYPES for one in value),
+        layouts=_all(_text),
+        devices=_all(_text),
+        slow=_flag,
+        bindings=_all(_BINDING),
+    ),
+    "device": _fields(),
+    "accepts": _fields(reason=_perhaps(_text)),
+    "call": _fields(outputs=_all(_each(_array))),
+    "vjp": _fields(gradients=_all(_each(_perhaps(_array)))),
+    "start": _fields(
+        outputs=_each(_array),
+        recorded=_perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),
+    ),
+    "outputs": _fields(outputs=_each(_array)),
+    "inputs": _fields(inputs=_each(_perhaps(_array))),
+    "recorded": _fields(
+        lists=_flag,
         # As many as were recorded when the call was made.
-        "calls": lambda value, names: (
+        calls=lambda value, names: (
             _all(_fields(handed=_all(_array_or_text), returned=_perhaps(_array_or_text)))(value, names)
             and len(value) == len(names)
         ),
-    },
-    "pull": {"gradients": _each(_perhaps(_array))},
-    "gradients": {"gradients": _each(_perhaps(_array))},
-    "cotangent": {"cotangent": _array},
-    "jvp": {"tangent": _array},
-    "vjp_vjp": {"gradients": _each(_perhaps(_array))},
-    "seams": {"blocks": _all(_each(_array))},
+    ),
+    "pull": _fields(gradients=_each(_perhaps(_array))),
+    "gradients": _fields(gradients=_each(_perhaps(_array))),
+    "cotangent": _fields(cotangent=_array),
+    "jvp": _fields(tangent=_array),
+    "vjp_vjp": _fields(gradients=_each(_perhaps(_array))),
+    "seams": _fields(blocks=_all(_each(_array))),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,22 +55,48 @@ class RemoteSession:
             "defaults": defaults,
         }  # fmt: skip
         number = self.host.number()
-        asked = self.call("start", inputs, settings, parts, request)
+        asked = self._asked("start", inputs, settings, parts, request)
         found = asked.reply(OUTPUTS[self.operator], evaluation=number)
-        wrt = differentiable(self.operator, inputs) if wrt is None else wrt
-        gradients = {*DIFFERENTIABLE[self.operator], *(name for name in wrt if "." in name)}
         evaluation = RemoteEvaluation(
-            asked, number, self.host.generation, found["outputs"], self.host.requests, inputs.keys(), gradients
-        )
+            asked, number, self.host.generation, found["outputs"], self.host.requests, inputs.keys(),
+            self._gradients(inputs, wrt),
+        )  # fmt: skip
         if record:
             evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
         return evaluation
+
+    def call(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        *,
+        parts: Parts | None = None,
+        mode: str = "training",
+        times: int = 1,
+    ) -> list[dict[str, np.ndarray]]:
+        """The results of so many calls; see Session.call."""
+        asked = self._asked("call", inputs, settings, parts, {"mode": mode, "times": times})
+        return asked.reply(OUTPUTS[self.operator])["outputs"]
+
+    def vjp(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        g: np.ndarray,
+        *,
+        parts: Parts | None = None,
+        wrt: Sequence[str] | None = None,
+        times: int = 1,
+    ) -> list[dict[str, np.ndarray | None]]:
+        """The gradients in so many calls; see Session.vjp."""
+        asked = self._asked("vjp", inputs, settings, parts, {"g": g, "wrt": wrt, "times": times})
+        return asked.reply(self._gradients(inputs, wrt))["gradients"]
 
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
     ) -> np.ndarray:
         """The tangent of y; see Session.jvp."""
-        return self.call("jvp", inputs, settings, parts, {"tangents": dict(tangents)}).reply()["tangent"]
+        return self._asked("jvp", inputs, settings, parts, {"tangents": dict(tangents)}).reply()["tangent"]
 
     def vjp_vjp(
         self,
@@ -83,15 +109,20 @@ class RemoteSession:
     ) -> dict[str, np.ndarray | None]:
         """Second order; see Session.vjp_vjp."""
         request = {"g": g, "cotangents": dict(cotangents)}
-        return self.call("vjp_vjp", inputs, settings, parts, request).reply(SECOND[self.operator])["gradients"]
+        return self._asked("vjp_vjp", inputs, settings, parts, request).reply(SECOND[self.operator])["gradients"]
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
         """What was recorded around the sublayers; see Session.seams."""
-        return self.call("seams", inputs, settings, None, {"g": g, "seed": seed}).reply(RECORDED)["blocks"]
+        return self._asked("seams", inputs, settings, None, {"g": g, "seed": seed}).reply(RECORDED)["blocks"]
 
-    def call(
+    def _gradients(self, inputs: Arrays, wrt: Sequence[str] | None) -> Collection[str]:
+        """The names of the gradients that a reply holds."""
+        wrt = differentiable(self.operator, inputs) if wrt is None else wrt
+        return {*DIFFERENTIABLE[self.operator], *(name for name in wrt if "." in name)}
+
+    def _asked(
         self,
         do: str,
         inputs: Arrays,
@@ -161,7 +192,7 @@ class RemoteEvaluation:
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now."""
-        if self._fresh == self._asked.host.requests:
+        if self.fresh(self._fresh):
             return {name: value.copy() for name, value in self._outputs.items()}
         return self.ask("outputs", self._outputs)["outputs"]
 
@@ -184,9 +215,14 @@ class RemoteEvaluation:
             raise TargetLost("was lost meanwhile, and what it had returned with it")
         return self._asked.then(do, **(more or {})).reply(names, evaluation=self._number, **numbers)
 
+    @property
+    def requests(self) -> int:
+        """How many requests there have been of the target."""
+        return self._asked.host.requests
+
     def fresh(self, since: int) -> bool:
         """Whether nothing was asked of the target since so many requests."""
-        return since == self._asked.host.requests
+        return since == self.requests
 
     def release(self, number: int) -> None:
         """The worker need not keep this any longer."""
@@ -226,6 +262,8 @@ class RemoteRecorder:
     _evaluation: RemoteEvaluation
     _found: list[dict[str, Any]]
     calls: list[PartCall] = field(default_factory=list)
+    #: What was read again last, and how many requests there had been then.
+    _read: tuple[int, dict[str, Any]] = (-1, {})
 
     def __post_init__(self) -> None:
         self.calls = [PartCall(one["role"], one["handed"], one["returned"]) for one in self._found]
@@ -246,13 +284,20 @@ class RemoteRecorder:
         return next(place for place, one in enumerate(self.calls) if one is call)
 
     def _now(self) -> dict[str, Any]:
-        return self._evaluation.ask("recorded", [one["role"] for one in self._found])
+        if not self._evaluation.fresh(self._read[0]):
+            found = self._evaluation.ask("recorded", [one["role"] for one in self._found])
+            self._read = self._evaluation.requests, found
+        return self._read[1]
 
 
 def _plain(parts: Parts | None) -> dict[str, Any] | None:
+    """Parts in the words of a request."""
+
     def plain(part: Part | tuple[Part, ...] | None) -> Any:
         if part is None:
             return None
-        return [asdict(one) for one in part] if isinstance(part, tuple) else asdict(part)
+        if isinstance(part, tuple):
+            return [plain(one) for one in part]
+        return {"kind": part.kind, "leaves": part.leaves, "number": part.number, "inner": plain(part.inner)}
 
     return None if parts is None else {role: plain(part) for role, part in parts.items()}

@@ -1,7 +1,7 @@
 """
 BERT's blocks of Hugging Face's ``transformers``, where that is installed: post_norm, with random weights.
 
-The package takes seconds to import, so that it is imported when one of its layers is called.
+The package takes seconds to import: it is imported where a block of its is wanted, and not with the adapter.
 """
 
 from __future__ import annotations
@@ -86,12 +86,16 @@ def _seams(x: Any, gamma: Any, beta: Any, g: Any, *, eps: float, seed: int) -> l
     return recorded(layer, _BLOCKS, tensors, x, g, pre=False)
 
 
+def _load() -> None:
+    importlib.import_module("transformers.models.bert.modeling_bert")
+
+
 def bindings() -> tuple[Binding, ...]:
     """The layers, none where ``transformers`` is not installed."""
     if importlib.util.find_spec("transformers") is None:
         return ()
-    storage: dict[str, Any] = {"conventions": LAYER_NORM_CONVENTIONS, "reasons": LAYER_NORM_REASONS}
+    same: dict[str, Any] = {"conventions": LAYER_NORM_CONVENTIONS, "reasons": LAYER_NORM_REASONS, "load": _load}
     return (
-        Binding("post_norm", "transformers BertSelfOutput", _post_norm, expected=BROADCAST, has_modes=True, **storage),
-        Binding("post_norm", "transformers BertLayer", takes_no_part, accepts=accepts, seams=_seams, **storage),
+        Binding("post_norm", "transformers BertSelfOutput", _post_norm, expected=BROADCAST, has_modes=True, **same),
+        Binding("post_norm", "transformers BertLayer", takes_no_part, accepts=accepts, seams=_seams, **same),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import sys
 from typing import Any, Callable
 
 import numpy as np
@@ -17,6 +18,9 @@ PROTOCOL = 1
 #: What a frame begins with, and the head itself: this, the bytes of the header, the bytes of the arrays.
 MAGIC = b"NSPW"
 HEAD = struct.Struct("<4sIQ")
+
+#: The most bytes that are asked for at once: a frame of a few small arrays comes in one piece.
+_AT_ONCE = 1 << 16
 
 #: The largest header and the largest array data that are sent, or believed.
 MOST_HEADER = 1 << 24
@@ -35,32 +39,50 @@ def encode(message: Any) -> bytes:
     """
     arrays: list[np.ndarray] = []
 
-    def plain(value: Any) -> Any:
+    def other(value: Any) -> Any:
+        """What stands for a value that JSON does not know."""
         if isinstance(value, np.ndarray):
             arrays.append(value)
             return {"array": len(arrays) - 1}
-        if isinstance(value, float) and not math.isfinite(value):
-            return {"float": repr(float(value))}
-        if isinstance(value, dict):
-            return {key: plain(one) for key, one in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [plain(one) for one in value]
         if isinstance(value, np.generic):
-            return plain(value.item())
-        return value
+            return value.item()
+        raise TypeError(f"{type(value).__name__} has no place in a frame")
 
-    body = plain(message)
-    described = [[NAMES[array.dtype], list(array.shape)] for array in arrays]
-    header = json.dumps({"arrays": described, "body": body}, allow_nan=False, separators=(",", ":")).encode()
+    try:
+        body = _text(message, default=other)
+    except ValueError:  # a number that is not finite
+        arrays.clear()
+        body = _text(_finite(message), default=other)
+    described = ",".join(f'["{NAMES[array.dtype]}",[{",".join(map(str, array.shape))}]]' for array in arrays)
+    # The arrays first, as the page has it: they are known only now.
+    header = f'{{"arrays":[{described}],"body":{body}}}'.encode()
     size = sum(array.nbytes for array in arrays)
     if len(header) > MOST_HEADER or size > MOST_DATA:
         raise ValueError(f"{len(header)} bytes of text and {size} of arrays are more than a frame may hold")
     return b"".join([HEAD.pack(MAGIC, len(header), size), header, *map(_little, arrays)])
 
 
+def _text(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"), default=default)
+
+
+def _finite(value: Any) -> Any:
+    """The value, with texts in place of the numbers that JSON lacks."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return value
+
+
 def _little(array: np.ndarray) -> bytes:
-    dense = np.ascontiguousarray(array)
-    return dense.astype(dense.dtype.newbyteorder("<"), copy=False).tobytes()
+    if sys.byteorder == "big" or array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return array.tobytes()  # row-major, however the array lies
 
 
 def decode(header: bytes, data: bytes) -> Any:
@@ -89,16 +111,17 @@ def _arrays(described: Any, data: bytes) -> list[np.ndarray]:
 
 
 def _revived(value: Any, arrays: list[np.ndarray]) -> Any:
-    if isinstance(value, list):
+    kind = type(value)
+    if kind is list:
         return [_revived(one, arrays) for one in value]
-    if not isinstance(value, dict):
+    if kind is not dict:
         return value
     if len(value) == 1:
         if type(value.get("array")) is int:
             return arrays[value["array"]]
-        if isinstance(value.get("float"), str):
+        if type(value.get("float")) is str:
             return float(value["float"])
-    return {key: _revived(one, arrays) for key, one in value.items()}
+    return {key: _revived(one, arrays) if type(one) is dict or type(one) is list else one for key, one in value.items()}
 
 
 def sizes(head: bytes) -> tuple[int, int]:
@@ -109,21 +132,26 @@ def sizes(head: bytes) -> tuple[int, int]:
     return header, data
 
 
-def read_frame(read: Callable[[int], bytes]) -> Any:
-    """The next frame of a blocking source; None where it ends. Raises NotAFrame."""
+class Frames:
+    """The frames that a source of bytes gives, one after the other."""
 
-    def exactly(count: int) -> bytes:
-        pieces, missing = [], count
-        while missing:
-            piece = read(min(missing, 1 << 20))
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        """``read(most)`` waits for some bytes, at most so many, and returns b"" at the end."""
+        self._read = read
+        #: What was read beyond the last frame.
+        self._ahead = bytearray()
+
+    def next(self) -> Any:
+        """The next frame. Raises EOFError where there is none, and NotAFrame."""
+        header, data = sizes(self._exactly(HEAD.size))
+        return decode(self._exactly(header), self._exactly(data))
+
+    def _exactly(self, count: int) -> bytes:
+        while len(self._ahead) < count:
+            piece = self._read(_AT_ONCE)
             if not piece:
                 raise EOFError
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
-
-    try:
-        header, data = sizes(exactly(HEAD.size))
-        return decode(exactly(header), exactly(data))
-    except EOFError:
-        return None
+            self._ahead += piece
+        found = bytes(self._ahead[:count])
+        del self._ahead[:count]
+        return found

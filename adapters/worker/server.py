@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import io
 import json
 import os
 import sys
@@ -10,12 +11,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
+import numpy as np
+
 from ..binding import accepts_all
 from ..errors import Unsupported
 from ..evaluation import Evaluation, Pulled
 from ..part import Part
 from ..targets import resolve
-from .codec import PROTOCOL, encode, read_frame
+from .codec import PROTOCOL, Frames, encode
 from .failures import described
 from .limits import die_with_parent, leave_no_core, limit_memory
 
@@ -35,6 +38,8 @@ class Server:
         self._sessions: dict[Any, Session] = {}
         self._evaluations: dict[int, Evaluation] = {}
         self._pulled: dict[int, Pulled] = {}
+        #: The operator and the dtype that were asked for last.
+        self._unit: Any = None
 
     def answer(self, request: Request) -> dict[str, Any]:
         """The reply to a request."""
@@ -43,10 +48,10 @@ class Server:
             self._pulled.pop(number, None)
         do = request["do"]
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
-            "open": self._open, "accepts": self._accepts, "device": self._device, "start": self._start,
+            "open": self._open, "accepts": self._accepts, "device": self._device, "call": self._call,
+            "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp, "seams": self._seams, "start": self._start,
             "outputs": self._outputs, "inputs": self._inputs, "recorded": self._recorded, "pull": self._pull,
-            "gradients": self._gradients, "cotangent": self._cotangent, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
-            "seams": self._seams,
+            "gradients": self._gradients, "cotangent": self._cotangent,
         }  # fmt: skip
         if do not in handlers:
             raise Unsupported(f"the worker does not know the request {do!r}")
@@ -101,6 +106,7 @@ class Server:
         return self._target
 
     def _session(self, request: Request) -> Session:
+        self._turn_to(request)
         key = (request["binding"], request["device"], tuple(sorted(request["conventions"].items())))
         if key not in self._sessions:
             target = self._held()
@@ -108,7 +114,44 @@ class Server:
             self._sessions[key] = target.session(binding, request["device"])
         return self._sessions[key]
 
-    # Calls ---------------------------------------------------------------------------------------------------
+    def _turn_to(self, request: Request) -> None:
+        """Let go of what earlier calls have left behind, where the operator or the dtype is another one."""
+        target, x = self._held(), request["inputs"]["x"]
+        unit = target.bindings[request["binding"]].operator, None if x is None else x.dtype
+        if unit != self._unit:
+            self._unit = unit
+            target.bridge.forget()
+
+    # Calls, of which nothing is kept --------------------------------------------------------------------------
+
+    def _call(self, request: Request) -> dict[str, Any]:
+        session, inputs, mode, times = self._session(request), request["inputs"], request["mode"], request["times"]
+        return {"outputs": session.call(inputs, _settings(request), parts=_parts(request), mode=mode, times=times)}
+
+    def _vjp(self, request: Request) -> dict[str, Any]:
+        session, inputs, wrt, times = self._session(request), request["inputs"], request["wrt"], request["times"]
+        return {
+            "gradients": session.vjp(
+                inputs, _settings(request), request["g"], parts=_parts(request), wrt=wrt, times=times
+            )
+        }
+
+    def _jvp(self, request: Request) -> dict[str, Any]:
+        session, inputs = self._session(request), request["inputs"]
+        return {"tangent": session.jvp(inputs, _settings(request), request["tangents"], parts=_parts(request))}
+
+    def _vjp_vjp(self, request: Request) -> dict[str, Any]:
+        return {
+            "gradients": self._session(request).vjp_vjp(
+                request["inputs"], _settings(request), request["g"], request["cotangents"], parts=_parts(request)
+            )
+        }
+
+    def _seams(self, request: Request) -> dict[str, Any]:
+        session, inputs = self._session(request), request["inputs"]
+        return {"blocks": session.seams(inputs, _settings(request), request["g"], seed=request["seed"])}
+
+    # Calls that are looked at afterwards ----------------------------------------------------------------------
 
     def _start(self, request: Request) -> dict[str, Any]:
         evaluation = self._session(request).start(
@@ -155,21 +198,6 @@ class Server:
     def _cotangent(self, request: Request) -> dict[str, Any]:
         return {"cotangent": self._pulled[request["pulled"]].cotangent()}
 
-    def _jvp(self, request: Request) -> dict[str, Any]:
-        session, inputs = self._session(request), request["inputs"]
-        return {"tangent": session.jvp(inputs, _settings(request), request["tangents"], parts=_parts(request))}
-
-    def _vjp_vjp(self, request: Request) -> dict[str, Any]:
-        return {
-            "gradients": self._session(request).vjp_vjp(
-                request["inputs"], _settings(request), request["g"], request["cotangents"], parts=_parts(request)
-            )
-        }
-
-    def _seams(self, request: Request) -> dict[str, Any]:
-        session, inputs = self._session(request), request["inputs"]
-        return {"blocks": session.seams(inputs, _settings(request), request["g"], seed=request["seed"])}
-
 
 def _settings(request: Request) -> dict[str, Any]:
     settings = dict(request["settings"])
@@ -203,16 +231,22 @@ def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
     return [{"role": call.role, "handed": call.handed, "returned": call.returned} for call in recorder.calls]
 
 
+#: What can be sent and received as long as NumPy and the worker are what they were.
+_PROBE = np.zeros(1)
+
+
 def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
     """Answer requests until there are no more."""
-    server, process = Server(), os.getpid()
+    server, process, requests = Server(), os.getpid(), Frames(read)
     while True:
-        request = read_frame(read)
-        if request is None:
+        try:
+            request = requests.next()
+        except EOFError:
             return
         try:
             frame = encode({"id": request["id"], "ok": server.answer(request)})
         except BaseException as error:  # whatever it is, the judge is told
+            Frames(io.BytesIO(encode(_PROBE)).read).next()  # a target that has broken the worker breaks it here
             frame = encode({"id": request["id"], "raised": described(error)})
         if os.getpid() != process:  # the target forked, and the child too came back from the call
             os._exit(0)

@@ -84,7 +84,7 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
     yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
 
 
-#: Among so many repetitions of a call there is one of another, of the same shapes: what a target keeps changes then.
+#: After so many repetitions of a call there is one of another, of the same shapes: what a target keeps changes then.
 _OTHERS = 32
 
 Difference = tuple[str, np.ndarray, np.ndarray]
@@ -99,21 +99,22 @@ def _repeated(subject: Subject, case: Case) -> list[Difference]:
 
 def _differences(subject: Subject, case: Case) -> Iterator[Difference]:
     first = subject.observe(case).outputs
-    for turn in range(subject.repeats):
-        if turn % _OTHERS == 1:
-            subject.outputs(other(case))
-        for name, value in subject.outputs(case).items():
-            if not same_bits(first[name], value):
-                yield name, first[name], value
+    for _ in range(0, subject.repeats, _OTHERS):
+        subject.outputs(other(case))
+        for outputs in subject.repeated_outputs(case, _OTHERS):
+            for name, value in outputs.items():
+                if not same_bits(first[name], value):
+                    yield name, first[name], value
     if subject.forward_only:
         return
     try:
         gradients = subject.observe(case).gradients
-        for _ in range(subject.repeats):
-            for name, value in subject.pull(case).items():
-                known = gradients.get(name, np.zeros_like(value))  # one that comes and goes differs
-                if not same_bits(known, value):
-                    yield name, known, value
+        for _ in range(0, subject.repeats, _OTHERS):
+            for found in subject.repeated_gradients(case, _OTHERS):
+                for name, value in found.items():
+                    known = gradients.get(name, np.zeros_like(value))  # one that comes and goes differs
+                    if not same_bits(known, value):
+                        yield name, known, value
     except (Unsupported, BadOutput):
         return
 

@@ -52,7 +52,7 @@ def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
         evaluation = subject.start(buffered, wrt=(), mode="inference")
         before = evaluation.outputs()["y"]
         yield same(subject, case, "y", before, plain, f"{role} owns the buffer that it returns")
-        subject.start(other(buffered), wrt=(), mode="inference").outputs()
+        subject.outputs(other(buffered), mode="inference")
         note = f"y changed when {role} used its output buffer again"
         yield changed(before, evaluation.outputs()["y"], case, "y", note)
 
@@ -62,7 +62,7 @@ def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Fi
     for role in _before_y(case):
         bad = _with(case, role, kind)
         try:
-            y = subject.start(bad, wrt=(), mode="inference").outputs()["y"]
+            y = subject.outputs(bad, mode="inference")["y"]
         except TargetRaised:
             yield Finding(bad, violated=False)
             continue
@@ -107,7 +107,7 @@ _ERRORS = 5
 def _swallowed(subject: Subject, bad: Case) -> str:
     """What came in the place of a part's exception; empty where it came itself."""
     try:
-        subject.start(bad, wrt=(), mode="inference").outputs()
+        subject.outputs(bad, mode="inference")
     except TargetRaised as raised:
         return "" if raised.by_a_part else f"what reached the caller is {raised} alone"
     except BadOutput as returned:

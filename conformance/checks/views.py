@@ -19,6 +19,11 @@ def _for_layouts(case: Case) -> bool:
     return "layout" in case.tags and (ordinary(case) or "inference" in case.tags)
 
 
+def _views(subject: Subject) -> list[str]:
+    """The layouts that the target's tensors can have, beside the contiguous one."""
+    return [layout for layout in subject.target.layouts if layout != "contiguous"]
+
+
 def _repeated_group(case: Case) -> Case:
     """The case with x constant along an axis, so that a zero stride can hold it."""
     if case.operator != "batch_norm":  # every group the same
@@ -52,10 +57,8 @@ def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) 
 @check("CM-V1", when=_for_layouts, raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
-    _ = subject.observe(case).outputs
-    for layout in subject.target.layouts:
-        if layout == "contiguous":
-            continue
+    for layout in _views(subject):
+        _ = subject.observe(case).outputs
         handed = _repeated_group(case) if layout == "zero_stride" else case
         yield from _compared(subject, handed, {"x": layout}, f"x {layout}")
 
@@ -63,11 +66,11 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-V3", when=_for_layouts, raising="violates")
 def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided and offset gamma, beta and running statistics equal their contiguous copies."""
-    _ = subject.observe(case).outputs
     # What a part closes over is the part's: the operator never sees it.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
-    for layout in ("strided", "offset"):  # they are short vectors: other layouts hold nothing new
-        for name in names if layout in subject.target.layouts else ():
+    for layout in sorted({"strided", "offset"}.intersection(_views(subject))):  # what holds anything for a vector
+        _ = subject.observe(case).outputs
+        for name in names:
             yield from _compared(subject, case, {name: layout}, f"{name} {layout}")
 
 
@@ -75,10 +78,8 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """The layout of the cotangent makes no difference to any gradient."""
     subject.require_gradients()
-    _ = subject.observe(case).gradients
-    for layout in subject.target.layouts:
-        if layout == "contiguous":
-            continue
+    for layout in _views(subject):
+        _ = subject.observe(case).gradients
         cotangents = [case.g]
         if layout == "zero_stride":  # what a broadcast loss hands over, and what sum().backward() does
             cotangents = [np.broadcast_to(case.g[:1], case.g.shape).copy(), np.ones_like(case.g)]

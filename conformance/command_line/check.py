@@ -90,8 +90,8 @@ def check(
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
-    TARGET is a name that `normspec list` shows, FILE.py:NAME or package.module:NAME. Without one, the targets that
-    [tool.normspec] in pyproject.toml names are checked, or else everything installed.
+    TARGET is a name that `normspec list` shows, FILE.py:NAME, package.module:NAME, or exec:COMMAND. Without one, the
+    targets that [tool.normspec] in pyproject.toml names are checked, or else everything installed.
 
     Each target runs in a process of its own, and nothing that it does there harms the others.
 

@@ -106,6 +106,16 @@ def test_a_root_that_cannot_be_stored_is_not_judged(storage, judged):
     assert in_range([[0.0, 0.0]], 1e-3, np.float16, storage=storage).all()
 
 
+@pytest.mark.parametrize(("storage", "judged"), [("H0", True), ("H1", True), ("H2", True), ("native", False)])
+def test_a_gain_that_cannot_be_stored_is_not_judged(storage, judged):
+    """R3: r = 1000 is a number of float16, 100 r is none; only native code forms it in that format."""
+    x, gamma = np.zeros((2, 2), np.float16), np.array([1.0, 100.0], np.float16)
+    for scale, wanted in ((gamma, judged), (gamma / 4, True)):
+        arithmetic = Arithmetic.of(np.float16, np.float16, AccuracyClass(storage=storage))
+        envelope = layer_norm_envelope(x, scale, None, eps=1e-6, axes=(-1,), arithmetic=arithmetic)
+        assert envelope.in_range(gradient=False).all() == wanted
+
+
 def test_derivatives_that_may_overflow_are_not_judged():
     """R4: a jvp whose terms exceed a quarter of float32's range has an infinite envelope."""
     x = np.array([[-1.0, 1.0, 2.0, -2.0]], np.float32)

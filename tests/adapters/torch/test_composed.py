@@ -6,73 +6,24 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters import numpy as plain
 from normspec.adapters.binding import COMPOSED
 from normspec.adapters.errors import TargetRaised, Unsupported
-from normspec.adapters.part import Part
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 
+from ..composed_checks import agree, cases, with_results, worst_in_bfloat16
 from ..composed_problems import PROBLEMS, SHAPE
 
 TARGET = resolve("torch", op=COMPOSED)
-PLAIN = plain.target()
 BINDINGS = [b for b in TARGET.bindings if b.seams is None and not b.name.startswith("transformers")]
-CASES = [
-    pytest.param(binding, name, id=f"{binding.name}, {name}")
-    for binding in BINDINGS
-    for name, problem in PROBLEMS.items()
-    if problem.operator == binding.operator and not binding.lacking & set(problem.parts)
-]
-
-
-def _expected(problem):
-    (binding,) = (b for b in PLAIN.bindings if b.operator == problem.operator)
-    return Session(PLAIN, binding)
-
-
-def _drawn(shape, dtype, seed):
-    return np.random.Generator(np.random.Philox(seed)).normal(size=shape).astype(dtype)
-
-
-def _wide(arrays):
-    return {name: None if array is None else array.astype(np.float64) for name, array in arrays.items()}
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
-@pytest.mark.parametrize(("binding", "name"), CASES)
+@pytest.mark.parametrize(("binding", "name"), cases(BINDINGS))
 def test_values_and_derivatives(binding, name, dtype):
     """Value, gradients, tangent and second order are those of the NumPy target in float64, up to roundings."""
-    problem = PROBLEMS[name]
-    session, expected = Session(TARGET, binding), _expected(problem)
-    inputs, g = problem.drawn(dtype), _drawn(SHAPE, dtype, 1)
-    along = {n: _drawn(inputs[n].shape, dtype, 2) for n in problem.names()}
-    second = {n: along[n] for n in problem.explicit()}
-    if inputs.get("gamma", g) is None:
-        # PyTorch 2.13 raises where LayerNorm has no weight and the gradient of its bias is differentiated again.
-        second.pop("beta")
-    settings, parts = problem.settings, problem.parts
-
-    def all_of(session, inputs, g, along, second):
-        evaluation = session.start(inputs, settings, parts=parts)
-        return {
-            **evaluation.outputs(),
-            **{f"d{n}": gradient for n, gradient in evaluation.pull(g).gradients().items()},
-            "tangent": session.jvp(inputs, settings, along, parts=parts),
-            **{f"{n}_bar": bar for n, bar in session.vjp_vjp(inputs, settings, g, second, parts=parts).items()},
-        }
-
-    got = all_of(session, inputs, g, along, second)
-    exact = all_of(expected, _wide(inputs), g.astype(np.float64), _wide(along), _wide(second))
-    assert got.keys() == exact.keys()
-    for what, value in exact.items():
-        if value is None:
-            assert got[what] is None, what
-            continue
-        assert got[what].dtype == dtype, what
-        # A few dozen roundings of values of the largest's size: loose, since only the wiring is in question here.
-        tolerance = 48 * float(ml_dtypes.finfo(dtype).eps) * (1 + np.abs(value).max())
-        np.testing.assert_allclose(got[what].astype(np.float64), value, atol=tolerance, err_msg=what)
+    # PyTorch 2.13 raises where LayerNorm has no weight and the gradient of its bias is differentiated again.
+    agree(TARGET, binding, name, dtype, held=frozenset({"beta"} if name.endswith("no gamma") else ()))
 
 
 @pytest.mark.parametrize("operator", COMPOSED)
@@ -92,30 +43,13 @@ def test_lerp_takes_no_carry():
 @pytest.mark.parametrize("binding", BINDINGS, ids=[b.name for b in BINDINGS])
 def test_results_of_another_shape(binding):
     """PyTorch refuses a result that cannot be broadcast, and broadcasts, as is declared, one that can."""
-    problem = PROBLEMS[binding.operator]
-    (role, part), *_ = problem.parts.items()
-
-    def call(kind):
-        def cut(part):
-            return Part(kind, inner=(part,))
-
-        parts = {**problem.parts, role: tuple(map(cut, part)) if isinstance(part, tuple) else cut(part)}
-        return Session(TARGET, binding).start(problem.drawn(), problem.settings, parts=parts).outputs()["y"]
-
     with pytest.raises(TargetRaised, match="RuntimeError: The size of tensor"):
-        call("misshapen")
+        with_results(TARGET, binding, "misshapen")
     assert "CM-C6" in binding.expected
-    assert call("broadcasting").shape == SHAPE
+    assert with_results(TARGET, binding, "broadcasting").shape == SHAPE
 
 
 @pytest.mark.parametrize("binding", [b for b in BINDINGS if b.conventions.get("storage") == "native"])
 def test_highways_round_every_operation(binding):
     """In 16 bits the result is further from the exact one than one rounding could take it: storage is native."""
-    problem = PROBLEMS[binding.operator]
-    worst = 0.0
-    for seed in range(8):
-        inputs = problem.drawn(ml_dtypes.bfloat16, seed)
-        y = Session(TARGET, binding).start(inputs, {}, parts=problem.parts).outputs()["y"].astype(np.float64)
-        exact = _expected(problem).start(_wide(inputs), {}, parts=problem.parts).outputs()["y"]
-        worst = max(worst, float((np.abs(y - exact) / np.abs(exact)).max()))
-    assert worst > 4 * 2.0**-8
+    assert worst_in_bfloat16(TARGET, binding) > 4

@@ -8,122 +8,40 @@ import pytest
 import torch
 
 from normspec.adapters.errors import PartRaised
-from normspec.adapters.numpy import BRIDGE as NUMPY
 from normspec.adapters.part import Part
 from normspec.adapters.realise import realise
 from normspec.adapters.torch import BRIDGE as TORCH
 
-N = 4
-SHAPE = (3, 5, N)
-SHAPES = {"w": (N, N), "k": (3, N), "h": SHAPE, "mask": SHAPE, "a": (3, N)}
-BENT = Part("tanh_linear", ("w",))
-PARTS = {
-    "identity": Part("identity"),
-    "view": Part("view"),
-    "zero": Part("zero"),
-    "leaf": Part("leaf", ("h",)),
-    "negated": Part("negated"),
-    "scaled": Part("scaled", number=0.25),
-    "linear": Part("linear", ("w",)),
-    "tanh_linear": BENT,
-    "square": Part("square"),
-    "relu": Part("relu"),
-    "tanh": Part("tanh"),
-    "convolution": Part("convolution", ("k",), 2.0),
-    "cascade": Part("cascade", inner=(BENT, Part("square"), BENT)),
-    "dropout": Part("dropout", ("mask",), inner=(BENT,)),
-    "counted": Part("counted", inner=(BENT,)),
-    "buffered": Part("buffered", inner=(BENT,)),
-    "misshapen": Part("misshapen", inner=(BENT,)),
-    "broadcasting": Part("broadcasting", inner=(BENT,)),
-    "fuse_sum": Part("fuse_sum"),
-    "fuse_product": Part("fuse_product"),
-    "fuse_weighted": Part("fuse_weighted", ("a",)),
-    "fuse_coupled": Part("fuse_coupled"),
-}
-
-
-class _Problem:
-    """One part, with arrays for all that it reads, in NumPy and in torch."""
-
-    def __init__(self, kind, dtype):
-        rng = np.random.Generator(np.random.Philox(11))
-
-        def draw(shape):
-            return rng.normal(0, 0.7, shape).astype(dtype)
-
-        self.part = PARTS[kind]
-        self.many = kind.startswith("fuse")
-        count = 3 if self.many else 1
-        self.x, self.tx, self.a = ([draw(SHAPE) for _ in range(count)] for _ in range(3))
-        names = list(dict.fromkeys(self.part.all_leaves()))
-        self.leaves = {name: draw(SHAPES[name]) for name in names}
-        self.moved = {name: draw(SHAPES[name]) for name in names if name != "mask"}
-        if "mask" in self.leaves:
-            self.leaves["mask"] = (2 * rng.integers(0, 2, SHAPE)).astype(dtype)
-        self.g = draw(self.numpy()(self.hand(self.x)).shape)
-
-    def hand(self, tensors):
-        return list(tensors) if self.many else tensors[0]
-
-    def numpy(self, **more):
-        return realise(self.part, self.leaves, NUMPY, memory={}, **more)
-
-    def torch(self, arrays, *, tracked=True):
-        return [TORCH.tensor(array, "contiguous", "cpu", tracked=tracked) for array in arrays]
-
-    def call(self, *tensors):
-        """The value, as a function of what is handed and of the leaves that have gradients."""
-        count = len(self.x)
-        leaves = dict(zip(self.leaves, self.torch(self.leaves.values(), tracked=False), strict=True))
-        leaves.update(zip(self.moved, tensors[count:], strict=True))
-        return realise(self.part, leaves, TORCH, memory={})(self.hand(tensors[:count]))
-
-
-def _close(got, expected, dtype, what):
-    if got is None:
-        got = np.zeros_like(expected)
-    got = TORCH.array(got, what) if isinstance(got, torch.Tensor) else got
-    assert got.dtype == expected.dtype == dtype, what
-    # torch rounds every operation to 16 bits: sums of a dozen products of values up to 8.
-    tolerance = 32 * float(ml_dtypes.finfo(dtype).eps)
-    np.testing.assert_allclose(
-        got.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=what
-    )
+from ..part_problems import PARTS, SHAPE, PartProblem
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("kind", list(PARTS))
 def test_autograd_agrees_with_the_written_derivatives(kind, dtype):
     """Value, gradients, tangent and second order by autograd are those of the NumPy objects."""
-    p = _Problem(kind, dtype)
-    arrays = [*p.x, *(p.leaves[name] for name in p.moved)]
-    tensors = p.torch(arrays)
+    p = PartProblem(kind, dtype, TORCH)
+    tensors = p.tensors(p.arrays, tracked=True)
     y = p.call(*tensors)
-    _close(y, p.numpy()(p.hand(p.x)), dtype, "y")
+    p.close(y, p.value(), "y")
 
     if y.requires_grad:
-        found = torch.autograd.grad(y, tensors, p.torch([p.g], tracked=False)[0], allow_unused=True)
-        notes = {}
-        pulled = p.numpy(notes=notes).vjp(p.hand(p.x), p.g)
-        expected = [*(pulled if p.many else [pulled]), *(notes[name] for name in p.moved)]
-        for got, exact in zip(found, expected, strict=True):
-            _close(got, exact, dtype, "gradient")
+        found = torch.autograd.grad(y, tensors, p.tensors([p.g])[0], allow_unused=True)
+        for got, exact in zip(found, p.gradients(), strict=True):
+            p.close(got, exact, "gradient")
 
     tangents = [*p.tx, *p.moved.values()]
     with TORCH.guarded(0, gradients=True):  # torch's forward mode warns of its own internals
-        tangent = TORCH.jvp(p.call, p.torch(arrays, tracked=False), p.torch(tangents, tracked=False))
-    _close(tangent, p.numpy(tangents=p.moved).jvp(p.hand(p.x), p.hand(p.tx)), dtype, "tangent")
+        tangent = TORCH.jvp(p.call, p.tensors(p.arrays), p.tensors(tangents))
+    p.close(tangent, p.tangent(), "tangent")
 
-    x_bar, g_bar = p.numpy().vjp_vjp(p.hand(p.x), p.g, p.hand(p.a))
-    tracked, g = p.torch(p.x), p.torch([p.g])[0]
-    y = p.call(*tracked, *p.torch([p.leaves[n] for n in p.moved], tracked=False))
+    tracked, (g,) = p.tensors(p.x, tracked=True), p.tensors([p.g], tracked=True)
+    y = p.call(*tracked, *p.tensors([p.leaves[name] for name in p.moved]))
     if not y.requires_grad:
         return
     first = torch.autograd.grad(y, tracked, g, create_graph=True)
-    second = torch.autograd.grad(first, [*tracked, g], p.torch(p.a, tracked=False), allow_unused=True)
-    for got, exact in zip(second, [*(x_bar if p.many else [x_bar]), g_bar], strict=True):
-        _close(got, exact, dtype, "second order")
+    second = torch.autograd.grad(first, [*tracked, g], p.tensors(p.a), allow_unused=True)
+    for got, exact in zip(second, p.second(), strict=True):
+        p.close(got, exact, "second order")
 
 
 def test_a_buffer_outlives_a_call_and_no_graph_does():

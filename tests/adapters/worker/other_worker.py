@@ -50,6 +50,8 @@ def send(body):
             described.append(["float64", value[0]])
             data.append(struct.pack(f"<{len(value[1])}d", *value[1]))
             return {"array": len(described) - 1}
+        if isinstance(value, list):
+            return [plain(one) for one in value]
         return {key: plain(one) for key, one in value.items()} if isinstance(value, dict) else value
 
     body = plain(body)
@@ -121,13 +123,15 @@ def answer(request, kept):
         if request["device"] == "cpu":
             return {"ok": {}}
         return {"raised": {"kind": "DeviceUnavailable", "message": "there is the CPU alone"}}
-    if do == "start":
+    if do in ("call", "start"):
         inputs, settings = request["inputs"], request["settings"]
         try:
             y = layer_norm(inputs["x"], inputs["gamma"], inputs["beta"], settings["eps"], settings["axes"])
         except Exception as error:
             told = {"kind": "TargetRaised", "message": repr(error), "stage": "call"}
             return {"raised": {**told, "by_a_part": False, "out_of_memory": False}}
+        if do == "call":
+            return {"ok": {"outputs": [{"y": y}] * request["times"]}}
         kept[request["evaluation"]] = (inputs, y)
         return {"ok": {"outputs": {"y": y}}}
     if do == "outputs":

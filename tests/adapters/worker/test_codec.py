@@ -13,12 +13,12 @@ import pytest
 
 from normspec.adapters.bridge import DTYPES
 from normspec.adapters.worker import codec
-from normspec.adapters.worker.codec import HEAD, MAGIC, NotAFrame, decode, encode, read_frame
+from normspec.adapters.worker.codec import HEAD, MAGIC, Frames, NotAFrame, decode, encode
 
 
 def carried(message):
     """A message, encoded and decoded."""
-    return read_frame(io.BytesIO(encode(message)).read)
+    return Frames(io.BytesIO(encode(message)).read).next()
 
 
 def frame(header, data=b""):
@@ -95,23 +95,22 @@ def test_one_array_twice():
 
 
 def test_frames_follow_one_another():
-    """Each is read to its end and no further; after the last there is None, as there is after half a frame."""
+    """Each ends where the next begins, however they come; after the last, and after half a frame, there is the end."""
     whole = encode({"a": np.ones(5)}) + encode("two")
-    source = io.BytesIO(whole)
-    assert read_frame(source.read)["a"].sum() == 5
-    assert read_frame(source.read) == "two"
-    assert read_frame(source.read) is None
-    for size in (1, HEAD.size - 1, HEAD.size, HEAD.size + 5, len(whole) - 15):
-        source = io.BytesIO(whole[:size])
-        while (found := read_frame(source.read)) is not None:
-            assert found != "two"
-
-
-def test_pieces_of_a_frame():
-    """A source that gives one byte at a time gives the same frame."""
-    source = io.BytesIO(encode([np.arange(3.0), "text"]))
-    found = read_frame(lambda count: source.read(1))
-    assert found[1] == "text" and found[0].tolist() == [0, 1, 2]
+    for most in (1, 7, HEAD.size, 1 << 16):
+        source = io.BytesIO(whole)
+        frames = Frames(lambda count, most=most, source=source: source.read(min(count, most)))
+        assert frames.next()["a"].sum() == 5
+        assert frames.next() == "two"
+        with pytest.raises(EOFError):
+            frames.next()
+    first = len(encode({"a": np.ones(5)}))
+    for size in (1, HEAD.size - 1, HEAD.size, HEAD.size + 5, len(whole) - 1):
+        frames = Frames(io.BytesIO(whole[:size]).read)
+        if size > first:
+            frames.next()
+        with pytest.raises(EOFError):
+            frames.next()
 
 
 @pytest.mark.parametrize(
@@ -126,15 +125,10 @@ def test_pieces_of_a_frame():
 )
 def test_what_is_no_head(head):
     """Other bytes, and sizes that no frame has, are refused before anything more is read."""
-    asked = []
-
-    def read(count):
-        asked.append(count)
-        return head
-
+    pieces = [head]
     with pytest.raises(NotAFrame, match="no frame"):
-        read_frame(read)
-    assert asked == [HEAD.size]
+        Frames(lambda count: pieces.pop()).next()
+    assert not pieces
 
 
 @pytest.mark.parametrize(
@@ -169,7 +163,7 @@ def test_what_is_no_head(head):
 def test_what_is_no_frame(header, data):
     """Whatever the header claims, and the data are not, is refused with NotAFrame and nothing else."""
     with pytest.raises(NotAFrame):
-        read_frame(io.BytesIO(frame(header, data)).read)
+        Frames(io.BytesIO(frame(header, data)).read).next()
 
 
 def test_a_claim_takes_no_memory(monkeypatch):
@@ -180,7 +174,8 @@ def test_a_claim_takes_no_memory(monkeypatch):
         asked.append(count)
         return HEAD.pack(MAGIC, 0, codec.MOST_DATA) if len(asked) == 1 else b""
 
-    assert read_frame(read) is None
+    with pytest.raises(EOFError):
+        Frames(read).next()
     assert max(asked) <= 1 << 20
 
 

@@ -75,7 +75,7 @@ def test_an_empty_batch_makes_the_running_statistics_nan() -> None:
 
 
 def test_a_gain_beyond_float16_makes_nan_of_a_constant_channel() -> None:
-    """gamma/sqrt(var + eps) is 10^5, which float16 does not hold, and 0 times infinity is NaN in place of 0."""
+    """gamma/sqrt(var + eps) is 10^5, beyond float16: 0 times infinity is NaN, and R3 lets it be."""
 
     def call(x, gamma):
         return ops.batch_normalization(x, *ops.moments(x, [0]), axis=-1, scale=gamma, epsilon=1e-4)
@@ -193,22 +193,21 @@ def test_elsewhere_addition_broadcasts() -> None:
 
 # In the report --------------------------------------------------------------------------------------------
 
-#: float16 is where a gain overflows.
 EXPECTED = [
-    pytest.param(binding, requirement, "float16" if requirement == "BN-F4" else "float32", id=f"{requirement} {name}")
+    pytest.param(binding, requirement, id=f"{requirement} {name}")
     for binding in target().bindings
     for requirement in binding.expected
     for name in [binding.name]
 ]
 
 
-@pytest.mark.parametrize(("binding", "requirement", "dtype"), EXPECTED)
-def test_the_check_meets_it(binding, requirement: str, dtype: str) -> None:
+@pytest.mark.parametrize(("binding", "requirement"), EXPECTED)
+def test_the_check_meets_it(binding, requirement: str) -> None:
     """Each requirement that a binding is expected to violate is violated, reported as such, and a failure otherwise."""
 
     def found(**changes):
         alone = replace(target(), bindings=(replace(binding, **changes),))
-        (result,) = run(alone, dtypes=(dtype,), requirements={requirement}).results
+        (result,) = run(alone, dtypes=("float32",), requirements={requirement}).results
         return result
 
     assert (found().verdict.value, found().reason) == ("deviates", binding.expected[requirement])

@@ -13,10 +13,8 @@ import attrs
 import pytest
 
 import normspec
-from normspec.adapters.remote.launching import hosted, ready
-from normspec.adapters.targets import resolve
+from normspec.adapters.errors import NotImportable
 from normspec.conformance import judges
-from normspec.conformance.engine import Run
 from normspec.conformance.judges import SecondJudge, judged, worth_sharing
 from normspec.conformance.request import Request
 
@@ -33,18 +31,9 @@ def two_cores(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def targets():
-    """PyTorch in a worker, for every test here."""
-    opened = REQUEST.open()
-    yield opened
-    for target in opened:
-        target.close()
-
-
-@pytest.fixture(scope="module")
-def alone(targets) -> normspec.Report:
+def alone() -> normspec.Report:
     """The report of one judge."""
-    return judged(REQUEST, targets, None, shared=False)
+    return judged(REQUEST, None, shared=False)
 
 
 def told(report: normspec.Report) -> tuple[object, ...]:
@@ -53,44 +42,43 @@ def told(report: normspec.Report) -> tuple[object, ...]:
     return results, report.subjects, report.partial, report.profile, report.seed
 
 
-def test_two_judges_report_what_one_does(targets, alone, monkeypatch):
+def test_two_judges_report_what_one_does(alone, monkeypatch):
     """Every result and every subject is the same, in the same order; and the second has done some of it."""
     done = []
     finish = SecondJudge.finish
     monkeypatch.setattr(SecondJudge, "finish", lambda self, **how: done.extend(finish(self, **how)) or done)
-    report = judged(REQUEST, targets, None)
+    report = judged(REQUEST, None)
     assert told(report) == told(alone)
     assert report.conforms and not report.partial
     assert done and all(not one.partial for one in done)
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/cat", "/nonexistent/python"])
-def test_nothing_is_lost_without_a_second_judge(targets, alone, monkeypatch, program):
+def test_nothing_is_lost_without_a_second_judge(alone, monkeypatch, program):
     """Where it dies, speaks nonsense or cannot be started, the first judge does all."""
-    monkeypatch.setattr(judges.sys, "executable", program)
-    assert told(judged(REQUEST, targets, None)) == told(alone)
+    monkeypatch.setattr(judges, "_PYTHON", program)
+    assert told(judged(REQUEST, None)) == told(alone)
 
 
-def test_nothing_is_lost_where_the_second_judge_dies_at_work(targets, alone, monkeypatch):
+def test_nothing_is_lost_where_the_second_judge_dies_at_work(alone, monkeypatch):
     """The unit that it had is done by the first, even where nothing else was left."""
-    started = SecondJudge.started.__func__
+    begin = SecondJudge.begin
 
-    def started_and_killed(cls, request, waiting):
+    def begun_and_killed(self, waiting):
         unit = waiting.pop()
-        second = started(cls, request, type(waiting)([unit]))
-        while second._waiting:
+        begin(self, type(waiting)([unit]))
+        while self._waiting:
             time.sleep(0.01)
-        second._process.kill()
-        second._thread.join()
-        waiting.extend(second._waiting)
-        assert list(second._waiting) == [unit] and not second._reports
-        return second
+        self._process.kill()
+        self._thread.join()
+        waiting.extend(self._waiting)
+        assert list(self._waiting) == [unit] and not self._reports
 
-    monkeypatch.setattr(SecondJudge, "started", classmethod(started_and_killed))
-    assert told(judged(REQUEST, targets, None)) == told(alone)
+    monkeypatch.setattr(SecondJudge, "begin", begun_and_killed)
+    assert told(judged(REQUEST, None)) == told(alone)
 
 
-def test_ctrl_c_keeps_what_both_have_established(targets, alone, monkeypatch):
+def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
     """The second judge stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
     several = []
 
@@ -107,7 +95,7 @@ def test_ctrl_c_keeps_what_both_have_established(targets, alone, monkeypatch):
         return finish(self, **how)
 
     monkeypatch.setattr(SecondJudge, "finish", finish_and_look)
-    report = judged(REQUEST, targets, pressed)
+    report = judged(REQUEST, pressed)
     assert report.partial and report.exit_status == 3
     whole = {(r.binding, r.requirement, r.dtype) for r in alone.results}
     assert {(r.binding, r.requirement, r.dtype) for r in report.results} <= whole
@@ -170,21 +158,32 @@ def _runs(process: int) -> bool:
         return False
 
 
-def test_what_is_worth_sharing(targets, monkeypatch):
-    """A framework with several units is; NumPy, a function, a target in this process and a single core are not."""
-    units = Run(REQUEST.plan(targets)).units()
-    assert len(units) == 4
-    assert worth_sharing(REQUEST, targets, units)
-    assert not worth_sharing(REQUEST, targets, units[:3])
-    assert not worth_sharing(attrs.evolve(REQUEST, device="cuda"), targets, units)
-    assert not worth_sharing(REQUEST, [resolve("torch")], units)
-    numpy = ready(hosted("numpy"))
-    assert not worth_sharing(REQUEST, [numpy], units)
-    assert worth_sharing(REQUEST, [numpy, *targets], units)
-    assert not worth_sharing(REQUEST, [*targets, resolve("numpy")], units)
-    numpy.close()
+def test_a_target_that_cannot_be_had_ends_the_second_judge(monkeypatch):
+    """The error is the first judge's, and the second is gone by then."""
+    started, found = SecondJudge.started.__func__, []
+    monkeypatch.setattr(
+        SecondJudge, "started", classmethod(lambda cls, request: found.append(started(cls, request)) or found[0])
+    )
+    with pytest.raises(NotImportable):
+        judged(attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")), None)
+    assert found[0]._process.returncode is not None
+
+
+def test_what_is_worth_sharing(monkeypatch):
+    """A framework with several units is; NumPy, a function, a callable, a GPU and a single core are not."""
+
+    def worth(**changes) -> bool:
+        return worth_sharing(attrs.evolve(REQUEST, **changes))
+
+    assert worth()
+    assert not worth(dtypes=("float16", "float32", "float64"))
+    assert not worth(device="cuda")
+    assert not worth(targets=("numpy",))
+    assert not worth(targets=("my_layers.py:layer_norm",))
+    assert worth(targets=("numpy", "torch"))
+    assert not worth(targets=("torch", lambda x: x))
     monkeypatch.setattr(judges, "_cores", lambda: 1)
-    assert not worth_sharing(REQUEST, targets, units)
+    assert not worth()
 
 
 def test_the_second_judge_ends_in_silence():

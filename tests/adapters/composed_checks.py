@@ -1,0 +1,98 @@
+"""What the composed operators of every framework have to do, against those of the NumPy target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from normspec.adapters import numpy as plain
+from normspec.adapters.binding import Binding, Target
+from normspec.adapters.part import Part
+from normspec.adapters.session import Session
+
+from .composed_problems import PROBLEMS, SHAPE, Problem
+
+PLAIN = plain.target()
+
+
+def cases(bindings: Sequence[Binding]) -> list:
+    """Each binding with the name of each problem that it takes."""
+    return [
+        pytest.param(binding, name, id=f"{binding.name}, {name}")
+        for binding in bindings
+        for name, problem in PROBLEMS.items()
+        if problem.operator == binding.operator and not binding.lacking & set(problem.parts)
+    ]
+
+
+def _expected(problem: Problem) -> Session:
+    (binding,) = (b for b in PLAIN.bindings if b.operator == problem.operator)
+    return Session(PLAIN, binding)
+
+
+def _drawn(shape, dtype, seed):
+    return np.random.Generator(np.random.Philox(seed)).normal(size=shape).astype(dtype)
+
+
+def _wide(arrays):
+    return {name: None if array is None else array.astype(np.float64) for name, array in arrays.items()}
+
+
+def agree(target: Target, binding: Binding, name: str, dtype, held: frozenset[str] = frozenset()) -> None:
+    """
+    Value, gradients, tangent and second order are those of the NumPy target in float64, up to roundings.
+
+    ``held``: the arguments that second derivatives are not taken in.
+    """
+    problem = PROBLEMS[name]
+    inputs, g = problem.drawn(dtype), _drawn(SHAPE, dtype, 1)
+    along = {n: _drawn(inputs[n].shape, dtype, 2) for n in problem.names()}
+    second = {n: along[n] for n in problem.explicit() if n not in held}
+    settings, parts = problem.settings, problem.parts
+
+    def all_of(session, inputs, g, along, second):
+        evaluation = session.start(inputs, settings, parts=parts)
+        return {
+            **evaluation.outputs(),
+            **{f"d{n}": gradient for n, gradient in evaluation.pull(g).gradients().items()},
+            "tangent": session.jvp(inputs, settings, along, parts=parts),
+            **{f"{n}_bar": bar for n, bar in session.vjp_vjp(inputs, settings, g, second, parts=parts).items()},
+        }
+
+    got = all_of(Session(target, binding), inputs, g, along, second)
+    exact = all_of(_expected(problem), _wide(inputs), g.astype(np.float64), _wide(along), _wide(second))
+    assert got.keys() == exact.keys()
+    for what, value in exact.items():
+        if value is None:
+            assert got[what] is None, what
+            continue
+        assert got[what].dtype == dtype, what
+        # A few dozen roundings of values of the largest's size: loose, since only the wiring is in question here.
+        tolerance = 64 * float(ml_dtypes.finfo(dtype).eps) * (1 + np.abs(value).max())
+        np.testing.assert_allclose(got[what].astype(np.float64), value, atol=tolerance, err_msg=what)
+
+
+def with_results(target: Target, binding: Binding, kind: str) -> np.ndarray:
+    """y where what the first part returns is wrapped in a part of this kind."""
+    problem = PROBLEMS[binding.operator]
+    (role, part), *_ = problem.parts.items()
+
+    def cut(part):
+        return Part(kind, inner=(part,))
+
+    parts = {**problem.parts, role: tuple(map(cut, part)) if isinstance(part, tuple) else cut(part)}
+    return Session(target, binding).start(problem.drawn(), problem.settings, parts=parts).outputs()["y"]
+
+
+def worst_in_bfloat16(target: Target, binding: Binding) -> float:
+    """The largest relative error over a few calls, in roundings to bfloat16."""
+    problem, worst = PROBLEMS[binding.operator], 0.0
+    for seed in range(8):
+        inputs = problem.drawn(ml_dtypes.bfloat16, seed)
+        y = Session(target, binding).start(inputs, problem.settings, parts=problem.parts).outputs()["y"]
+        exact = _expected(problem).start(_wide(inputs), problem.settings, parts=problem.parts).outputs()["y"]
+        worst = max(worst, float((np.abs(y.astype(np.float64) - exact) / np.abs(exact)).max()))
+    return worst * 2.0**8
