@@ -260,8 +260,8 @@ class Run:
                 self._tell(subject)
                 if self._hopeless(tallies):
                     break
-            chosen = set(fitting)
-            self._exercise(subject, tallies, [one for one in whole if one not in chosen], library)
+            else:
+                self._exercise(subject, tallies, [*fitting, *whole], library)
             for tally in tallies:
                 if tally.violation is not None:
                     self._tell(subject, f"shrinking {tally.check.requirement}")
@@ -298,9 +298,10 @@ class Run:
                     self._failing += 1
                     self._tell(subject)
 
-    def _exercise(self, subject: Subject, tallies: list[Tally], left: Sequence[Description], library: Library) -> None:
-        """Put those checks that the cases until now could not judge to some of the others, one after the other."""
+    def _exercise(self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library) -> None:
+        """Put those checks that no case could judge until now to some of the others, one after the other."""
         for tally in tallies:
+            left = (one for one in cases if one not in tally.tried)
             asking = (one for one in left if tally.check.when(library.case(one)))
             for description in islice(asking, 1 if subject.target.slow else _MORE):
                 if tally.verdict is not Verdict.NOT_EXERCISED:

@@ -71,10 +71,12 @@ def judged(request: Request, listener: Listener | None, *, shared: bool = True) 
         report = run.report() if second is None else _shared(run, second)
         return attrs.evolve(report, seconds=time.perf_counter() - started)
     finally:
-        if second is not None:
-            second.finish(stop=True)
-        for target in targets:
-            target.close()
+        try:
+            if second is not None:
+                second.finish(stop=True)
+        finally:
+            for target in targets:
+                target.close()
 
 
 def _shared(run: Run, second: SecondJudge) -> Report:
@@ -82,7 +84,11 @@ def _shared(run: Run, second: SecondJudge) -> Report:
     waiting = deque(run.units())
     second.begin(waiting)
     report = run.report(_each(waiting))
-    found = second.finish(stop=run.interrupted)
+    try:
+        found = second.finish(stop=run.interrupted)
+    except KeyboardInterrupt:  # while it was waited for
+        run.interrupted = True
+        found = second.finish(stop=True)
     if waiting and not run.interrupted:  # it died and has given back what it had
         report = run.report(_each(waiting))
     return _merged(report, found, run)
@@ -101,7 +107,7 @@ def _merged(report: Report, others: Sequence[Report], run: Run) -> Report:
     return attrs.evolve(
         report,
         results=tuple(sorted(results, key=run.place)),
-        partial=report.partial or any(other.partial for other in others),
+        partial=run.interrupted or report.partial or any(other.partial for other in others),
     )
 
 
@@ -129,7 +135,8 @@ class SecondJudge:
             return None
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # that it died shows when it is handed a unit
-            process.stdin.write(json.dumps(attrs.asdict(request, recurse=False), default=vars).encode() + b"\n")
+            named = attrs.evolve(request, targets=request.names)
+            process.stdin.write(json.dumps(attrs.asdict(named, recurse=False), default=vars).encode() + b"\n")
         return cls(process)
 
     def begin(self, waiting: deque[Unit]) -> None:

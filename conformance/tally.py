@@ -34,12 +34,15 @@ class Tally:
     refused: bool = False
     #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
     lost: bool = False
+    #: The cases that the check was put to.
+    tried: set[Description] = attrs.field(factory=set)
     #: On how many cases the check made calls of its own, beside the plain one and its gradients.
     calling: int = 0
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up what it finds."""
         before = subject.target.calls
+        self.tried.add(description)
         try:
             self._add_up(subject, case, description)
         finally:

@@ -234,7 +234,7 @@ class Truth:
         envelope = (self.gradient_bounds(arithmetic, g) if gradient else self.output_bounds(arithmetic))[name]
         if not range_rule or name == "dbeta":
             return envelope
-        inside = self.envelope(arithmetic).in_range(gradient=name == "dx")
+        inside = self.envelope(arithmetic).in_range(gradient=name == "dx", gain=name in ("y", "dx"))
         if name in ("y", "dx"):
             return np.where(inside, envelope, np.inf)
         if self.case.operator == "batch_norm":  # a value of a channel is judged where all of the channel is

@@ -84,6 +84,7 @@ class Report:
     subjects: tuple[Mapping[str, Any], ...] = ()
     #: True when the run was interrupted or a target died: what is here was established, the rest was not.
     partial: bool = False
+    #: How long judging took; importing the targets is not counted.
     seconds: float = 0.0
 
     def failures(self) -> tuple[Result, ...]:

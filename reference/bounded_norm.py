@@ -56,8 +56,11 @@ class Disturbed(Rows):
         return np.maximum(own.variance_error, raised.variance_error) + factor * self.moved
 
 
-def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> tuple[Number, Number]:
-    """Return xhat, of x's shape, and r, with a last axis of length 1; xhat will meet gamma, here of shape (1, n)."""
+def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> tuple[Number, Number, Array]:
+    """
+    Return xhat, of x's shape, r, with a last axis of length 1, and, shaped like it, what forming gamma r may add to an
+    error: 0, or infinity beyond the range of it; gamma of shape (1, n).
+    """
     tape, shape, n = x.tape, x.shape, x.shape[-1]
     error = x.error.reshape(-1, n)
     near = x.near.reshape(-1, n)
@@ -78,13 +81,14 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         if moments.folded:
             reach = moments.reach + error
             wrong = wrong + (moments.s + 5) * u * reach * high + eta * (reach + 2)
-        judged = moments.squares_in_range & moments.stored_in_range & moments.gain_in_range(gamma)
+        judged = moments.squares_in_range & moments.stored_in_range
         wrong = np.where(judged, wrong, np.inf).reshape(shape)
         # Gradients form r^3 (R2).
         r_wrong = np.where(judged & moments.cube_in_range, r * rho, np.inf).reshape(*shape[:-1], 1)
         xh, high = xh.reshape(shape), high.reshape(*shape[:-1], 1)
         xhat = Number(tape, values[0], xh + wrong, wrong, (1 + xh + wrong) * (1 + high))
         root = Number(tape, values[1], high, r_wrong, 1 + high)
+    overflow = np.where(moments.gain_in_range(gamma), 0.0, np.inf).reshape(*shape[:-1], 1)
     shifted = arithmetic.accuracy.variance == "shifted"
     sums = (moments.reach + error + 2).reshape(shape)
 
@@ -95,22 +99,24 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
             sizes = inner.reach.sum(axis=-1, keepdims=True)
             inner.error = inner.error + u * (n + 3) * sizes
         back = root * inner
+        back.error = back.error + overflow
         if moments.folded:  # as a x + b g + c, where a is a product with r^3 that may underflow
             back.error = back.error + eta * sums * (1 + high) ** 2
         return back
 
     xhat.parents = ((x, through_xhat),)
     root.parents = ((x, lambda g: -(g * (root * root) * xhat).over(n)),)
-    return xhat, root
+    return xhat, root, overflow
 
 
 def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float, arithmetic: Arithmetic) -> Number:
     """gamma xhat + beta."""
     gain = np.ones(1) if gamma is None else gamma.near
-    y, root = normalised(x, eps, arithmetic, gain.reshape(1, -1))
+    y, root, overflow = normalised(x, eps, arithmetic, gain.reshape(1, -1))
     if gamma is not None:
         y = y * gamma
-        y.error = y.error + y.tape.now.eta * root.reach  # gamma (x - mean), formed first, may underflow (A10)
+        # gamma (x - mean), formed first, may underflow (A10), and gamma r overflow (R3).
+        y.error = y.error + y.tape.now.eta * root.reach + overflow
     if beta is not None:
         y = y + beta
         y.error = y.error + 2 * y.tape.now.u * y.reach  # folded into b = beta - mu a: rounded twice (A10)

@@ -80,10 +80,16 @@ class OperatorEnvelope:
             "g": self.layout.data(g_bar),
         }
 
-    def in_range(self, *, gradient: bool) -> NDArray[np.bool_]:
-        """Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3)."""
+    def in_range(self, *, gradient: bool = False, gain: bool = False) -> NDArray[np.bool_]:
+        """
+        Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3).
+
+        ``gradient``: those of dx. ``gain``: those in which gamma meets r, which are y's and dx's.
+        """
         rows = self.forward.rows
-        inside = rows.squares_in_range & rows.stored_in_range & rows.gain_in_range(self.forward.gamma)
+        inside = rows.squares_in_range & rows.stored_in_range
+        if gain:
+            inside = inside & rows.gain_in_range(self.forward.gamma)
         if gradient:
             inside = inside & rows.cube_in_range
         return self.layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0

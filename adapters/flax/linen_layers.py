@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import linen
 
 from ..binding import Binding
-from ..jax.layers import EMPTY, compiled
+from ..jax.layers import EMPTY, jitted
 from .conventions import PARTS_ROUNDED, declared
 
 
@@ -18,7 +18,7 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _layer_norm(fast: bool):
-    @compiled
+    @jitted
     def layer_norm(x, gamma, beta, *, axes, eps=None):
         module = linen.LayerNorm(
             dtype=x.dtype,
@@ -35,7 +35,7 @@ def _layer_norm(fast: bool):
 
 
 def _batch_norm(fast: bool):
-    @compiled
+    @jitted
     def batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, eps=None, momentum=None):
         module = linen.BatchNorm(
             use_running_average=not training,

@@ -1,7 +1,7 @@
 """
 LayerNorm and BatchNorm of flax.nnx, merged with the parameters that are handed in.
 
-A module is made once for its settings, without values, and merged anew for each call with those of the call.
+A module is made once for its settings, without values, and merged with those of the call whenever one is traced.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from ..binding import Binding
-from ..jax.layers import EMPTY, compiled
+from ..jax.layers import EMPTY, jitted
 from .conventions import INFERENCE_ROUNDED, PARTS_ROUNDED, SOURCE, declared
 
 #: What nnx's layers are known to violate; the project's tests pin it with its numbers.
@@ -47,7 +47,7 @@ def _parameters(gamma: Any, beta: Any) -> dict[str, nnx.Variable]:
 def layer_norm(fast: bool):
     """LayerNorm by flax.nnx.LayerNorm with this setting of use_fast_variance."""
 
-    @compiled
+    @jitted
     def layer_norm(x, gamma, beta, *, axes, eps=None):
         features = 1
         for axis in axes:
@@ -70,7 +70,7 @@ def layer_norm(fast: bool):
 
 
 def _batch_norm(fast: bool):
-    @compiled
+    @jitted
     def batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, eps=None, momentum=None):
         # Flax holds statistics of 16-bit data in float32.
         wide = jnp.promote_types(running_mean.dtype, jnp.float32)

@@ -54,7 +54,7 @@ def affine(y: Any, gamma: Any, beta: Any, dtype: Any) -> Any:
     return y.astype(dtype)
 
 
-def compiled(layer: Any) -> Any:
+def jitted(layer: Any) -> Any:
     """A layer, compiled as a whole for each of its settings, which are its keyword arguments."""
     return jax.jit(layer, static_argnames=inspect.getfullargspec(layer).kwonlyargs)
 
@@ -62,14 +62,14 @@ def compiled(layer: Any) -> Any:
 def layer_norm(algorithm: str):
     """LayerNorm by jax.nn.standardize with this algorithm."""
 
-    @compiled
+    @jitted
     def layer_norm(x, gamma, beta, *, axes, eps=1e-5):
         return affine(_standardize(x, axis=axes, epsilon=eps, algorithm=algorithm), gamma, beta, x.dtype)
 
     return layer_norm
 
 
-@compiled
+@jitted
 def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
     x = jnp.moveaxis(x, channel_axis, -1)
     mean, variance = running_mean, running_var

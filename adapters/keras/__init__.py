@@ -18,4 +18,4 @@ _DTYPES = () if BACKEND == "tensorflow" else tuple(dtype for dtype in BRIDGE.dty
 def target() -> Target:
     """Keras as it is installed, on the active backend, after which the target is named: ``keras[torch]``."""
     bindings = (*layers.BINDINGS, *operations.BINDINGS, *composed.BINDINGS)
-    return Target(f"keras[{BACKEND}]", "keras", BRIDGE.version, BRIDGE, bindings, _DTYPES, slow=BACKEND != "torch")
+    return Target(f"keras[{BACKEND}]", "keras", BRIDGE.version, BRIDGE, bindings, _DTYPES)

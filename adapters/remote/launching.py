@@ -74,7 +74,7 @@ def _environment() -> dict[str, str]:
     return {
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # JAX compiles each operation anew for each shape. What one worker has compiled serves the next.
+        # JAX compiles anew for each shape. What one worker has compiled serves the next.
         "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from ..binding import Binding, Target, accepts_all
 from ..bridge import Bridge
 from ..errors import DeviceUnavailable, NormspecError, NotImportable, TargetLost, Unsupported
-from .host import Host, Launch
+from .host import Host
 from .replies import OPTIONAL
 from .session import RemoteSession
 
@@ -120,8 +120,3 @@ def _accepts(host: Host, place: int) -> Callable[[tuple[int, ...], Mapping[str, 
             return None  # the call itself will tell
 
     return accepts
-
-
-def launch(launch: Launch) -> RemoteTarget:
-    """Start a worker and return its target. Raises the NormspecError that says why there is none."""
-    return RemoteTarget.opened(Host(launch))

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ...adapters.binding import OUTPUTS
+from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from ...adapters.session import Evaluation
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from ..truth import gradient_name
 from .registry import check, ordinary
 from .relations import same_gradients
 
@@ -109,14 +111,18 @@ def _differences(subject: Subject, case: Case) -> Iterator[Difference]:
         return
     try:
         gradients = subject.observe(case).gradients
-        for _ in range(0, subject.repeats, _OTHERS):
-            for found in subject.repeated_gradients(case, _OTHERS):
-                for name, value in found.items():
-                    known = gradients.get(name, np.zeros_like(value))  # one that comes and goes differs
-                    if not same_bits(known, value):
-                        yield name, known, value
     except (Unsupported, BadOutput):
         return
+    for _ in range(0, subject.repeats, _OTHERS):
+        try:
+            several = subject.repeated_gradients(case, _OTHERS)
+        except MissingGradient as missing:  # one that comes and goes differs
+            several = [{gradient_name(name): np.full_like(case.inputs[name], np.nan) for name in missing.missing}]
+        for found in several:
+            for name, value in found.items():
+                known = gradients.get(name, np.zeros_like(value))
+                if not same_bits(known, value):
+                    yield name, known, value
 
 
 def _small(case: Case) -> bool:
@@ -127,7 +133,7 @@ def _small(case: Case) -> bool:
 def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree, each within the envelope."""
     for name, _, value in _repeated(subject, case):
-        judge = subject.judge_gradient if name in ("dx", "dgamma", "dbeta") else subject.judge_output
+        judge = subject.judge_output if name in OUTPUTS[case.operator] else subject.judge_gradient
         finding = judge(case, name, value, note="a repeated call")
         yield finding
         if finding.violated:

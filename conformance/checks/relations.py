@@ -25,7 +25,8 @@ def close(
 def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
     """[~]: an output or gradient equals the one that another call with the same values gave."""
     if got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True):  # no envelope is needed to see that
-        return Finding(case, violated=False, ratio=0.0, output=name, note=note)
+        judged = bool(np.isfinite(want.astype(np.float64)).any())  # of NaNs that are alike nothing is known
+        return Finding(case, violated=False, judged=judged, ratio=0.0 if judged else None, output=name, note=note)
     bound = subject.bound(case, name)
     return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
 

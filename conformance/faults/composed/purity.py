@@ -201,6 +201,17 @@ class DriftsAfterTenCalls(Counted):
         return results
 
 
+@fault("gradient-drifts-after-ten-calls", rs="CM-P2", pr="CM-P2", po="CM-P2", hw="CM-P2", mh="CM-P2", kind="state")
+class GradientDriftsAfterTenCalls(Counted):
+    """Adds to the first value of the last gradient, dlogits in mhc, what a counter holds, from the eleventh call on."""
+
+    def after(self, stage: str, arrays: Results, results: Results) -> Results:
+        last = results[-1]
+        if stage == "vjp" and self.calls > 10 and last is not None and last.size:
+            last.flat[0] = abs(float(last.flat[0])) + 1 + self.calls % 7
+        return results
+
+
 @fault("last-bit-on-alternate-calls", rs="CM-P3", pr="CM-P3", po="CM-P3", hw="CM-P3", kind="state", dtypes=WIDE)
 class LastBitOnAlternateCalls(Counted):
     """Differs in the last bit of y on every second call."""

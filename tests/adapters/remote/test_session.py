@@ -17,7 +17,9 @@ from normspec.adapters.errors import (
     Unsupported,
 )
 from normspec.adapters.part import Part
+from normspec.adapters.remote.replies import answers
 from normspec.adapters.targets import resolve
+from normspec.adapters.worker.server import Server
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
@@ -80,6 +82,57 @@ def test_first_order(here, there, inputs, dtype):
         found.append([evaluation.outputs(), pulled.gradients(), evaluation.inputs(), {"g": pulled.cotangent()}])
     for one, other in zip(*found, strict=True):
         _same(one, other)
+
+
+def test_calls_of_which_nothing_is_kept(here, there, inputs):
+    """call and vjp give, for each of so many calls, what a start and a pull give."""
+    for target in (here, there):
+        session = _session(target, "layer_norm")
+        evaluation = session.start(inputs, LAYER_NORM)
+        outputs = session.call(inputs, LAYER_NORM, times=3)
+        gradients = session.vjp(inputs, LAYER_NORM, inputs["x"], times=3)
+        assert len(outputs) == len(gradients) == 3
+        for one, other in zip(outputs, gradients, strict=True):
+            _same(one, evaluation.outputs())
+            _same(other, evaluation.pull(inputs["x"]).gradients())
+    (alone,) = _session(there, "layer_norm").vjp(inputs, LAYER_NORM, inputs["x"], wrt=("beta",))
+    assert [name for name, value in alone.items() if value is not None] == ["beta"]
+
+
+def test_each_of_so_many_calls_is_made(function, inputs):
+    """What a function changes from call to call shows in one request, too."""
+    target = function("""
+        calls = [0]
+
+        def layer_norm(x, gamma, beta, *, eps, axes):
+            calls[0] += 1
+            return x + calls[0]
+    """)
+    session = target.session(target.bindings[0])
+    found = [outputs["y"][0, 0] - inputs["x"][0, 0] for outputs in session.call(inputs, LAYER_NORM, times=3)]
+    assert np.allclose(np.diff(found), 1.0)
+
+
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_another_number_of_results_is_no_answer(count):
+    """As many results have to come as calls were asked for."""
+    request = {"do": "call", "times": 3}
+    reply = {"outputs": [{"y": np.zeros(2)}] * count}
+    assert not answers(request, reply, ("y",))
+    assert answers(request, {"outputs": [{"y": np.zeros(2)}] * 3}, ("y",))
+
+
+def test_a_worker_turns_from_one_unit_to_the_next(monkeypatch, inputs):
+    """What was compiled is let go of when the operator or the dtype changes, and at no other time."""
+    server = Server()
+    server.answer({"do": "open", "target": "numpy"})
+    forgotten = []
+    monkeypatch.setattr(type(server._held().bridge), "forget", lambda self: forgotten.append(1))
+    narrow = {name: value.astype(np.float32) for name, value in inputs.items()}
+    for arrays, turns in ((inputs, 1), (inputs, 1), (narrow, 2), (inputs, 3)):
+        request = {"inputs": arrays, "settings": LAYER_NORM, "conventions": {}, "mode": "training", "times": 1}
+        server.answer({"do": "call", "binding": 0, "device": "cpu", **request})
+        assert len(forgotten) == turns
 
 
 def test_forward_mode_and_second_order(here, there, inputs):

@@ -125,15 +125,16 @@ def answer(request, kept):
         return {"raised": {"kind": "DeviceUnavailable", "message": "there is the CPU alone"}}
     if do in ("call", "start"):
         inputs, settings = request["inputs"], request["settings"]
+        arguments = inputs["x"], inputs["gamma"], inputs["beta"], settings["eps"], settings["axes"]
         try:
-            y = layer_norm(inputs["x"], inputs["gamma"], inputs["beta"], settings["eps"], settings["axes"])
+            results = [layer_norm(*arguments) for _ in range(request.get("times", 1))]
         except Exception as error:
             told = {"kind": "TargetRaised", "message": repr(error), "stage": "call"}
             return {"raised": {**told, "by_a_part": False, "out_of_memory": False}}
         if do == "call":
-            return {"ok": {"outputs": [{"y": y}] * request["times"]}}
-        kept[request["evaluation"]] = (inputs, y)
-        return {"ok": {"outputs": {"y": y}}}
+            return {"ok": {"outputs": [{"y": y} for y in results]}}
+        kept[request["evaluation"]] = (inputs, results[0])
+        return {"ok": {"outputs": {"y": results[0]}}}
     if do == "outputs":
         return {"ok": {"outputs": {"y": kept[request["evaluation"]][1]}}}
     if do == "inputs":

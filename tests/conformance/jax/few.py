@@ -1,5 +1,5 @@
 """
-Runs on few cases: JAX compiles every operation anew for every shape, which is nearly all that a run of it costs.
+Runs on few cases: JAX compiles anew for every shape, which is nearly all that a run of it costs.
 
 Each requirement is put to as few cases as are asked for, one unless more are; otherwise nothing is left out.
 """

@@ -103,6 +103,23 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
     assert found[0]._process.returncode is not None
 
 
+def test_ctrl_c_keeps_what_was_established_while_the_second_is_waited_for(alone, monkeypatch):
+    """The first judge has done its part: that, and what the second has done by then, is the report."""
+    finish, pressed = SecondJudge.finish, []
+
+    def interrupted(self, *, stop):
+        if not pressed:
+            pressed.append(stop)
+            raise KeyboardInterrupt
+        return finish(self, stop=stop)
+
+    monkeypatch.setattr(SecondJudge, "finish", interrupted)
+    report = judged(REQUEST, None)
+    assert pressed == [False]
+    assert report.partial and report.exit_status == 3 and report.results
+    assert set(told(report)[0]) <= set(told(alone)[0])
+
+
 def test_a_killed_judge_takes_the_second_with_it(tmp_path, checkout):
     """Not one process of either is left behind."""
     if not sys.platform.startswith("linux"):

@@ -1,0 +1,130 @@
+"""Which cases a check is put to, where it is not put to all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from normspec.adapters.targets import resolve
+from normspec.conformance.cases.deck import deck
+from normspec.conformance.checks.registry import Check, checks_of
+from normspec.conformance.engine import Plan, Run
+from normspec.conformance.findings import Finding
+from normspec.conformance.library import Library, enough
+from normspec.conformance.profiles import PROFILES, Profile, profile_of
+from normspec.conformance.verdicts import Verdict
+
+
+@pytest.mark.parametrize(
+    ("profile", "slow", "first", "own", "float32", "others"),
+    [
+        ("standard", False, True, False, None, None),
+        ("standard", False, False, False, 8, 8),
+        ("standard", True, True, False, 2, 1),
+        ("standard", True, False, False, 1, 1),
+        ("standard", True, True, True, 8, 8),
+        ("quick", False, False, False, 1, 1),
+        ("quick", True, True, True, 4, 4),
+        ("thorough", True, True, False, None, None),
+        ("thorough", True, False, False, None, None),
+        ("thorough", True, True, True, None, None),
+        ("thorough", False, False, False, None, None),
+    ],
+)
+def test_how_many_cases_a_requirement_is_put_to(profile, slow, first, own, float32, others):
+    """As many as the README says: by profile, by what a new shape costs, and by whose function it is."""
+    each = profile_of(profile).each
+    assert each("float32", slow=slow, first=first, own=own) == float32
+    assert each("bfloat16", slow=slow, first=first, own=own) == others
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_repetitions_come_in_whole_rounds(profile):
+    """They are a multiple of 32, and never more where a call is slow."""
+    for slow in (False, True):
+        assert profile.repeated(slow=slow) % 32 == 0
+    assert profile.repeated(slow=True) <= profile.repeated(slow=False) == profile.repeats
+
+
+def test_enough_is_enough_for_every_check():
+    """Each check has as many of the chosen cases as were asked for, or all that there are."""
+    library, checks, cases = Library("float32"), checks_of("layer_norm"), deck("layer_norm", "quick", 0)
+
+    def asked(check: Check, among: list) -> int:
+        return sum(check.when(library.case(one)) for one in among)
+
+    chosen = enough(cases, checks, library, 2)
+    assert set(chosen) < set(cases)
+    assert all(asked(check, chosen) >= min(2, asked(check, cases)) for check in checks)
+
+
+def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
+    """Run one check of layer_norm, with this body, on NumPy's layers as a slow or a fast framework."""
+    seen = []
+
+    def noted(subject, case):
+        seen.append(case)
+        yield from body(subject, case, len(seen))
+
+    check = Check("LN-F1", "layer_norm", noted, lambda case: True, "error", gradient=gradient)
+    monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: [check])
+    target = replace(resolve("numpy", op="layer_norm"), slow=slow)
+    plan = Plan((target,), ("float32",), "cpu", {}, profile or Profile("quick", 0, 32, slow=2, slow_own=2), 0)
+    (result,) = Run(plan).report().results
+    return result, seen
+
+
+def test_what_its_cases_cannot_judge_is_put_to_others(monkeypatch):
+    """A check that judges nothing on those chosen for it is put to one more, each at most once."""
+
+    def third_judges(subject, case, turn):
+        yield Finding(case, violated=False, judged=turn == 3)
+
+    result, seen = _run(monkeypatch, third_judges)
+    assert (result.verdict, result.cases, len(seen)) == (Verdict.PASS, 1, 3)
+    assert len(set(map(id, seen))) == 3
+
+
+def test_what_nothing_can_judge_is_not_exercised(monkeypatch):
+    """It is put to a few more cases, and then left: nothing that was not judged is a pass."""
+    for slow, most in ((True, 3), (False, None)):
+        result, seen = _run(monkeypatch, lambda s, case, n: [Finding(case, violated=False, judged=False)], slow=slow)
+        assert result.verdict is Verdict.NOT_EXERCISED
+        assert most is None or len(seen) == most
+
+
+def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
+    """In a slow framework a check of gradients runs where they are taken, and others on every case that is chosen."""
+    library = Library("float32")
+    checks = [
+        Check(name, "layer_norm", lambda s, case: [Finding(case, violated=False)], when, "error", gradient=gradient)
+        for name, when, gradient in (
+            ("LN-F1", lambda case: True, False),
+            ("LN-F2", lambda case: "few" in case.tags, False),
+            ("LN-G1", lambda case: True, True),
+        )
+    ]
+    monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: checks)
+    target = replace(resolve("numpy", op="layer_norm"), slow=True)
+    plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 32, slow=2, slow_own=2), 0)
+    judged = {result.requirement: result.cases for result in Run(plan).report().results}
+    chosen = enough(deck("layer_norm", "quick", 0), checks, library, 2)
+    assert judged["LN-F1"] == len(chosen)
+    assert judged["LN-G1"] == 2
+    assert judged["LN-F2"] == 2
+
+
+def test_results_that_are_nan_alike_are_not_judged():
+    """Two NaNs say nothing: a function of NaNs passes no law, for all that it repeats itself."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return np.full_like(x, np.nan)
+
+    target = resolve(layer_norm, op="layer_norm", framework="numpy")
+    plan = Plan((target,), ("float32",), "cpu", {}, profile_of("quick"), 0, forward_only=True, explain=False)
+    verdicts = {result.requirement: result.verdict for result in Run(plan).report().results}
+    assert verdicts["LN-F1"] is Verdict.FAIL
+    for law in ("CM-V1", "CM-V3", "LN-L15", "LN-L16"):
+        assert verdicts[law] is Verdict.NOT_EXERCISED
