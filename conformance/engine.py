@@ -246,11 +246,12 @@ class Run:
         tallies = [Tally(check) for check in checks]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         whole = fitting  # which class a failure would pass under is a matter of all cases
+        own, slow = subject.target.name not in KNOWN, subject.target.slow
         if each is not None:
-            fitting = enough(fitting, checks, library, each)
-        most, pulled = None, set(fitting)
-        if each is not None and subject.target.slow:
-            most, pulled = each, set(enough(fitting, [check for check in checks if check.gradient], library, each))
+            fitting = enough(fitting, checks, library, each, varied=own)
+        most, pulled = each if slow else None, set(fitting)
+        if each is not None and slow and not own:
+            pulled = set(enough(fitting, [check for check in checks if check.gradient], library, each))
         self._total += len(fitting) - len(cases)
         before = len(results)
         try:

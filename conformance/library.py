@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import attrs
 
@@ -61,29 +61,55 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     return None
 
 
+#: How many cases of each trait are chosen, where that is asked.
+_TRAIT = 2
+
+
+def traits(description: Description, case: Case) -> frozenset[Hashable]:
+    """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
+    if case.tags & {"range", "single", "mixed", "size"}:
+        return frozenset()
+    settings = case.settings
+    found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
+    regimes = {regime for regime, _ in description.groups}
+    found |= {("regime", regime) for regime in regimes}
+    if len(description.groups) > 1 and regimes != {"constant"}:  # where a sum over groups is no single term
+        given = tuple(case.inputs.get(name) is not None for name in ("gamma", "beta"))
+        found |= {
+            ("given", given),
+            ("channels", settings.get("channel_axis"), settings.get("training")),
+            ("eps", sum(settings.get("eps", 0.0) >= size for size in (0.5, 1.0))),
+        }
+    return frozenset(found)
+
+
 def enough(
-    descriptions: Sequence[Description], checks: Sequence[Check], library: Library, each: int
+    descriptions: Sequence[Description], checks: Sequence[Check], library: Library, each: int, *, varied: bool = False
 ) -> list[Description]:
     """
     Some of the descriptions that put every check to ``each`` of them, as far as there are so many, in their order.
 
-    They have few shapes: a framework that compiles does so for every new one.
+    They have few shapes: a framework that compiles does so for every new one. ``varied``: every trait is among them.
     """
-    asking = {
-        description: frozenset(check.requirement for check in checks if check.when(library.case(description)))
-        for description in descriptions
-    }
-    met: Counter[str] = Counter()
+    asking: dict[Description, frozenset[Hashable]] = {}
+    for description in descriptions:
+        case = library.case(description)
+        asked = frozenset(check.requirement for check in checks if check.when(case))
+        asking[description] = asked | traits(description, case) if varied else asked
+    wanted: dict[Hashable, int] = {check.requirement: each for check in checks}
+    for trait in {one: None for asked in asking.values() for one in sorted(asked - wanted.keys(), key=repr)}:
+        wanted[trait] = _TRAIT
+    met: Counter[Hashable] = Counter()
     shapes: set[tuple[int, ...]] = set()
     chosen: set[Description] = set()
-    for requirement in dict.fromkeys(check.requirement for check in checks):
-        while met[requirement] < each:
+    for requirement, count in wanted.items():
+        while met[requirement] < count:
             left = [one for one in descriptions if requirement in asking[one] and one not in chosen]
             if not left:
                 break
 
             def use(one: Description) -> tuple[bool, int]:
-                return library.case(one).x.shape in shapes, sum(met[other] < each for other in asking[one])
+                return library.case(one).x.shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
 
             best = max(left, key=use)  # of equals the first: the fixed deck comes before what is generated
             chosen.add(best)

@@ -94,6 +94,7 @@ def _both(operator: str) -> list[Description]:
         d(3, _BELOW, "exact-eps", eps=1e-6, gamma="large", beta="none"),
         d(4, _BELOW, "exact-eps", eps=1e-3, gamma="powers", beta="none"),
         d(4, (("constant", 0), ("below_eps", 1)), "exact-eps", eps=1e-12, gamma="ones", beta="none"),
+        d(5, _PLAIN[:4], "exact-eps", eps=0.0),
         d(6, _PLAIN, "affine", eps=_NONE, gamma="mixed", beta="large"),
         d(9, _PLAIN, "affine", eps=_NONE, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "affine", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
@@ -120,10 +121,12 @@ def _both(operator: str) -> list[Description]:
         # 16-bit data with float32 parameters.
         d(8, _PLAIN, "mixed", eps=_NONE),
         d(33, _PLAIN, "mixed", eps=_NONE, cotangent="one_hot"),
-        # Sizes that cost little: just past a block of rows, of features, of both.
+        # Sizes that cost little: just past a block of rows, of features, of both, and a block that is full.
         d(3, _PLAIN, "size", eps=_NONE, repeat=1025, cotangent="one_hot"),
         d(1025, _TAILS[:3], "size", eps=_NONE, cotangent="one_hot"),
         d(130, _TAILS, "size", eps=_NONE, repeat=131),
+        d(256, _TAILS[:3], "size", eps=_NONE, cotangent="one_hot"),
+        d(128, _TAILS, "size", eps=_NONE, repeat=64),
     ]
 
 
@@ -138,6 +141,7 @@ def _layer_norm() -> list[Description]:
         d(3, nine[:6], "axes", eps=_NONE, features=(3,), leading=(2, 3)),
         d(9, nine[:3], "axes", eps=_NONE, features=(3, 3), leading=(3,)),
         d(8, nine[:5], "axes", eps=_NONE, features=(2, 2, 2), leading=(5,)),
+        d(24, nine[:6], "axes", eps=_NONE, features=(2, 3, 2, 2), leading=(3, 2)),
         d(7, nine[:4], "axes", eps=_NONE, features=(7,), leading=(2, 1, 2)),
         d(6, nine[:6], "axes", eps=_NONE, features=(6,), leading=(1, 2, 3, 1)),
         d(6, nine[:1], "axes", eps=_NONE, features=(6,), leading=()),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 import click
@@ -67,6 +69,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except NormspecError as error:
         _complain(str(error))
         return UNUSABLE
+    except SystemExit:  # by which click says that nobody reads the output any more
+        raise BrokenPipeError from None
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted before anything was established")
         return PARTIAL
@@ -75,6 +79,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; a reader that closes the pipe early (`normspec check | head`) is no error."""
+    if sys.stdout is None:  # closed by whoever has started it
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it is open until the process ends
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers end, and results are kept
     try:
         status = run(arguments)
         sys.stdout.flush()
@@ -82,4 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # What is still buffered goes nowhere: Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PARTIAL
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _complain(
+            f"the output cannot be written: {error.strerror or error}; write to a file or a terminal that takes it"
+        )
         return PARTIAL
