@@ -12,7 +12,7 @@ from normspec.conformance.cases.deck import deck
 from normspec.conformance.checks.registry import Check, checks_of
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.findings import Finding
-from normspec.conformance.library import Library, enough
+from normspec.conformance.library import Library, enough, traits
 from normspec.conformance.profiles import PROFILES, Profile, profile_of
 from normspec.conformance.verdicts import Verdict
 
@@ -128,3 +128,16 @@ def test_results_that_are_nan_alike_are_not_judged():
     assert verdicts["LN-F1"] is Verdict.FAIL
     for law in ("CM-V1", "CM-V3", "LN-L15", "LN-L16"):
         assert verdicts[law] is Verdict.NOT_EXERCISED
+
+
+def test_a_function_of_ones_own_meets_every_trait():
+    """In a slow framework it is put to cases of each choice of parameters, each rank and each channel axis."""
+    for operator in ("layer_norm", "batch_norm"):
+        library, cases = Library("float32"), deck(operator, "quick", 0)
+        every = {one: traits(one, library.case(one)) for one in cases}
+        chosen = enough(cases, checks_of(operator), library, 4, varied=True)
+        assert set().union(*every.values()) == set().union(*(every[one] for one in chosen))
+    given = {trait[1] for one in chosen for trait in every[one] if trait[0] == "given"}
+    channels = {trait[1:] for one in chosen for trait in every[one] if trait[0] == "channels"}
+    assert given == {(True, True), (True, False), (False, True), (False, False)}
+    assert {axis for axis, training in channels if training} >= {0, 1, -1}
