@@ -117,23 +117,29 @@ class DriftsAfterTenCalls(Counted):
         return results
 
 
-@fault("gradient-drifts-after-ten-calls", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientDriftsAfterTenCalls(Counted):
-    """Adds to the first value of dbeta what a counter holds, from the eleventh call on."""
+@fault("gradient-drifts", ln="CM-P2", bn="CM-P2", kind="state")
+class GradientDrifts(Operator):
+    """Adds to the first value of dbeta what a counter holds, from the second backward pass on."""
+
+    pulls = 0
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        self.pulls += stage == "vjp"
         last = results[-1]
-        if stage == "vjp" and self.calls > 10 and last is not None and last.size:
-            last.flat[0] = abs(float(last.flat[0])) + 1 + self.calls % 7
+        if stage == "vjp" and self.pulls > 1 and last is not None and last.size:
+            last.flat[0] = abs(float(last.flat[0])) + 1 + self.pulls % 7
         return results
 
 
-@fault("gradient-lost-once-in-seven", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientLostOnceInSeven(Counted):
-    """Returns no dgamma in every seventh call."""
+@fault("gradient-lost-once-in-three", ln="CM-P2", bn="CM-P2", kind="state")
+class GradientLostOnceInThree(Operator):
+    """Returns no dgamma in every third backward pass."""
+
+    pulls = 0
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        return (results[0], None, *results[2:]) if stage == "vjp" and self.calls % 7 == 0 else results
+        self.pulls += stage == "vjp"
+        return (results[0], None, *results[2:]) if stage == "vjp" and self.pulls % 3 == 0 else results
 
 
 @fault("race-once-in-sixty", ln="CM-P2", bn="CM-P2", kind="state", sources=issue("tile-ai/TileOPs#1728"))

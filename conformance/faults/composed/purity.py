@@ -201,14 +201,17 @@ class DriftsAfterTenCalls(Counted):
         return results
 
 
-@fault("gradient-drifts-after-ten-calls", rs="CM-P2", pr="CM-P2", po="CM-P2", hw="CM-P2", mh="CM-P2", kind="state")
-class GradientDriftsAfterTenCalls(Counted):
-    """Adds to the first value of the last gradient, dlogits in mhc, what a counter holds, from the eleventh call on."""
+@fault("gradient-drifts", rs="CM-P2", pr="CM-P2", po="CM-P2", hw="CM-P2", mh="CM-P2", kind="state")
+class GradientDrifts(Composed):
+    """Adds to the first value of the last gradient, dlogits in mhc, what a counter holds, from the second one on."""
+
+    pulls = 0
 
     def after(self, stage: str, arrays: Results, results: Results) -> Results:
+        self.pulls += stage == "vjp"
         last = results[-1]
-        if stage == "vjp" and self.calls > 10 and last is not None and last.size:
-            last.flat[0] = abs(float(last.flat[0])) + 1 + self.calls % 7
+        if stage == "vjp" and self.pulls > 1 and last is not None and last.size:
+            last.flat[0] = abs(float(last.flat[0])) + 1 + self.pulls % 7
         return results
 
 
