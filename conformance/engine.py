@@ -49,8 +49,9 @@ class Plan:
     requirements: frozenset[str] | None = None
 
 
-#: To how many more cases a check is put that none of those chosen for it could judge.
-_MORE = 8
+#: To how many more cases a check is put that none of those chosen for it could judge: as many as a further spelling is
+#: put to at `standard`, and one where each costs a compilation.
+_MORE, _MORE_SLOW = 8, 1
 
 #: One part of a run that can be done by itself: an operator in a dtype, of all targets.
 Unit = tuple[str, str]
@@ -304,7 +305,7 @@ class Run:
         for tally in tallies:
             left = (one for one in cases if one not in tally.tried)
             asking = (one for one in left if tally.check.when(library.case(one)))
-            for description in islice(asking, 1 if subject.target.slow else _MORE):
+            for description in islice(asking, _MORE_SLOW if subject.target.slow else _MORE):
                 if tally.verdict is not Verdict.NOT_EXERCISED:
                     break
                 tally.run(subject, library.case(description), description)

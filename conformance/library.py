@@ -61,7 +61,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     return None
 
 
-#: How many cases of each trait are chosen, where that is asked.
+#: How many cases of each trait are chosen, where that is asked: two, since a fault may spare the values of one.
 _TRAIT = 2
 
 

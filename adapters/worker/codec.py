@@ -19,7 +19,7 @@ PROTOCOL = 1
 MAGIC = b"NSPW"
 HEAD = struct.Struct("<4sIQ")
 
-#: The most bytes that are asked for at once: a frame of a few small arrays comes in one piece.
+#: The most bytes that are asked for at once, which is what a pipe holds on Linux: a small frame comes in one piece.
 _AT_ONCE = 1 << 16
 
 #: The largest header and the largest array data that are sent, or believed.

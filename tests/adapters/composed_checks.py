@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from normspec.adapters import numpy as plain
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding, Target, differentiable
 from normspec.adapters.part import Part
 from normspec.adapters.session import Session
 
-from .composed_problems import PROBLEMS, SHAPE, Problem
+from .composed_problems import PROBLEMS, SHAPE
 
 PLAIN = plain.target()
 
@@ -28,12 +28,13 @@ def cases(bindings: Sequence[Binding]) -> list:
     ]
 
 
-def _expected(problem: Problem) -> Session:
-    (binding,) = (b for b in PLAIN.bindings if b.operator == problem.operator)
+def _expected(operator: str) -> Session:
+    (binding,) = (b for b in PLAIN.bindings if b.operator == operator)
     return Session(PLAIN, binding)
 
 
-def _drawn(shape, dtype, seed):
+def drawn(shape, dtype, seed):
+    """Normal numbers, the same for the same seed."""
     return np.random.Generator(np.random.Philox(seed)).normal(size=shape).astype(dtype)
 
 
@@ -42,28 +43,35 @@ def _wide(arrays):
 
 
 def agree(target: Target, binding: Binding, name: str, dtype, held: frozenset[str] = frozenset()) -> None:
+    """The binding computes what the NumPy target does on a problem; see :func:`agree_on`."""
+    problem = PROBLEMS[name]
+    agree_on(target, binding, problem.drawn(dtype), problem.settings, problem.parts, dtype, held=held)
+
+
+def agree_on(target, binding, inputs, settings, parts, dtype, *, held=frozenset(), twice=True) -> None:
     """
     Value, gradients, tangent and second order are those of the NumPy target in float64, up to roundings.
 
-    ``held``: the arguments that second derivatives are not taken in.
+    ``held``: the arguments that second derivatives are not taken in. ``twice``: whether there are any.
     """
-    problem = PROBLEMS[name]
-    inputs, g = problem.drawn(dtype), _drawn(SHAPE, dtype, 1)
-    along = {n: _drawn(inputs[n].shape, dtype, 2) for n in problem.names()}
-    second = {n: along[n] for n in problem.explicit() if n not in held}
-    settings, parts = problem.settings, problem.parts
+    names, g = differentiable(binding.operator, inputs), drawn(SHAPE, dtype, 1)
+    along = {n: drawn(inputs[n].shape, dtype, 2) for n in names}
+    second = {n: along[n] for n in names if "." not in n and n not in held}
 
     def all_of(session, inputs, g, along, second):
         evaluation = session.start(inputs, settings, parts=parts)
-        return {
+        found = {
             **evaluation.outputs(),
             **{f"d{n}": gradient for n, gradient in evaluation.pull(g).gradients().items()},
             "tangent": session.jvp(inputs, settings, along, parts=parts),
-            **{f"{n}_bar": bar for n, bar in session.vjp_vjp(inputs, settings, g, second, parts=parts).items()},
         }
+        if twice:
+            bars = session.vjp_vjp(inputs, settings, g, second, parts=parts)
+            found |= {f"{n}_bar": bar for n, bar in bars.items()}
+        return found
 
     got = all_of(Session(target, binding), inputs, g, along, second)
-    exact = all_of(_expected(problem), _wide(inputs), g.astype(np.float64), _wide(along), _wide(second))
+    exact = all_of(_expected(binding.operator), _wide(inputs), g.astype(np.float64), _wide(along), _wide(second))
     assert got.keys() == exact.keys()
     for what, value in exact.items():
         if value is None:
@@ -93,6 +101,6 @@ def worst_in_bfloat16(target: Target, binding: Binding) -> float:
     for seed in range(8):
         inputs = problem.drawn(ml_dtypes.bfloat16, seed)
         y = Session(target, binding).start(inputs, problem.settings, parts=problem.parts).outputs()["y"]
-        exact = _expected(problem).start(_wide(inputs), problem.settings, parts=problem.parts).outputs()["y"]
+        exact = _expected(binding.operator).start(_wide(inputs), problem.settings, parts=problem.parts).outputs()["y"]
         worst = max(worst, float((np.abs(y.astype(np.float64) - exact) / np.abs(exact)).max()))
     return worst * 2.0**8
