@@ -46,7 +46,7 @@ class Rows:
 def normalise(x: Scaled, eps: float) -> Rows:
     """Normalise each row by its own mean and biased variance."""
     mean = x.mean(ALONG)
-    deviation = _centred(x)
+    deviation = centred(x)
     variance = (deviation * deviation).mean(ALONG)
     scale = _reciprocal_root(variance, eps)
     return Rows(mean, variance, scale, deviation * scale, constant=False)
@@ -103,7 +103,7 @@ def _reciprocal_root(variance: Scaled, eps: float) -> Scaled:
     return ONE / (variance + Scaled.of(eps)).sqrt()
 
 
-def _centred(z: Scaled) -> Scaled:
+def centred(z: Scaled) -> Scaled:
     """Return z - mean(z), the mean taken out twice.
 
     The first difference carries the rounding error of the mean, the same all along the row; the
@@ -117,6 +117,6 @@ def _project(rows: Rows, z: Scaled) -> tuple[Scaled, Scaled]:
     """Return P z and mean(z xhat), the latter from z - mean(z), as xhat sums to zero."""
     if rows.constant:
         return z, ZERO
-    centred = _centred(z)
-    moment = (centred * rows.xhat).mean(ALONG)
-    return centred - rows.xhat * moment, moment
+    rest = centred(z)
+    moment = (rest * rows.xhat).mean(ALONG)
+    return rest - rows.xhat * moment, moment

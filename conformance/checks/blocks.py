@@ -8,10 +8,13 @@ import numpy as np
 
 from ...reference.double_double import DD
 from ...reference.layer_norm import layer_norm_exact
+from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..findings import Finding, as_exact
 from ..subject import Subject
 from .composed_values import reached
+from .exactly import added, averaged, exact, judge_exactly, shifted_exactly, summed
+from .groups import as_rows
 from .part_calls import handed_value, recorded
 from .registry import check, ordinary, recipes, tagged
 from .relations import close, equal, scaled_exactly
@@ -42,16 +45,19 @@ def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
 def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
     """x + c hands the sublayer the same, and moves y by c."""
     handed = recorded(subject, case)["sublayer"][0]
-    moved = case.replace(x=(case.x.astype(np.float64) + 16.0).astype(case.x.dtype))  # integers: exact in every dtype
+    there = shifted_exactly(case.x, 16.0)
+    if there is None:
+        return
+    moved = case.replace(x=there)
     got = recorded(subject, moved)["sublayer"][0]
     first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
     yield close(
         subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
         lambda n: first(n).error + second(n).error, "x plus 16",
     )  # fmt: skip
-    y, want = subject.outputs(moved)["y"], subject.observe(case).outputs["y"].astype(np.float64) + 16.0
+    y, want = subject.outputs(moved)["y"], added(subject.observe(case).outputs["y"], np.full((), 16.0))
     bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield close(subject, moved, "y", y, want, lambda n: bound(n) + again(n), "x plus 16: y moves by as much")
+    yield subject.judge(moved, "y", y, want, lambda n: bound(n) + again(n), "x plus 16: y moves by as much")
 
 
 @check("PR-G5", when=recipes("zero"), gradient=True)
@@ -69,20 +75,22 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without gamma and beta the groups of y have mean 0 and mean square var / (var + eps)."""
     if case.inputs["gamma"] is not None or case.inputs["beta"] is not None:
         return
-    y = subject.observe(case).outputs["y"].astype(np.float64)
-    exact, bound = subject.truth(case).outputs()["y"], subject.bound(case, "y")
-    zero = as_exact(np.zeros(y.shape[:-1]))
-    # Our own sums, in float64, of n values and of their squares.
-    slack = y.shape[-1] * 2.0**-52 * np.abs(y).max(initial=1.0) ** 2
-    yield subject.judge(
-        case, "the mean of y", y.mean(axis=-1), zero, lambda n: bound(n).mean(axis=-1) + slack, "over a group"
-    )
-    square = as_exact((exact.hi**2).mean(axis=-1))
+    received = as_rows(case, subject.observe(case).outputs["y"])
+    y, bound = exact(received), subject.bound(case, "y")
+    zero = Scaled.of(np.zeros(len(received)))
+
+    def narrow(n: bool) -> np.ndarray:
+        return as_rows(case, bound(n)).mean(axis=1)
+
+    yield judge_exactly(subject, case, "the mean of y", averaged(y), zero, narrow, "over a group")
+    hi, lo = (exact(as_rows(case, word)) for word in subject.truth(case).outputs()["y"])
+    square = averaged((hi + lo) * (hi + lo))
 
     def wide(n: bool) -> np.ndarray:
-        return (bound(n) * (2 * np.abs(exact.hi) + bound(n))).mean(axis=-1) + slack
+        e = as_rows(case, bound(n))
+        return (e * (2 * np.abs(received.astype(np.float64)) + e)).mean(axis=1)
 
-    yield subject.judge(case, "the mean square of y", (y**2).mean(axis=-1), square, wide, "over a group")
+    yield judge_exactly(subject, case, "the mean square of y", averaged(y * y), square, wide, "over a group")
 
 
 @check("PO-L2", when=recipes("scaled", "zero"))
@@ -129,10 +137,7 @@ def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradient of what the sublayer returned sums to zero over a group."""
     _ = subject.observe(case).outputs
     name = "dsublayer.h"
-    dh = reached(subject.observe(case).gradients, name).astype(np.float64)
-    bound = subject.bound(case, name)
-    # n roundings of our own float64 sum.
-    ours = dh.shape[-1] * 2.0**-53 * np.abs(dh).sum(axis=-1)
-    zero = as_exact(np.zeros(dh.shape[:-1]))
+    total = summed(exact(as_rows(case, reached(subject.observe(case).gradients, name))))
+    bound, zero = subject.bound(case, name), Scaled.of(np.zeros(total.shape))
     note = "summed over a group"
-    yield subject.judge(case, name, dh.sum(axis=-1), zero, lambda n: bound(n).sum(axis=-1) + ours, note)
+    yield judge_exactly(subject, case, name, total, zero, lambda n: as_rows(case, bound(n)).sum(axis=1), note)

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Finding, as_exact
+from ..findings import Finding
 from ..subject import Subject
 from ..truth import GRADIENTS
-from .groups import as_rows, group_size, spread
+from .exactly import added, exact, judge_exactly, moments, summed
+from .groups import as_rows, spread
 from .laws_exact import rescaled, stored_exactly
 from .registry import check, ordinary
 from .relations import close, equal, same, scaled_exactly
-
-#: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
-_OURS = 2.0**-53
 
 
 def _law(case: Case) -> bool:
@@ -27,12 +26,11 @@ def _law(case: Case) -> bool:
 def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
-    dx = as_rows(case, subject.observe(case).gradients["dx"].astype(np.float64))
+    total = summed(exact(as_rows(case, subject.observe(case).gradients["dx"])))
     bound = subject.bound(case, "dx")
-    ours = _OURS * (group_size(case) + 8) * np.abs(dx).sum(axis=1)
-    yield subject.judge(
-        case, "sum of dx", dx.sum(axis=1), as_exact(np.zeros(len(dx))),
-        lambda n: as_rows(case, bound(n)).sum(axis=1) + ours, "over a group",
+    yield judge_exactly(
+        subject, case, "sum of dx", total, Scaled.of(np.zeros(total.shape)),
+        lambda n: as_rows(case, bound(n)).sum(axis=1), "over a group",
     )  # fmt: skip
 
 
@@ -40,25 +38,18 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
 def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     """sum(dx (x - mu)) = eps/(var + eps) sum(gamma g xhat)."""
     _ = subject.observe(case).outputs
-    dx = as_rows(case, subject.observe(case).gradients["dx"].astype(np.float64))
-    rows = subject.truth(case).envelope(subject.arithmetic(case)).statistics
-    gamma = case.inputs["gamma"]
-    g = case.g.astype(np.float64)
+    dx = exact(as_rows(case, subject.observe(case).gradients["dx"]))
+    group, gamma = moments(case), case.inputs["gamma"]
+    h = exact(as_rows(case, case.g))
     if gamma is not None:
-        g = g * spread(case, gamma.astype(np.float64))
-    h = as_rows(case, g)
-    with np.errstate(all="ignore"):
-        terms = h * rows.xh
-        want = (rows.eps / rows.w)[:, 0] * terms.sum(axis=1)
-        got = (dx * rows.d).sum(axis=1)
-        own = np.abs(terms).sum(axis=1) + np.abs(dx * rows.d).sum(axis=1)
-    # The deviation is ours too: right to a few ulps of x, which dx then multiplies.
-    reach = _OURS * 8 * (np.abs(dx) * (np.abs(rows.x) + np.abs(rows.mu))).sum(axis=1)
-    ours = _OURS * (group_size(case) + 16) * own + reach
-    bound = subject.bound(case, "dx")
-    yield subject.judge(
-        case, "sum of dx (x - mu)", got, as_exact(want),
-        lambda n: (as_rows(case, bound(n)) * np.abs(rows.d)).sum(axis=1) + ours, "over a group",
+        h = h * exact(as_rows(case, np.broadcast_to(spread(case, gamma), case.x.shape)))
+    eps = Scaled.of(subject.truth(case).settings["eps"])
+    w = (group.variance + eps).reshape(dx.shape[0])
+    want = eps / (w * w.sqrt()) * summed(h * group.deviation)  # eps/w times the sum of h xhat
+    bound, distance = subject.bound(case, "dx"), group.distance
+    yield judge_exactly(
+        subject, case, "sum of dx (x - mu)", summed(dx * group.deviation), want,
+        lambda n: (as_rows(case, bound(n)) * distance).sum(axis=1), "over a group",
     )  # fmt: skip
 
 
@@ -107,12 +98,9 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     found = [subject.pull(case, g) for g in (a, b, both)]
     for name in found[2]:
         bounds = [subject.bound(case, name, g) for g in (a, b, both)]
-        with np.errstate(invalid="ignore"):
-            want = found[0][name].astype(np.float64) + found[1][name].astype(np.float64)
-        yield close(
-            subject, case.replace(g=both), name, found[2][name], want,
-            lambda n, bounds=bounds, want=want: np.sum([b(n) for b in bounds], axis=0) + _OURS * np.abs(want),
-            "the cotangent a + b",
+        yield subject.judge(
+            case.replace(g=both), name, found[2][name], added(found[0][name], found[1][name]),
+            lambda n, bounds=bounds: np.sum([b(n) for b in bounds], axis=0), "the cotangent a + b",
         )  # fmt: skip
 
 

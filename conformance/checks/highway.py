@@ -10,6 +10,7 @@ import numpy as np
 from ..cases.case import Case
 from ..findings import Finding, as_exact
 from ..subject import Subject
+from .exactly import added
 from .registry import When, check, recipes
 from .relations import close, equal
 
@@ -74,6 +75,6 @@ def both_gates(subject: Subject, case: Case) -> Iterator[Finding]:
     if np.all(np.isneginf(_of(case, "gate.z").astype(np.float64))):
         yield equal(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
     else:
-        want = case.x.astype(np.float64) + _of(case, "transform.h").astype(np.float64)
-        finding = subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"))
+        want = added(case.x, _of(case, "transform.h"))
+        finding = subject.judge(case, "y", y, want, subject.bound(case, "y"))
         yield attrs.evolve(finding, note="gate and carry logits are +inf")

@@ -10,6 +10,7 @@ from ...reference.formats import format_of
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from .exactly import shifted_exactly
 from .groups import as_rows, from_rows, group_size, only_group, some_groups
 from .purity import other
 from .registry import check, ordinary
@@ -80,8 +81,8 @@ def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> 
 def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a group leaves y."""
     for constant in (64.0, 16.0, 4.0):
-        moved = (case.x.astype(np.float64) + constant).astype(case.x.dtype)
-        if np.array_equal(moved.astype(np.float64) - constant, case.x.astype(np.float64)):
+        moved = shifted_exactly(case.x, constant)
+        if moved is not None:
             break
     else:
         return

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...adapters.errors import Unsupported
+from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Finding, as_exact
+from ..findings import Finding
 from ..subject import Subject
-from .groups import as_rows, group_size
+from .exactly import added, averaged, exact, judge_exactly
+from .exactly import moments as exact_moments
+from .groups import as_rows, from_rows, group_size
 from .registry import check, ordinary
-from .relations import close
-
-#: The law's own sums are formed here in float64, n + 8 roundings each: added to their bounds.
-_OURS = 2.0**-53
 
 
 def _law(case: Case) -> bool:
@@ -39,40 +38,35 @@ def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
 def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     """mean(xhat) = 0 and mean(xhat^2) = var/(var + eps)."""
     bare, y = plain(subject, case)
-    xh = as_rows(bare, y).astype(np.float64)
-    if not np.isfinite(xh).all():
-        xh = np.where(np.isfinite(xh), xh, np.nan)
-    bound = subject.bound(bare, "y")
-    n = group_size(bare)
+    near = as_rows(bare, y).astype(np.float64)
+    if not np.isfinite(near).all():
+        near = np.where(np.isfinite(near), near, np.nan)
+    bound, xh = subject.bound(bare, "y"), exact(near)
 
     def first(normative: bool) -> np.ndarray:
-        return as_rows(bare, bound(normative)).mean(axis=1) + _OURS * (n + 8) * np.abs(xh).mean(axis=1)
+        return as_rows(bare, bound(normative)).mean(axis=1)
 
     def second(normative: bool) -> np.ndarray:
         e = as_rows(bare, bound(normative))
-        own = _OURS * (n + 8) * (xh * xh).mean(axis=1)
-        return (2 * np.abs(xh) * e + e * e).mean(axis=1) + 2 * own
+        return (2 * np.abs(near) * e + e * e).mean(axis=1)
 
-    truth = subject.truth(bare)
-    rows = truth.envelope(subject.arithmetic(bare)).statistics
-    with np.errstate(all="ignore"):
-        share = (rows.v / rows.w)[:, 0]
-        squares = (xh * xh).mean(axis=1)
-    yield subject.judge(
-        bare, "mean of xhat", xh.mean(axis=1), as_exact(np.zeros(len(xh))), first, "the sum over a group"
-    )
-    yield subject.judge(bare, "mean of xhat^2", squares, as_exact(share), second, "over a group")
+    v = exact_moments(bare).variance.reshape(len(near))
+    share = v / (v + Scaled.of(subject.truth(bare).settings["eps"]))
+    zero = Scaled.of(np.zeros(len(near)))
+    yield judge_exactly(subject, bare, "mean of xhat", averaged(xh), zero, first, "the sum over a group")
+    yield judge_exactly(subject, bare, "mean of xhat^2", averaged(xh * xh), share, second, "over a group")
 
 
 @check("LN-L12", "BN-L9", when=_law, raising="violates")
 def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
     """|xhat| <= sqrt(n - 1)."""
     bare, y = plain(subject, case)
-    size = np.abs(y.astype(np.float64))
-    limit = np.sqrt(group_size(bare) - 1)
+    limit = Scaled.of(np.full(y.shape, group_size(bare) - 1.0)).sqrt()
+    nearest = limit.to_dd()
     # Only an excess is judged: what lies within the limit is taken to be at it.
-    yield subject.judge(
-        bare, "|xhat|", np.maximum(size, limit), as_exact(np.full(y.shape, limit)),
+    beyond = np.maximum(np.abs(y.astype(np.float64)), nearest.hi) - nearest.hi
+    yield judge_exactly(
+        subject, bare, "|xhat|", limit + Scaled.of(beyond), limit,
         subject.bound(bare, "y"), "sqrt(n - 1) is the limit",
     )  # fmt: skip
 
@@ -84,8 +78,6 @@ def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     same = (rows == rows[:, :1]).all(axis=1)
     if not same.any():
         return
-    from .groups import from_rows
-
     where = from_rows(case, np.broadcast_to(same[:, None], rows.shape).copy())
     y = subject.observe(case).outputs["y"]
     yield subject.judge_output(case, "y", y, where=where, note="a constant group")
@@ -110,9 +102,7 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     ]
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
-    with np.errstate(invalid="ignore"):
-        want = ys[1].astype(np.float64) + ys[2].astype(np.float64)
-    yield close(
-        subject, cases[0], "y", ys[0], want, lambda n: np.sum([b(n) for b in bounds], axis=0) + _OURS * np.abs(want),
+    yield subject.judge(
+        cases[0], "y", ys[0], added(ys[1], ys[2]), lambda n: np.sum([b(n) for b in bounds], axis=0),
         "y(a, beta) + y(b, 0)",
     )  # fmt: skip

@@ -9,10 +9,12 @@ import numpy as np
 from ...adapters.errors import TargetRaised, Unsupported
 from ...adapters.part import Part
 from ...reference.formats import format_of
+from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Finding, as_exact
+from ..findings import Finding
 from ..subject import Subject
 from .composed_values import reached
+from .exactly import added, exact, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes, tagged
 from .relations import close, equal
 
@@ -50,17 +52,16 @@ def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     found, bounds = [], []
     for branch in _branches(case):
         alone = case.replace(x=zero, **{**blank, branch.leaves[0]: np.ones_like(zero)})
-        y = subject.outputs(alone)["y"].astype(np.float64)
+        y = subject.outputs(alone)["y"]
         bounds.append(subject.bound(alone, "y"))
         found.append(y)
-        nearest, bound = np.maximum(y, 0.0), bounds[-1]
+        nearest, bound = np.maximum(y.astype(np.float64), 0.0), bounds[-1]
         yield close(subject, alone, "y", y, nearest, bound, "y is the weight of a branch, which is not negative")
-    total = np.sum(found, axis=0)
-    slack = len(found) * 2.0**-52  # our own sum, in float64, of weights of at most 1
-    one = as_exact(np.ones_like(total))
-    yield subject.judge(
-        case, "the sum of the weights", total, one, lambda n: np.sum([b(n) for b in bounds], axis=0) + slack
-    )
+    total = exact(np.stack([y.reshape(-1) for y in found], axis=1))
+    yield judge_exactly(
+        subject, case, "the sum of the weights", summed(total).reshape(*case.x.shape), Scaled.of(np.ones(case.x.shape)),
+        lambda n: np.sum([b(n) for b in bounds], axis=0),
+    )  # fmt: skip
 
 
 @check("MH-F4", when=tagged("count"))
@@ -79,13 +80,11 @@ def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
 def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of the logits sum to zero."""
     _ = subject.observe(case).outputs
-    dlogits = subject.observe(case).gradients["dlogits"].astype(np.float64)
+    total = summed(exact(subject.observe(case).gradients["dlogits"].reshape(1, -1)))
     bound = subject.bound(case, "dlogits")
-    ours = dlogits.size * 2.0**-53 * np.abs(dlogits).sum()  # the roundings of our own sum, in float64
-    zero = as_exact(np.zeros(()))
-    total = np.asarray(dlogits.sum())
     note = "summed over the branches"
-    yield subject.judge(case, "dlogits", total, zero, lambda n: np.asarray(bound(n).sum() + ours), note)
+    zero = Scaled.of(np.zeros(1))
+    yield judge_exactly(subject, case, "dlogits", total, zero, lambda n: bound(n).sum(keepdims=True), note)
 
 
 @check("MH-L5", when=lambda case: recipes("cascade")(case) or _weighted(case))
@@ -102,12 +101,12 @@ def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("MH-L1", when=_weighted)
 def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """One number added to every logit changes neither y nor any gradient, where the sums are exact."""
-    logits = _logits(case).astype(np.float64)
+    logits = _logits(case)
     for shift in (8.0, -64.0):
-        moved = (logits + shift).astype(_logits(case).dtype)
+        moved = (logits.astype(np.float64) + shift).astype(logits.dtype)
         # What rounding moved is no longer the same spread: logits on the grid of their sums, here and there.
-        here = (moved.astype(np.float64) - shift).astype(_logits(case).dtype)
-        if not np.array_equal(here.astype(np.float64) + shift, moved.astype(np.float64)):
+        here = shifted_exactly(moved, -shift)
+        if here is None:
             continue
         first, second = case.replace(logits=here), case.replace(logits=moved)
         for name, value in subject.observe(second).outputs.items():
@@ -134,16 +133,16 @@ def _related(
 def one_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """One branch alone is a residual connection."""
     y = subject.observe(case).outputs["y"]
-    want = case.x.astype(np.float64) + _leaf(case, 0).astype(np.float64)
-    yield subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"), "K = 1: x + H(x)")
+    yield subject.judge(case, "y", y, added(case.x, _leaf(case, 0)), subject.bound(case, "y"), "K = 1: x + H(x)")
 
 
 @check("MH-L3", when=recipes("equal"))
 def equal_branches(subject: Subject, case: Case) -> Iterator[Finding]:
     """Equal branches are one residual connection, whatever the logits."""
     y = subject.observe(case).outputs["y"]
-    want = case.x.astype(np.float64) + _leaf(case, 0).astype(np.float64)
-    yield subject.judge(case, "y", y, as_exact(want), subject.bound(case, "y"), "equal branches: x + H(x)")
+    yield subject.judge(
+        case, "y", y, added(case.x, _leaf(case, 0)), subject.bound(case, "y"), "equal branches: x + H(x)"
+    )
 
 
 @check("MH-L4", when=lambda case: recipes("leaf", "mixed")(case) and _for_laws(case))

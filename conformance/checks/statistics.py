@@ -10,6 +10,7 @@ from ...adapters.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from .exactly import added
 from .groups import as_rows, from_rows, group_size
 from .purity import changed, other
 from .registry import check, ordinary, tagged
@@ -134,10 +135,10 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     cases = [case.replace(x=v) for v in (a, b, (a + b).astype(dtype), np.zeros_like(a))]
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
-    want = ys[0].astype(np.float64) + ys[1].astype(np.float64) - ys[3].astype(np.float64)
-    yield close(
-        subject, cases[2], "y", ys[2], want, lambda n: np.sum([b(n) for b in bounds], axis=0), "y(a) + y(b) - y(0)"
-    )
+    yield subject.judge(
+        cases[2], "y", ys[2], added(ys[0], ys[1], -ys[3]), lambda n: np.sum([b(n) for b in bounds], axis=0),
+        "y(a) + y(b) - y(0)",
+    )  # fmt: skip
 
 
 @check("BN-E1", when=tagged("single"), raising="violates")

@@ -1,0 +1,79 @@
+"""What laws relate, formed exactly: sums, products and moments of received values in double-double.
+
+In float64 our own sums would err as much as the target may, and a law would then accuse whoever rounds better than we
+do. Double-double errs by 2^-102 of what is summed, far below any envelope (spec/accuracy.md, the reference's own).
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from ...reference.double_double import DD, two_sum
+from ...reference.rows import centred
+from ...reference.scaled import Scaled
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Bound, Subject
+from .groups import as_rows
+
+#: The axis along which `as_rows` lays a group out.
+_ALONG = 1
+
+
+def exact(values: np.ndarray) -> Scaled:
+    """Received values, as they are."""
+    return Scaled.of(values.astype(np.float64))
+
+
+def added(*terms: np.ndarray) -> DD:
+    """The sum of received arrays, element by element; each may be negated."""
+    total = exact(terms[0])
+    for term in terms[1:]:
+        total = total + exact(term)
+    return total.to_dd()
+
+
+def summed(values: Scaled) -> Scaled:
+    """The sum of each row of a matrix, one number a row."""
+    return values.sum(_ALONG).reshape(values.shape[0])
+
+
+def averaged(values: Scaled) -> Scaled:
+    """The mean of each row of a matrix, one number a row."""
+    return values.mean(_ALONG).reshape(values.shape[0])
+
+
+def judge_exactly(
+    subject: Subject, case: Case, name: str, got: Scaled, want: Scaled, bounds: Bound, note: str = ""
+) -> Finding:
+    """Compare what was made of received values with what it must be, both in double-double."""
+    near = got.to_dd()  # `judge` takes one word of what was received: the second is taken from the other side
+    return subject.judge(case, name, near.hi, (want - Scaled.of(near.lo)).to_dd(), bounds, note)
+
+
+@attrs.frozen(eq=False)
+class Moments:
+    """The deviation x - mu, (groups, n), and the variance, (groups, 1), of the groups of a case."""
+
+    deviation: Scaled
+    variance: Scaled
+
+    @property
+    def distance(self) -> np.ndarray:
+        """|x - mu| in float64, (groups, n)."""
+        return np.abs(self.deviation.to_dd().hi)
+
+
+def moments(case: Case) -> Moments:
+    """The exact moments of each group."""
+    deviation = centred(exact(as_rows(case, case.x)))
+    return Moments(deviation, (deviation * deviation).mean(_ALONG))
+
+
+def shifted_exactly(values: np.ndarray, shift: float) -> np.ndarray | None:
+    """Return values plus a constant in the same dtype, or None where a sum has to be rounded."""
+    there, lost = two_sum(values.astype(np.float64), shift)
+    moved = there.astype(values.dtype)
+    exactly = np.all(lost == 0) and np.array_equal(moved.astype(np.float64), there)
+    return moved if exactly else None

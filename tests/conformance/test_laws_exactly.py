@@ -1,0 +1,103 @@
+"""No law accuses an implementation that returns the exact result, rounded once to float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from normspec.adapters.binding import COMPOSED, OPERATORS
+from normspec.conformance.cases.case import Case, build
+from normspec.conformance.cases.deck import deck
+from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.subject import Subject
+from normspec.conformance.tally import findings
+
+from .rounded import correctly_rounded
+
+pytestmark = pytest.mark.exhaustive
+
+#: In which every law that is about groups takes a case.
+TAGS = frozenset({"law", "shift", "constant", "value"})
+EPS = (1.0, 0.5, 1e-5, 2.0**-20, 1e-12)
+
+
+def group(random: np.random.Generator, n: int) -> np.ndarray:
+    """One group of n values: of one number, of two, of one far from the others, on an offset, of any size."""
+    kind = random.integers(7)
+    a, b = random.standard_normal(2) * 2.0 ** random.integers(-20, 20)
+    values = np.full(n, a)
+    if kind == 1:
+        values[random.integers(n)] = b
+    elif kind == 2:
+        values[::2] = b
+    elif kind == 3:
+        values = np.where(np.arange(n) == random.integers(n), b, 0.0)
+    elif kind == 4:
+        values = a + 2.0**-40 * abs(a) * random.integers(-4, 5, n)
+    elif kind == 5:
+        values = random.integers(-8, 9, n).astype(float)
+    elif kind == 6:
+        values = a * random.standard_normal(n)
+    return values
+
+
+def cotangent(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Ones, small integers or anything."""
+    kinds = (np.ones(shape), random.integers(-3, 4, shape).astype(float), random.standard_normal(shape))
+    return kinds[random.integers(3)]
+
+
+def normalisations(operator: str, count: int) -> Iterator[Case]:
+    """Cases of layer_norm or batch_norm."""
+    random = np.random.default_rng(20)
+    for _ in range(count):
+        n, groups = int(random.choice([1, 2, 2, 3, 3, 4, 5, 8, 17])), int(random.integers(2, 5))
+        if operator == "batch_norm":
+            n = max(n, 2)
+        x = np.stack([group(random, n) for _ in range(groups)])
+        size = n if operator == "layer_norm" else groups
+        gamma, beta = random.standard_normal(size), random.integers(-3, 4, size).astype(float)
+        inputs: dict[str, np.ndarray | None] = {"x": x, "gamma": gamma, "beta": beta}
+        if random.integers(2):
+            inputs |= {"gamma": np.ones(size), "beta": np.zeros(size)}
+        settings = {"eps": float(random.choice(EPS)), "axes": (-1,)}
+        if operator == "batch_norm":
+            inputs |= {"x": x.T.copy(), "running_mean": random.standard_normal(size), "running_var": np.ones(size)}
+            settings = {"eps": settings["eps"], "momentum": 0.3, "training": True, "channel_axis": 1}
+        yield Case(operator, inputs, settings, cotangent(random, inputs["x"].shape), TAGS)  # type: ignore[union-attr]
+
+
+def composed(operator: str) -> Iterator[Case]:
+    """The deck's cases of a composed operator, with groups of their own as well where laws are judged on them."""
+    random = np.random.default_rng(21)
+    for description in deck(operator, "quick", 0):
+        if description.tags & {"size", "range", "mixed", "derivative"}:
+            continue
+        case = build(description, "float64")
+        yield case
+        shape = case.x.shape
+        if case.tags & {"law", "none", "shift"}:
+            rows = [group(random, shape[-1]) for _ in range(math.prod(shape[:-1]))]
+            yield case.replace(x=np.stack(rows).reshape(shape), g=cotangent(random, shape))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_exact_result_rounded_once_violates_nothing(operator: str) -> None:
+    """The exact result, rounded to float64, passes every check on random and degenerate groups."""
+    target = correctly_rounded(operator)
+    subject = Subject(target, target.bindings[0], "float64")
+    cases = composed(operator) if operator in COMPOSED else normalisations(operator, 30)
+    # The common page is about calls, and the laws about values stand on the operator's own.
+    checks = [one for one in checks_of(operator) if not one.requirement.startswith("CM-") and "float64" in one.dtypes]
+    judged: dict[str, int] = {}
+    with np.errstate(all="ignore"):
+        for case in cases:
+            for check in checks:
+                for finding in findings(check, subject, case) if check.when(case) else ():
+                    judged[check.requirement] = judged.get(check.requirement, 0) + finding.judged
+                    assert not (finding.violated and finding.judged), (check.requirement, finding)
+    laws = {check.requirement for check in checks if "-L" in check.requirement}
+    assert laws <= {requirement for requirement, count in judged.items() if count}
