@@ -13,6 +13,7 @@ from .part import ROLES, Part, Parts
 if TYPE_CHECKING:
     from .bridge import Bridge
     from .session import Session
+    from .traits import Trait
 
 #: The operators that can be checked.
 OPERATORS: tuple[str, ...] = ("layer_norm", "batch_norm", *ROLES)
@@ -168,6 +169,8 @@ class Target:
     dtypes: tuple[str, ...] = ()
     #: Whether a call of a new shape takes 10 to 100 ms, since it is traced, compiled or dispatched step by step.
     slow: bool = False
+    #: The traits of its framework, by device: measured once.
+    _traits: dict[str, tuple[Trait, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.dtypes:
@@ -185,6 +188,16 @@ class Target:
     def devices(self) -> tuple[str, ...]:
         """The devices that it can run on; the first is the CPU."""
         return self.bridge.devices()
+
+    def traits(self, device: str) -> tuple[Trait, ...]:
+        """What its framework does on a device, whatever function runs there."""
+        if device not in self._traits:
+            self._traits[device] = self.measured_traits(device)
+        return self._traits[device]
+
+    def measured_traits(self, device: str) -> tuple[Trait, ...]:
+        """The same, measured now."""
+        return self.bridge.traits(device)
 
     @property
     def calls(self) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .traits import Trait
 
 try:
     import ml_dtypes
@@ -88,6 +91,16 @@ class Bridge(abc.ABC):
 
     def finish(self, device: str) -> None:  # noqa: B027 - nothing to wait for, unless a device works on its own time
         """Wait until the device has done what was asked, so that its errors are raised here."""
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of tensors as one program, where the framework runs nothing but what it has compiled."""
+        return function
+
+    def traits(self, device: str) -> tuple[Trait, ...]:
+        """What every function there does, whatever its author wrote, measured now (see adapters/traits.py)."""
+        from .traits import measured
+
+        return measured(self, device)
 
     def tracks(self, output: Any) -> bool:
         """Whether the framework can differentiate this output."""

@@ -35,6 +35,9 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+#: The normative value of each.
+NORMATIVE: Mapping[str, str] = MappingProxyType({key: values[0] for key, values in CONVENTIONS.items()})
+
 
 def validate(declared: Mapping[str, str]) -> dict[str, str]:
     """

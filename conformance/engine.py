@@ -12,7 +12,7 @@ import numpy as np
 
 from ..adapters.binding import OPERATORS, Binding, Target
 from ..adapters.bridge import DTYPES
-from ..adapters.conventions import CONVENTIONS
+from ..adapters.conventions import CONVENTIONS, NORMATIVE
 from ..adapters.errors import TargetLost, TargetRaised
 from ..adapters.frameworks import KNOWN
 from ..spec import requirement, requirements
@@ -22,6 +22,7 @@ from .cases.strategy import generate
 from .checks.registry import Check, checks_of
 from .checks.seams import at_the_seams
 from .library import Library, enough, fitted
+from .platform import platform_of
 from .profiles import Profile
 from .progress import Listener, Progress
 from .shrink import Shrinker, passes_under
@@ -161,13 +162,15 @@ class Run:
         return fixed + generate(operator, plan.seed, plan.profile.generated)
 
     def _subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
-        conventions = {key: values[0] for key, values in CONVENTIONS.items()}
+        platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
         return Subject(
             target,
             binding,
             dtype,
             device=self.plan.device,
-            conventions={**conventions, **binding.conventions, **self.plan.conventions},
+            conventions={**NORMATIVE, **platform.values(dtype), **binding.conventions, **self.plan.conventions},
+            flushes=platform.flushes,
+            measured=platform.evidence(dtype),
             forward_only=self.plan.forward_only,
             repeats=self.plan.profile.repeated(slow=target.slow),
         )
@@ -371,11 +374,13 @@ class Run:
 
 def _deviation(subject: Subject, tally: Tally) -> str:
     """The declarations that a result rests on; the reasons for a binding's own stand with the subject."""
-    own = subject.binding.conventions
-    return ", ".join(
-        f"{key}={subject.conventions[key]} (declared by the {'binding' if key in own else 'caller'})"
-        for key in sorted(tally.deviates)
-    )
+
+    def source(key: str) -> str:
+        if key in subject.measured:
+            return f"measured: {subject.measured[key]}"
+        return f"declared by the {'binding' if key in subject.binding.conventions else 'caller'}"
+
+    return ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
 
 
 def _described(target: Target, binding: Binding, plan: Plan) -> dict[str, Any]:
@@ -389,4 +394,5 @@ def _described(target: Target, binding: Binding, plan: Plan) -> dict[str, Any]:
         "device": plan.device,
         "conventions": {k: v for k, v in declared.items() if v != CONVENTIONS[k][0]},
         "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
+        "measured": platform_of(target, binding, plan.device, plan.conventions).described(plan.dtypes or target.dtypes),
     }

@@ -89,6 +89,10 @@ class Subject:
     device: str = "cpu"
     #: Every convention and its value, declared or normative.
     conventions: Mapping[str, str] = attrs.field(factory=dict)
+    #: The formats whose subnormal numbers are lost where it may flush them: all, unless that was measured.
+    flushes: frozenset[str] = frozenset(FORMATS)
+    #: Those of the conventions whose value was measured on the platform, and what was.
+    measured: Mapping[str, str] = attrs.field(factory=dict)
     #: Whether gradients are left out on the user's word.
     forward_only: bool = False
     #: How often one call is repeated to meet a race (CM-P2, CM-P3).
@@ -237,7 +241,7 @@ class Subject:
         key = (normative, *(v.dtype for v in case.inputs.values() if v is not None))
         if key not in self._arithmetics:
             conventions = {} if normative else self.conventions
-            accuracy = AccuracyClass.from_conventions(conventions)
+            accuracy = AccuracyClass.from_conventions(conventions, self.flushes)
             self._arithmetics[key] = arithmetic_of(case, accuracy)
         return self._arithmetics[key]
 

@@ -29,15 +29,24 @@ class AccuracyClass:
     storage: str = attrs.field(default="H0", validator=attrs.validators.in_(("H0", "H1", "H2", "native")))
     #: Whether subnormal numbers are "kept" or "flushed" to zero.
     subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
+    #: The formats whose subnormal numbers "flushed" is about.
+    flushes: frozenset[str] = frozenset(FORMATS)
+
+    def flushed(self, form: Format) -> bool:
+        """Whether subnormal numbers of a format may become zero."""
+        return self.subnormals == "flushed" and form.name in self.flushes
 
     @classmethod
-    def from_conventions(cls, conventions: Mapping[str, str]) -> AccuracyClass:
+    def from_conventions(
+        cls, conventions: Mapping[str, str], flushes: frozenset[str] = frozenset(FORMATS)
+    ) -> AccuracyClass:
         """Return the class that a set of declared conventions asks for."""
         return cls(
             variance=conventions.get("variance_algorithm", "centred"),
             affine=conventions.get("affine", "folded"),
             storage=conventions.get("storage", "H0"),
             subnormals=conventions.get("subnormals", "kept"),
+            flushes=flushes,
         )
 
 
@@ -59,6 +68,10 @@ class Arithmetic:
     smallest_normal: float
     #: Largest finite value of the data's format.
     largest_data: float = float("inf")
+    #: What an operand of a sum, or the sum itself, may lose where the subnormal numbers of the computation's format, or
+    #: of the data's, are flushed; nothing where they are kept.
+    flush: float = 0.0
+    flush_data: float = 0.0
     #: True where the data has 16 bits, so that the storage classes differ.
     narrow: bool = False
     accuracy: AccuracyClass = AccuracyClass()
@@ -72,20 +85,22 @@ class Arithmetic:
         """
         stored = format_of(data)
         held = stored if parameter is None else format_of(parameter)
-        flushed = accuracy.subnormals == "flushed"
         computed: Format = stored
         if stored.narrow and accuracy.storage != "native":
             computed = FORMATS["float32"]
+        eta, eta_data = (form.underflow(flushed=accuracy.flushed(form)) for form in (computed, stored))
         return cls(
             u=computed.unit_roundoff,
-            eta=computed.underflow(flushed=flushed),
+            eta=eta,
             u_data=stored.unit_roundoff,
-            eta_data=stored.underflow(flushed=flushed),
+            eta_data=eta_data,
             u_parameter=held.unit_roundoff,
-            eta_parameter=held.underflow(flushed=flushed),
+            eta_parameter=held.underflow(flushed=accuracy.flushed(held)),
             largest=computed.largest,
             smallest_normal=computed.smallest_normal,
             largest_data=stored.largest,
+            flush=eta if accuracy.flushed(computed) else 0.0,
+            flush_data=eta_data if accuracy.flushed(stored) else 0.0,
             narrow=stored.narrow,
             accuracy=accuracy,
         )
@@ -99,7 +114,7 @@ class Arithmetic:
         """
         if not self.narrow or self.accuracy.storage == "H0":
             return self
-        return attrs.evolve(self, u=self.u_data, eta=self.eta_data, largest=self.largest_data)
+        return attrs.evolve(self, u=self.u_data, eta=self.eta_data, largest=self.largest_data, flush=self.flush_data)
 
     @property
     def saves_statistics(self) -> bool:

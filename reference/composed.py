@@ -77,12 +77,11 @@ class Composed:
         stages = arithmetic.composed
         self._arithmetic = stages
         self._given = {name: np.asarray(value) for name, value in inputs.items() if value is not None}
-        flushed = stages.accuracy.subnormals == "flushed"
         narrower = all(value.dtype != np.float64 for value in self._given.values())
         self._tape = Tape(
             Plain if narrower else Precise,
-            Steps(stages.u, stages.eta, stages.largest, stages.eta if flushed else 0.0),
-            Steps(stages.u_data, stages.eta_data, stages.largest_data, stages.eta_data if flushed else 0.0),
+            Steps(stages.u, stages.eta, stages.largest, stages.flush),
+            Steps(stages.u_data, stages.eta_data, stages.largest_data, stages.flush_data),
         )
         self._handed: dict[str, list[Number]] = {}
         with np.errstate(all="ignore"):

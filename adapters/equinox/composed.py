@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..binding import Binding
-from ..jax.composed import ADDED, FLUSHED, FLUSHED_REASON
+from ..jax.composed import ADDED
 from .layers import BROADCAST, SOURCE, layer_norm
 
 
@@ -22,17 +22,14 @@ BINDINGS: tuple[Binding, ...] = (
         "pre_norm",
         "equinox x + sublayer(nn.LayerNorm(x))",
         _pre_norm,
-        conventions=FLUSHED,
-        reasons=FLUSHED_REASON,
         expected=_EXPECTED,
     ),
     Binding(
         "post_norm",
         "equinox nn.LayerNorm(x + sublayer(x))",
         _post_norm,
-        conventions={**FLUSHED, "storage": "H1"},
+        conventions={"storage": "H1"},
         reasons={
-            **FLUSHED_REASON,
             "storage": (
                 "x + F(x) of 16-bit arrays is rounded to 16 bits before it is normalised;"
                 f" {SOURCE}_normalisation.py (LayerNorm.__call__)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..binding import Binding
-from ..jax.composed import ADDED, FLUSHED, FLUSHED_REASON
+from ..jax.composed import ADDED
 from .conventions import PARTS_ROUNDED, declared
 from .nnx_layers import NARROWED, layer_norm
 
@@ -25,8 +25,8 @@ BINDINGS: tuple[Binding, ...] = tuple(
         operator,
         name,
         call,
-        conventions={**_CONVENTIONS, **FLUSHED},
-        reasons={**_REASONS, **FLUSHED_REASON},
+        conventions=_CONVENTIONS,
+        reasons=_REASONS,
         expected={**ADDED, **NARROWED},
     )
     for operator, name, call in (

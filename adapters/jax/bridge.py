@@ -118,6 +118,9 @@ class JaxBridge(Bridge):
     def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
         return _Guard(self, self._device, self._wide)
 
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.jit(function)
+
     def pullback(self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any) -> tuple[Any, list[Any | None]]:
         y, pull = _derivable(jax.vjp, call, *inputs)
         check_like(y, cotangent.shape, _NAMES[cotangent.dtype], self)

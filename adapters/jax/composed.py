@@ -14,20 +14,10 @@ import jax.numpy as jnp
 from ..binding import Binding
 from .layers import BROADCAST, FAST_CONVENTIONS, FAST_REASONS, SOURCE, layer_norm
 
-#: A sum of subnormal numbers shows what becomes of them; a normalisation loses no more than its envelope allows.
-FLUSHED = {"subnormals": "flushed"}
-FLUSHED_REASON = {
-    "subnormals": (
-        "on the CPU XLA runs what it compiled with denormals flushed to zero;"
-        " https://github.com/jax-ml/jax/issues/16200"
-    )
-}
-
-_NATIVE = {**FLUSHED, "storage": "native"}
+_NATIVE = {"storage": "native"}
 
 #: Why the others round every operation.
 _EACH_ROUNDED = {
-    **FLUSHED_REASON,
     "storage": (
         "each operation on 16-bit arrays rounds its result to 16 bits: the gate or the weights, every product and"
         f" every sum; {SOURCE}jax/_src/nn/functions.py"
@@ -76,14 +66,14 @@ def _block(operator: str, name: str, call: Any) -> Binding:
         operator,
         name,
         call,
-        conventions={**FAST_CONVENTIONS, **FLUSHED},
-        reasons={**FAST_REASONS, **FLUSHED_REASON},
+        conventions=FAST_CONVENTIONS,
+        reasons=FAST_REASONS,
         expected={**BROADCAST, **ADDED},
     )
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("residual", "jax x + branch(x)", _residual, conventions=FLUSHED, reasons=FLUSHED_REASON, expected=ADDED),
+    Binding("residual", "jax x + branch(x)", _residual, expected=ADDED),
     _block("pre_norm", "jax x + sublayer(jax.nn.standardize(x))", _pre_norm),
     _block("post_norm", "jax jax.nn.standardize(x + sublayer(x))", _post_norm),
     Binding(

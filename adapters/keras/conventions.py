@@ -31,20 +31,6 @@ def _declared(*facts: tuple[str, str], **expected: str) -> Declared:
     )
 
 
-# What each backend adds to everything --------------------------------------------------------------------
-
-_FLUSHED = {
-    "tensorflow": (
-        "on the CPU every TensorFlow operation runs with denormals flushed to zero;"
-        " https://github.com/tensorflow/tensorflow/issues/127905"
-    ),
-    "jax": (
-        "on the CPU XLA runs what it compiled with denormals flushed to zero;"
-        " https://github.com/jax-ml/jax/issues/16200"
-    ),
-}
-_EVERYWHERE = (("subnormals=flushed", _FLUSHED[BACKEND]),) if BACKEND in _FLUSHED else ()
-
 # Reasons --------------------------------------------------------------------------------------------------
 
 _MOMENTUM = (
@@ -108,17 +94,16 @@ _NEGATIVE = dict.fromkeys(("BN_F1", "BN_G1", "BN_G2"), _NOT_CLAMPED) if BACKEND 
 
 _ADDED = {"CM_C6": _BROADCAST, **({"CM_S2": _BIAS} if BACKEND == "tensorflow" else {})}
 
-LAYER_NORM = _declared(*_EVERYWHERE, **_second_order("LN_G9"))
-BATCH_NORM = _declared(_MOMENTUM, *_MOMENTS, *_EVERYWHERE, **_NEGATIVE, **_second_order("BN_G10"))
+LAYER_NORM = _declared(**_second_order("LN_G9"))
+BATCH_NORM = _declared(_MOMENTUM, *_MOMENTS, **_NEGATIVE, **_second_order("BN_G10"))
 OPS_BATCH_NORM = _declared(
     _NATIVE_MOMENTS,
     *_MOMENTS,
-    *_EVERYWHERE,
     **_NEGATIVE,
     **_second_order("BN_G10"),
 )
-RESIDUAL = _declared(*_EVERYWHERE, **_ADDED)
-PRE_NORM = _declared(*_EVERYWHERE, **_ADDED, **_second_order("PR_G6"))
-POST_NORM = _declared(_SUM_ROUNDED, *_EVERYWHERE, **_ADDED, **_second_order("PO_G6"))
-HIGHWAY = _declared(_EACH_ROUNDED, *_EVERYWHERE, CM_C6=_BROADCAST)
-MHC = _declared(_EACH_ROUNDED, *_EVERYWHERE, CM_C6=_BROADCAST)
+RESIDUAL = _declared(**_ADDED)
+PRE_NORM = _declared(**_ADDED, **_second_order("PR_G6"))
+POST_NORM = _declared(_SUM_ROUNDED, **_ADDED, **_second_order("PO_G6"))
+HIGHWAY = _declared(_EACH_ROUNDED, CM_C6=_BROADCAST)
+MHC = _declared(_EACH_ROUNDED, CM_C6=_BROADCAST)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..bridge import DTYPES
+from ..conventions import CONVENTIONS
 from ..worker.codec import PROTOCOL
 
 #: Fields that a reply may leave out, and what they are then.
@@ -86,6 +87,13 @@ _BINDING = _fields(
     accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
 )  # fmt: skip
 
+
+def _trait(value: Any, names: Collection[str]) -> bool:
+    """Whether a value is a trait of a platform that the judge knows."""
+    form = _fields(dtype=lambda one, names: one in DTYPES, key=_text, value=_text, evidence=_text)
+    return form(value, names) and value["key"] in CONVENTIONS and value["value"] in CONVENTIONS[value["key"]]
+
+
 #: The form of the reply to each request.
 _FORMS: Mapping[str, Form] = {
     "open": _fields(
@@ -99,6 +107,7 @@ _FORMS: Mapping[str, Form] = {
         bindings=_all(_BINDING),
     ),
     "device": _fields(),
+    "traits": _fields(traits=_all(_trait)),
     "accepts": _fields(reason=_perhaps(_text)),
     "call": _fields(outputs=_all(_each(_array))),
     "vjp": _fields(gradients=_all(_each(_perhaps(_array)))),

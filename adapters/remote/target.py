@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..binding import Binding, Target, accepts_all
 from ..bridge import Bridge
-from ..errors import DeviceUnavailable, NormspecError, NotImportable, TargetLost, Unsupported
+from ..errors import (
+    BadOutput,
+    DeviceUnavailable,
+    NormspecError,
+    NotImportable,
+    TargetLost,
+    TargetRaised,
+    Unsupported,
+)
+from ..traits import Trait
 from .host import Host
 from .replies import OPTIONAL
 from .session import RemoteSession
@@ -62,6 +71,13 @@ class RemoteTarget(Target):
 
     def devices(self) -> tuple[str, ...]:
         return self._devices
+
+    def measured_traits(self, device: str) -> tuple[Trait, ...]:
+        try:
+            found = self.host.aside({"do": "traits", "device": device})["traits"]
+            return tuple(Trait(one["dtype"], one["key"], one["value"], one["evidence"]) for one in found)
+        except (TargetRaised, BadOutput, Unsupported, TargetLost):  # what is not measured counts as what the norm asks
+            return ()
 
     @property
     def calls(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..binding import Binding
-from .moments import CONVENTIONS, FLUSHED, FLUSHED_REASONS, REASONS, SOURCE, known, layer_norm
+from .moments import CONVENTIONS, REASONS, SOURCE, known, layer_norm
 
 #: Why highway and mhc round every operation.
 _EACH_ROUNDED = (
@@ -71,8 +71,8 @@ def _native(operator: str, name: str, call: Callable[..., Any]) -> Binding:
         operator,
         name,
         call,
-        conventions={"storage": "native", **FLUSHED},
-        reasons={"storage": _EACH_ROUNDED, **FLUSHED_REASONS},
+        conventions={"storage": "native"},
+        reasons={"storage": _EACH_ROUNDED},
         expected=BROADCAST,
     )
 
@@ -82,8 +82,6 @@ BINDINGS: tuple[Binding, ...] = (
         "residual",
         "tf x + branch(x)",
         _residual,
-        conventions=FLUSHED,
-        reasons=FLUSHED_REASONS,
         expected=BROADCAST,
     ),
     _block("pre_norm", "tf x + sublayer(batch_normalization(x, *moments(x)))", _pre_norm, "PR-G6"),

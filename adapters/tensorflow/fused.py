@@ -13,20 +13,19 @@ import tensorflow as tf
 
 from ..binding import Binding
 from ..errors import Unsupported
-from .moments import FLUSHED, FLUSHED_REASONS, SOURCE, moved
+from .moments import SOURCE, moved
 
 _NAME = "tf.compat.v1.nn.fused_batch_norm"
 
 _KERNEL = f"{SOURCE}core/kernels/fused_batch_norm_op.cc"
 
-_CONVENTIONS = {"running_variance": "bessel", **FLUSHED}
+_CONVENTIONS = {"running_variance": "bessel"}
 
 _REASONS = {
     "running_variance": (
         "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one;"
         f" {_KERNEL} (rest_size_adjust) and https://github.com/tensorflow/tensorflow/issues/55545"
     ),
-    **FLUSHED_REASONS,
 }
 
 

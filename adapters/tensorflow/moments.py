@@ -17,24 +17,13 @@ SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
 _NN = f"{SOURCE}python/ops/nn_impl.py"
 
-#: What every one of TensorFlow's operations does to subnormal numbers, on the CPU.
-FLUSHED = {"subnormals": "flushed"}
-FLUSHED_REASONS = {
-    "subnormals": (
-        "on the CPU every operation runs with denormals flushed to zero;"
-        f" {SOURCE}core/common_runtime/eager/kernel_and_device.cc (ScopedFlushDenormal) and"
-        " https://github.com/tensorflow/tensorflow/issues/127905"
-    )
-}
-
 #: What batch_normalization does, and so all that is normalised by it; and why.
-CONVENTIONS = {"storage": "native", **FLUSHED}
+CONVENTIONS = {"storage": "native"}
 REASONS = {
     "storage": (
         "tf.nn.moments returns the mean and the variance in x's dtype, and tf.nn.batch_normalization computes in it:"
         f" each operation on 16-bit tensors rounds its result to 16 bits; {_NN}"
     ),
-    **FLUSHED_REASONS,
 }
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
@@ -48,10 +48,10 @@ class Server:
             self._pulled.pop(number, None)
         do = request["do"]
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
-            "open": self._open, "accepts": self._accepts, "device": self._device, "call": self._call,
-            "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp, "seams": self._seams, "start": self._start,
-            "outputs": self._outputs, "inputs": self._inputs, "recorded": self._recorded, "pull": self._pull,
-            "gradients": self._gradients, "cotangent": self._cotangent,
+            "open": self._open, "accepts": self._accepts, "device": self._device, "traits": self._traits,
+            "call": self._call, "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp, "seams": self._seams,
+            "start": self._start, "outputs": self._outputs, "inputs": self._inputs, "recorded": self._recorded,
+            "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
         }  # fmt: skip
         if do not in handlers:
             raise Unsupported(f"the worker does not know the request {do!r}")
@@ -96,6 +96,9 @@ class Server:
     def _device(self, request: Request) -> dict[str, Any]:
         self._held().bridge.check_device(request["device"])
         return {}
+
+    def _traits(self, request: Request) -> dict[str, Any]:
+        return {"traits": [asdict(trait) for trait in self._held().traits(request["device"])]}
 
     def _accepts(self, request: Request) -> dict[str, Any]:
         binding = self._held().bindings[request["binding"]]

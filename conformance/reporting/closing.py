@@ -59,6 +59,21 @@ def _print_conventions(report: Report, console: Console) -> None:
         print_prose(line, console, indent=28, first=Text(convention, style="cyan"))
 
 
+def _print_measured(report: Report, console: Console) -> None:
+    """What every function on a platform does, so that it is no choice of those that are judged."""
+    found: dict[tuple[str, str, str], None] = {}
+    for subject in report.subjects:
+        for trait in subject.get("measured") or ():
+            place = f"{subject.get('framework', '')} on {subject.get('device', '')}"
+            found[(trait["convention"], place, f"{', '.join(trait['dtypes'])}: {trait['evidence']}")] = None
+    if not found:
+        return
+    console.print()
+    console.print(Text("Measured on the platform, and so of every function there", style="bold"))
+    for convention, place, evidence in found:
+        print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
+
+
 def counts(report: Report) -> dict[str, int]:
     """How many results have each verdict; violated SHOULDs are counted as advice, not as fail."""
     tally = {"pass": 0, "fail": 0, "advice": 0, "deviates": 0, "unsupported": 0, "not-exercised": 0, "error": 0}
@@ -94,6 +109,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)
     _print_conventions(report, console)
+    _print_measured(report, console)
 
     console.print()
     names, numbers = Text(" "), Text(" ")

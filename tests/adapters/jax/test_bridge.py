@@ -135,3 +135,10 @@ def test_the_users_own_setting_does_not_matter(enabled):
             with BRIDGE.guarded(2, gradients=True):
                 assert jnp.sin(tensor).dtype == dtype
         assert jax.config.jax_enable_x64 is enabled
+
+
+def test_subnormal_numbers_are_flushed():
+    """XLA on the CPU loses them in every dtype but float16, whose own are normal numbers of float32."""
+    found = BRIDGE.traits("cpu")
+    assert {trait.dtype for trait in found} == {"bfloat16", "float32", "float64"}
+    assert {(trait.key, trait.value) for trait in found} == {("subnormals", "flushed")}

@@ -19,6 +19,7 @@ from normspec.adapters.errors import (
 from normspec.adapters.part import Part
 from normspec.adapters.remote.replies import answers
 from normspec.adapters.targets import resolve
+from normspec.adapters.traits import Trait
 from normspec.adapters.worker.server import Server
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
@@ -61,6 +62,24 @@ def test_the_target_is_described_alike(here, there):
         assert (mine.seams is None, mine.defaults is None) == (other.seams is None, other.defaults is None)
         shape, settings = (4, 7), {"eps": 0.1, "axes": (0,)}
         assert mine.accepts(shape, settings) == other.accepts(shape, settings)
+
+
+def test_traits_cross_over(there, monkeypatch):
+    """What a worker measures of its platform is known here, and asked for once."""
+    said = [{"dtype": "float32", "key": "subnormals", "value": "flushed", "evidence": "products become 0"}]
+    asked = []
+    monkeypatch.setattr(there.host, "aside", lambda message: asked.append(message) or {"traits": said})
+    assert (
+        there.traits("cpu") == there.traits("cpu") == (Trait("float32", "subnormals", "flushed", "products become 0"),)
+    )
+    assert asked == [{"do": "traits", "device": "cpu"}]
+    assert answers(asked[0], {"traits": said})
+    assert not answers(asked[0], {"traits": [{**said[0], "value": "sometimes"}]})
+
+
+def test_traits_are_those_of_the_target(here, there):
+    """The worker measures what this process does."""
+    assert there.traits("cpu") == here.traits("cpu")
 
 
 def test_devices_that_there_are_not(there):

@@ -148,3 +148,14 @@ def test_the_surroundings_are_put_back(gradients):
     assert torch.get_num_threads() == threads
     with BRIDGE.guarded(1 << 20, gradients=gradients):
         assert torch.get_num_threads() == threads
+
+
+def test_subnormal_numbers_are_kept_unless_the_process_flushes_them():
+    """PyTorch keeps them; a program that has called torch.set_flush_denormal is measured to lose them."""
+    assert BRIDGE.traits("cpu") == ()
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor cannot flush")
+    try:
+        assert {trait.dtype for trait in BRIDGE.traits("cpu")} >= {"float32", "float64"}
+    finally:
+        torch.set_flush_denormal(False)

@@ -11,11 +11,9 @@ from normspec.adapters.tensorflow import BRIDGE
 
 from ..runs import result, run, verdicts
 
-FLUSHED = {"subnormals": "flushed"}
-
 
 def _check(operator, function, **options) -> Report:
-    binding = Binding(operator, "own", function, conventions=FLUSHED)
+    binding = Binding(operator, "own", function)
     return run(Target("own", "tensorflow", BRIDGE.version, BRIDGE, (binding,)), **options)
 
 

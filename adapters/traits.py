@@ -1,0 +1,108 @@
+"""
+Traits: what a framework does on a device, whatever function runs there.
+
+They are measured, by operations on a few numbers, and hold for every function on that platform: a function cannot keep
+a number that the platform under it loses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .bridge import DTYPES
+
+if TYPE_CHECKING:
+    from .bridge import Bridge
+
+#: The exponent of the smallest normal number of each dtype: finfo knows no bfloat16.
+_SMALLEST_NORMAL = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
+
+#: Repetitions of each number below: 27 elements fill a vector register of any dtype and leave a rest, which kernels
+#: compute in another loop.
+_TIMES = 9
+
+#: In units of the smallest normal number: two factors or terms, their exact result, and what is lost where a
+#: zero is in its place. The second factor is a plain number.
+_PRODUCTS = (
+    (1.5, 0.25, 0.375, "products"),
+    (0.5, 4.0, 2.0, "factors"),
+)
+_SUMS = (
+    (0.25, 0.5, 0.75, "sums"),
+    (1.5, -1.0, 0.5, "differences"),
+)
+#: A matrix product may have a kernel of its own: eight terms that are exact, and whose sum is below it.
+_TERM, _TERMS = 0.0625, 8
+
+
+@dataclass(frozen=True)
+class Trait:
+    """One thing that a platform does in one dtype."""
+
+    dtype: str
+    #: The convention that says so, and its value.
+    key: str
+    value: str
+    #: What was measured.
+    evidence: str
+
+
+def measured(bridge: Bridge, device: str) -> tuple[Trait, ...]:
+    """
+    The traits of a bridge's framework on a device, in each of its dtypes; those that every function is free of are left
+    out. What raises is not measured, and counts as what the norm asks.
+    """
+    found = []
+    for dtype in bridge.dtypes:
+        try:
+            evidence = _flushes(bridge, dtype, device)
+        except Exception:
+            continue
+        if evidence:
+            found.append(Trait(dtype, "subnormals", "flushed", evidence))
+    return tuple(found)
+
+
+def _flushes(bridge: Bridge, dtype: str, device: str) -> str:
+    """What becomes of subnormal numbers, where they are not kept; else empty."""
+    form, smallest = DTYPES[dtype], _SMALLEST_NORMAL[dtype]
+
+    def numbers(values: Any) -> np.ndarray:
+        return np.repeat(np.array(values, np.float64), _TIMES).astype(form)
+
+    def scaled(values: Any) -> np.ndarray:  # in two steps, since 2^-1074 is no normal number of float64 itself
+        return numbers(np.ldexp(np.array(values, np.float64), smallest))
+
+    def operations(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> tuple[Any, ...]:
+        return a * b, c + d, bridge.matmul(e, f)
+
+    handed = (
+        scaled([row[0] for row in _PRODUCTS]),
+        numbers([row[1] for row in _PRODUCTS]),
+        scaled([row[0] for row in _SUMS]),
+        scaled([row[1] for row in _SUMS]),
+        scaled([_TERM])[:_TERMS].reshape(1, _TERMS),
+        np.ones((_TERMS, _TERMS), form),
+    )
+    tensors = [bridge.tensor(array, "contiguous", device) for array in handed]
+    with bridge.guarded(_TERMS, gradients=False):
+        results = bridge.compiled(operations)(*tensors)
+        bridge.finish(device)
+    product, sum_, matrix = (bridge.array(result, "a measured result") for result in results)
+    lost = [
+        words
+        for row, got in ((_PRODUCTS, product), (_SUMS, sum_))
+        for (*_, words), values in zip(row, got.reshape(len(row), _TIMES))
+        if not _bits(values).all()
+    ]
+    if not _bits(matrix).all():
+        lost.append("matrix products")
+    return f"{', '.join(lost)} below the smallest normal number become 0" if lost else ""
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """Positive numbers as integers: what flushes subnormal numbers may do so in a comparison with 0 too."""
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
