@@ -17,8 +17,6 @@ from ..adapters.errors import TargetLost, TargetRaised
 from ..adapters.frameworks import KNOWN
 from ..spec import requirement, requirements
 from .cases.case import Description
-from .cases.deck import deck
-from .cases.strategy import generate
 from .checks.registry import Check, checks_of
 from .checks.seams import at_the_seams
 from .library import Library, enough, fitted
@@ -135,7 +133,7 @@ class Run:
     # -- one unit --------------------------------------------------------------------------------
 
     def _run_unit(self, operator: str, dtype: str) -> None:
-        library, cases = Library(dtype), self._descriptions(operator)
+        library, cases = Library(dtype), self.plan.profile.cases(operator, self.plan.seed)
         for target in self.plan.targets:
             bindings = [binding for binding in target.bindings if binding.operator == operator]
             if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
@@ -155,11 +153,6 @@ class Run:
                     self._run_subject(subject, cases, library, rows, each)
                 finally:
                     self._results += rows
-
-    def _descriptions(self, operator: str) -> list[Description]:
-        plan = self.plan
-        fixed = deck(operator, plan.profile.name, plan.seed)
-        return fixed + generate(operator, plan.seed, plan.profile.generated)
 
     def _subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import attrs
 
 from ..adapters.errors import UnknownProfile, choices
+from .cases.case import Description
+from .cases.deck import deck
+from .cases.generate import generate
 
 
 @attrs.frozen
@@ -12,8 +15,9 @@ class Profile:
     """How many cases a run generates beside the fixed deck, and how often it repeats a call."""
 
     name: str
-    #: Generated cases for each operator.
-    generated: int
+    #: Generated cases for each operator: free ones, and variations of every case of the deck (cases/generate.py).
+    free: int
+    rounds: int
     #: Repetitions of one call, a multiple of 32 (checks/purity.py). A race that shows once in a hundred calls is met
     #: with probability 1 - 0.99^k: 47% with 64 forward calls, 96% with 320, 99.99% with 1024 (gradients as often).
     repeats: int
@@ -26,6 +30,10 @@ class Profile:
     slow_own: int | None = None
     #: Repetitions in such a framework: a call takes milliseconds there.
     slow_repeats: int = 64
+
+    def cases(self, operator: str, seed: int) -> list[Description]:
+        """The cases of an operator, in the order they run: the fixed deck first."""
+        return deck(operator, self.name, seed) + generate(operator, seed, self.free, self.rounds)
 
     def repeated(self, *, slow: bool) -> int:
         """How often one call is repeated."""
@@ -43,9 +51,9 @@ class Profile:
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 64, further=1, slow=1, slow_own=4),
-        Profile("standard", 80, 320, further=8, slow=2, slow_own=8),
-        Profile("thorough", 1000, 1024, slow_repeats=1024),
+        Profile("quick", 0, 0, 64, further=1, slow=1, slow_own=4),
+        Profile("standard", 40, 1, 320, further=8, slow=2, slow_own=8),
+        Profile("thorough", 400, 8, 1024, slow_repeats=1024),
     )
 }
 

@@ -17,6 +17,7 @@ from ...reference.formats import FORMATS, Format
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
 from .regimes import draw_group
+from .stream import Stream
 
 
 @attrs.frozen
@@ -91,11 +92,10 @@ class Case:
         assert x is not None
         return x
 
-    def random(self, purpose: str) -> np.random.Generator:
-        """A generator for what a check needs beside the case, the same for the same purpose."""
+    def random(self, purpose: str) -> Stream:
+        """A stream for what a check needs beside the case, the same for the same purpose."""
         seed = self.description.seed if self.description else 0
-        key = [seed, self.x.size, zlib.crc32(purpose.encode())]
-        return np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
+        return Stream(seed, self.x.size, zlib.crc32(purpose.encode()))
 
     @cached_property
     def _truths(self) -> dict[tuple[str, str], Any]:
@@ -237,12 +237,13 @@ def running_values(
     The mean is distinct in every channel and never 0, the variance neither 1 nor that of the batch;
     one channel in four has a running variance near eps, where eps shows in inference.
     """
-    random = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 77, len(rows)])))
+    random = Stream(seed, 77, len(rows))
     channels = len(rows)
     top = min(2.0**10, math.sqrt(held.largest) / 4)
     size = np.clip(np.abs(rows).max(axis=1, initial=0.0), 2.0**-10, top)
     mean = size * (0.5 + random.random(channels)) * random.choice([-1.0, 1.0], channels)
-    variance = (size * (0.25 + random.random(channels))) ** 2
+    sigma = size * (0.25 + random.random(channels))
+    variance = sigma * sigma
     near = np.arange(channels) % 4 == 3
-    variance[near] = max(description.eps, held.smallest_normal) * (0.5 + random.random(near.sum()))
+    variance[near] = max(description.eps, held.smallest_normal) * (0.5 + random.random(int(near.sum())))
     return mean.astype(held.dtype), variance.astype(held.dtype)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .stream import Stream
+
 #: Gate logits. The logistic function is saturated in float16 from 8 on, in float32 from 17, in float64 from 37;
 #: exp overflows in float32 from 89 and in float64 from 710.
 GATES = ("mixed", "moderate", "extreme", "zero", "closed", "open", "infinite")
@@ -14,7 +16,7 @@ FUSIONS = ("mixed", "ties", "spread_8", "spread_100", "spread_10000", "one_close
 _EXTREME = (30.0, -30.0, 100.0, -100.0, 1e4, -1e4, 0.0, 8.0, -8.0, 17.0, -17.0, 88.0, -88.0, 1.0)
 
 
-def gate_logits(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.float64]:
+def gate_logits(kind: str, shape: tuple[int, ...], random: Stream) -> NDArray[np.float64]:
     """Return float64 gate logits of one of GATES; what only fusion logits know counts as "mixed"."""
     if kind == "moderate":
         return random.uniform(-6, 6, shape)
@@ -29,7 +31,7 @@ def gate_logits(kind: str, shape: tuple[int, ...], random: np.random.Generator) 
     return 2 * random.standard_normal(shape)
 
 
-def fusion_logits(kind: str, count: int, random: np.random.Generator) -> NDArray[np.float64]:
+def fusion_logits(kind: str, count: int, random: Stream) -> NDArray[np.float64]:
     """Return float64 fusion logits of one of FUSIONS, not in order of their size."""
     drawn = random.standard_normal(count)
     if kind == "zero":

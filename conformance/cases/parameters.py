@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...reference.formats import Format
+from .stream import Stream
 
 #: gamma and beta: none, neutral, or values of both signs with zeros and powers of two among them.
 AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
@@ -19,13 +21,9 @@ COTANGENT = ("mixed", "one_hot", "integers", "small", "ones")
 _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
 
 
-def _random(seed: int, *key: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *key])))
-
-
 def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, role: int) -> NDArray[Any] | None:
     """Return gamma (role 1) or beta (role 2) of this kind and shape, or None."""
-    random = _random(seed, 1000 + role, int(np.prod(shape)), AFFINE.index(kind))
+    random = Stream(seed, 1000 + role, math.prod(shape), AFFINE.index(kind))
     if kind == "none":
         return None
     if kind == "ones":
@@ -33,7 +31,7 @@ def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, 
     elif kind == "zeros":
         values = np.zeros(shape)
     elif kind == "powers":
-        values = random.choice([-1.0, 1.0], shape) * 2.0 ** random.integers(-3, 4, shape)
+        values = np.ldexp(random.choice([-1.0, 1.0], shape), random.integers(-3, 4, shape))
     else:
         values = random.standard_normal(shape) + 0.5
         flat = values.reshape(-1)
@@ -45,7 +43,7 @@ def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, 
 
 def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: int) -> NDArray[Any]:
     """Return a cotangent of this kind: of both signs, with a mean away from zero."""
-    random = _random(seed, 2000, int(np.prod(shape)), COTANGENT.index(kind))
+    random = Stream(seed, 2000, math.prod(shape), COTANGENT.index(kind))
     if kind == "one_hot":
         values = np.zeros(shape)
         flat = values.reshape(-1)

@@ -7,6 +7,7 @@ leaves in every dtype.
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from ...adapters.part import Part
 from ...reference.formats import Format
 from .logits import fusion_logits, gate_logits
+from .stream import Stream
 
 
 @attrs.define
@@ -35,10 +37,9 @@ class Drawn:
     inputs: dict[str, NDArray[Any] | None] = attrs.field(factory=dict)
     parts: dict[str, Any] = attrs.field(factory=dict)
 
-    def random(self, name: str, shape: tuple[int, ...]) -> np.random.Generator:
-        """A generator for the values of one input."""
-        key = [self.seed, zlib.crc32(name.encode()), *shape]
-        return np.random.Generator(np.random.Philox(np.random.SeedSequence(key)))
+    def random(self, name: str, shape: tuple[int, ...]) -> Stream:
+        """A stream for the values of one input."""
+        return Stream(self.seed, zlib.crc32(name.encode()), *shape)
 
     def hold(self, name: str, values: NDArray[Any], format: Format | None = None) -> str:
         """Make an input of these values, in the format of x unless another is given; returns its name."""
@@ -49,7 +50,7 @@ class Drawn:
     def values(self, name: str) -> str:
         """A leaf of x's shape: both signs, no value near the one beside it, zeros and powers of two among them."""
         random = self.random(name, self.shape)
-        values = random.standard_normal(self.shape) * 2.0 ** random.integers(-2, 3, self.shape)
+        values = np.ldexp(random.standard_normal(self.shape), random.integers(-2, 3, self.shape))
         flat = values.reshape(-1)
         for place, special in enumerate((-1.0, 0.0, 2.0, -0.5)[: max(0, flat.size - 2)]):
             flat[(5 * place + 1) % flat.size] = special
@@ -62,7 +63,7 @@ class Drawn:
     def matrix(self, name: str) -> str:
         """A matrix of x's features by themselves, of norm near 1 and neither symmetric nor orthogonal."""
         n = self.shape[-1]
-        return self.hold(name, self.random(name, (n, n)).standard_normal((n, n)) / max(n, 1) ** 0.5 + 0.25 / n)
+        return self.hold(name, self.random(name, (n, n)).standard_normal((n, n)) / math.sqrt(max(n, 1)) + 0.25 / n)
 
     def kernel(self, name: str) -> str:
         """Three taps for each feature, none of them zero."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...reference.formats import FORMATS, Format
+from .stream import Stream, deviation, mean
 from .witnesses import WITNESSES
 
 Array = NDArray[np.float64]
@@ -26,7 +27,7 @@ Array = NDArray[np.float64]
 class Drawing:
     """What a regime may look at while it draws one group."""
 
-    random: np.random.Generator
+    random: Stream
     #: Which member of the regime's family to draw; shrinks towards 0.
     index: int
     n: int
@@ -74,7 +75,7 @@ def _near_eps(drawing: Drawing) -> Array:
     octaves = (0, -2, 2, -5, 5, -8, 8)[drawing.index % 7]
     sigma = math.sqrt(drawing.eps * 2.0**octaves) or 2.0**-10
     z = drawing.normal()
-    return sigma * (z - z.mean()) / (z.std() or 1.0)
+    return sigma * (z - mean(z)) / (deviation(z) or 1.0)
 
 
 def _below_eps(drawing: Drawing) -> Array:
@@ -113,7 +114,9 @@ def _offset(drawing: Drawing) -> Array:
 
 def _heavy_tailed(drawing: Drawing) -> Array:
     z = drawing.normal()
-    return np.sign(z) * np.exp(np.clip(3 * np.abs(z), 0, 9))
+    octaves = np.minimum(4 * np.abs(z), 13.0)
+    whole = np.floor(octaves)  # 2^octaves with straight lines between the powers: no library's exp
+    return np.sign(z) * np.ldexp(1 + (octaves - whole), whole.astype(int))
 
 
 def _integers(drawing: Drawing) -> Array:
@@ -242,15 +245,14 @@ def draw_group(regime: str, index: int, *, n: int, eps: float, format: Format, s
     """
     place = ORDER.index(regime)
     # The format stays out of the key: one description gives corresponding groups in every dtype.
-    key = np.random.SeedSequence([seed, place, index, n, row])
-    drawing = Drawing(np.random.Generator(np.random.Philox(key)), index, n, eps, format)
+    drawing = Drawing(Stream(seed, place, index, n, row), index, n, eps, format)
     group = REGIMES[regime].draw(drawing)
     if not REGIMES[regime].in_range:
         return round_to(group, format)
     top = drawing.largest
     highest = float(np.abs(group).max(initial=0.0))
     if highest > top:  # an exact power of two keeps the shape of the group
-        group = group * 2.0 ** -math.ceil(math.log2(highest / top))
+        group = group * 2.0 ** -math.frexp(highest / top)[1]
     return round_to(group, format)
 
 

@@ -1,9 +1,10 @@
-"""Generated cases: Hypothesis draws descriptions, and shrinks the one that fails.
+"""
+Descriptions as Hypothesis draws them: to shrink a case that fails, and to explore beyond the deck in the tests.
 
-Everything is drawn as an integer between -100 and 100. Hypothesis mixes constants that it harvests from
-the user's modules into what it draws, but never integers of that size, so the cases depend on the seed alone.
-Values come from counter-based generators keyed by the description (see regimes.py); there is no example
-database. Each list is ordered from the plainest to the oddest, which is the way that shrinking goes.
+What a run judges is not drawn here (see generate.py): what Hypothesis draws from a seed changes with its version.
+Everything is drawn as an integer between -100 and 100: Hypothesis mixes constants that it harvests from the user's
+modules into what it draws, but never integers of that size. There is no example database. Each list is ordered from
+the plainest to the oddest, which is the way that shrinking goes.
 """
 
 from __future__ import annotations
@@ -21,21 +22,13 @@ from hypothesis.errors import Flaky, NoSuchExample
 
 from ...adapters.binding import COMPOSED
 from .case import Description
+from .generate import COMPOSED_LENGTHS, COUNTS, EPS, INDICES, LENGTHS, MOMENTA
 from .logits import FUSIONS, GATES
 from .parameters import AFFINE, COTANGENT
-from .recipes import ALONG_SEQUENCE, RECIPES
+from .recipes import RECIPES
 from .regimes import GENERATED, REGIMES
 
-#: Each of them representable exactly or rounded to float32 alike in every framework's default.
-EPS = (2.0**-10, 1e-5, 1e-3, 0.5, 1e-6, 1e-12, 2.0**-20, 1.0)
-LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
 SHORT_LENGTHS = (2, 3, 4, 1)
-#: Composed operators: features, whose square is the size of a matrix, and numbers of branches.
-COMPOSED_LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 16, 17)
-COUNTS = (2, 3, 1, 4, 5, 8, 12)
-MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0)
-#: Members of each regime's family that are drawn.
-INDICES = 12
 
 
 def _one_of(choices: tuple[object, ...]) -> st.SearchStrategy[object]:
@@ -100,43 +93,6 @@ def _without_a_trace() -> Iterator[None]:
             yield
         finally:
             configuration.set_hypothesis_home_dir(before)
-
-
-def generate(operator: str, seed: int, count: int) -> list[Description]:
-    """Return ``count`` generated descriptions of an operator; the same for the same seed."""
-    found: list[Description] = []
-    if not count:
-        return found
-    like = Description(operator, 2, (), tags=frozenset({"value"}), seed=seed)
-
-    @_without_a_trace()
-    @hypothesis.seed(seed)
-    @_settings(count, Phase.generate)
-    @hypothesis.given(descriptions(like))
-    def collect(description: Description) -> None:
-        index = len(found)
-        tags = {"value"}
-        if operator == "batch_norm" and index % 5 == 4:
-            tags = {"inference"}
-        if description.n > 1 or operator != "batch_norm":
-            found.append(_tagged(description, tags, index))
-
-    collect()
-    return found
-
-
-def _tagged(description: Description, tags: set[str], index: int) -> Description:
-    """Give a generated case its part: one in four takes the laws, one in four the derivatives."""
-    names = {name for name, _ in description.groups}
-    # The laws and derivatives run on moderate groups: extreme ones are outside their range rules.
-    moderate = not names & {"near_overflow", "subnormal", "heavy_tailed", "offset"}
-    moderate = moderate and description.recipe not in ALONG_SEQUENCE
-    if moderate and index % 4 == 1 and description.n > 1:
-        tags = tags | {"law"}
-    if moderate and index % 4 == 3 and "inference" not in tags:
-        tags = tags | {"derivative"}
-    training = "inference" not in tags
-    return attrs.evolve(description, tags=frozenset(tags), training=training)
 
 
 def smallest(like: Description, fails: Callable[[Description], bool], *, examples: int = 80) -> Description | None:

@@ -9,6 +9,7 @@ import numpy as np
 from ...adapters.errors import Unsupported
 from ...reference.formats import format_of
 from ..cases.case import Case
+from ..cases.stream import Stream
 from ..findings import Finding, as_exact
 from ..subject import Subject
 from .registry import check, recipes
@@ -58,7 +59,7 @@ def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge(inside, "dx", got, want, bound, "back through two blocks")
 
 
-def _small(random: np.random.Generator, case: Case) -> np.ndarray:
+def _small(random: Stream, case: Case) -> np.ndarray:
     """A cotangent of integers so small that what two blocks make of it is exact."""
     return random.integers(-1, 2, case.x.shape).astype(case.x.dtype)
 

@@ -10,8 +10,8 @@ import pytest
 
 from normspec.conformance.cases.case import Case, Description, build
 from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import GENERATED, REGIMES
-from normspec.conformance.cases.strategy import generate
 from normspec.conformance.cases.witnesses import WITNESSES
 from normspec.conformance.checks.groups import as_rows
 from normspec.conformance.checks.registry import checks_of
@@ -34,7 +34,7 @@ def quick(operator: str) -> list[Description]:
 
 def generated(operator: str) -> list[Description]:
     """The cases that `standard` adds to its deck."""
-    return generate(operator, 0, PROFILES["standard"].generated)
+    return generate(operator, 0, PROFILES["standard"].free, PROFILES["standard"].rounds)
 
 
 def shown(descriptions: Iterable[Description], dtype: str) -> set[str]:
@@ -138,6 +138,6 @@ def test_every_check_has_a_case_in_the_quick_deck(operator: str) -> None:
 
 @of_every_operator
 def test_generated_cases_take_part_in_laws_and_derivatives(operator: str) -> None:
-    """Some generated cases carry the laws, some the derivatives and, for batch_norm, some the inference mode."""
-    tags = {tag for description in generated(operator) for tag in description.tags}
+    """Some free cases carry the laws, some the derivatives and, for batch_norm, some the inference mode."""
+    tags = {tag for description in generate(operator, 0, PROFILES["standard"].free) for tag in description.tags}
     assert tags == {"value", "law", "derivative"} | ({"inference"} if operator == "batch_norm" else set())

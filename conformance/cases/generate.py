@@ -1,0 +1,154 @@
+"""
+Generated cases: what a run judges beside the fixed deck.
+
+Two kinds: *free* cases, which may be anything, and *variations*, which keep what a case of the deck is for (its tags,
+its kinds of groups, its recipe) and change all its numbers, so that every requirement meets more cases than the deck
+has. All is drawn from a stream of our own, one for each case: the same seed gives the same cases whatever else is
+installed, and a deeper profile has the cases of the one before and more.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import attrs
+
+from ...adapters.binding import COMPOSED
+from .case import Description
+from .deck import deck
+from .logits import FUSIONS, GATES
+from .parameters import AFFINE, COTANGENT
+from .recipes import ALONG_SEQUENCE, RECIPES
+from .regimes import GENERATED
+from .stream import Stream
+
+#: Each of them representable exactly or rounded to float32 alike in every framework's default.
+EPS = (2.0**-10, 1e-5, 1e-3, 0.5, 1e-6, 1e-12, 2.0**-20, 1.0)
+LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
+#: Composed operators: features, whose square is the size of a matrix, and numbers of branches.
+COMPOSED_LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 16, 17)
+COUNTS = (2, 3, 1, 4, 5, 8, 12)
+MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0)
+#: Members of each regime's family that are drawn.
+INDICES = 12
+#: The most groups of a free case.
+GROUPS = 12
+
+#: Kinds of gamma and beta that may stand for one another: none, ones and zeros are what a case is about.
+_ANY_AFFINE = ("mixed", "powers", "large", "small")
+#: What distinguishes the stream of a free case from that of a variation.
+_FREE, _VARIED = 1, 2
+#: Each round of variations draws its values from seeds of its own, beyond those that a user gives.
+_ROUND = 1 << 64
+
+
+def generate(operator: str, seed: int, free: int, rounds: int = 0) -> list[Description]:
+    """Return ``free`` free cases of an operator, and ``rounds`` variations of each case of its deck."""
+    found = [_free(operator, seed, index) for index in range(free)]
+    for number in range(1, rounds + 1):
+        kept = (one for one in deck(operator, "quick", seed) if not one.tags & {"size", "repeat"})
+        found += [
+            _varied(one, _stream(operator, seed, _VARIED, number, place), number) for place, one in enumerate(kept)
+        ]
+    return found
+
+
+def _stream(operator: str, *key: int) -> Stream:
+    return Stream(zlib.crc32(operator.encode()), *key)
+
+
+# Free cases -------------------------------------------------------------------------------------------------
+
+
+def _free(operator: str, seed: int, index: int) -> Description:
+    stream = _stream(operator, seed, _FREE, index)
+    inference = operator == "batch_norm" and index % 5 == 4
+    groups = tuple((stream.pick(GENERATED), stream.number(0, INDICES - 1)) for _ in range(stream.number(1, GROUPS)))
+    description = Description(
+        operator,
+        stream.pick(LENGTHS),
+        groups,
+        eps=stream.pick(EPS),
+        gamma=stream.pick(AFFINE),
+        beta=stream.pick(AFFINE),
+        cotangent=stream.pick(COTANGENT),
+        seed=seed,
+        training=not inference,
+    )
+    if operator in COMPOSED:
+        description = attrs.evolve(
+            description,
+            n=stream.pick(COMPOSED_LENGTHS),
+            recipe=stream.pick(tuple(RECIPES[operator])),
+            logits=stream.pick(GATES if operator == "highway" else FUSIONS),
+            count=stream.pick(COUNTS),
+        )
+    else:
+        description = attrs.evolve(description, momentum=stream.pick(MOMENTA), rank=stream.number(2, 5))
+    if operator == "batch_norm" and description.n == 1:  # one value a channel is the affair of BN-E1
+        description = attrs.evolve(description, n=2)
+    return attrs.evolve(description, tags=_parts_of(description, index))
+
+
+def _parts_of(description: Description, index: int) -> frozenset[str]:
+    """The tags of a free case: one in four takes the laws, one in four the derivatives."""
+    tags = {"value"} if description.training else {"inference"}
+    names = {name for name, _ in description.groups}
+    # The laws and derivatives run on moderate groups: extreme ones are outside their range rules.
+    moderate = not names & {"near_overflow", "subnormal", "heavy_tailed", "offset"}
+    if moderate and description.recipe not in ALONG_SEQUENCE:
+        if index % 4 == 1 and description.n > 1:
+            tags.add("law")
+        if index % 4 == 3 and description.training:
+            tags.add("derivative")
+    return frozenset(tags)
+
+
+# Variations -------------------------------------------------------------------------------------------------
+
+
+def _varied(description: Description, stream: Stream, number: int) -> Description:
+    """The same kind of case, with other numbers wherever its tags leave them open."""
+    return attrs.evolve(
+        description,
+        **_shape(description, stream),
+        groups=tuple((name, stream.number(0, INDICES - 1)) for name, _ in description.groups),
+        eps=_eps(description, stream),
+        gamma=_affine(description.gamma, stream),
+        beta=_affine(description.beta, stream),
+        cotangent=stream.pick(COTANGENT),
+        momentum=stream.pick(MOMENTA),
+        seed=description.seed + number * _ROUND,
+    )
+
+
+def _shape(description: Description, stream: Stream) -> dict[str, object]:
+    """Another length of the groups: few where there are to be few, and the features of several axes one by one."""
+    if description.features is not None:
+        features = tuple(stream.number(1, 2 * size - 1) for size in description.features)
+        if max(features) == 1:  # a single value is another kind of case
+            features = (*features[:-1], 2)
+        n = 1
+        for size in features:
+            n *= size
+        return {"features": features, "n": n}
+    n = description.n
+    if n == 1 or description.leading is not None or "sequence" in description.tags:
+        return {}
+    if description.operator == "batch_norm" and "axes" in description.tags:  # as many values as its dimensions allow
+        return {"n": n * stream.number(1, 3)}
+    if "few" in description.tags:
+        return {"n": stream.number(2, 5)}
+    around = tuple(length for length in LENGTHS if n / 2 <= length <= 2 * n and length > 1)
+    return {"n": stream.pick(around or (n,))}
+
+
+def _eps(description: Description, stream: Stream) -> float:
+    """Another eps where it is an ordinary one; derivatives keep theirs, which keeps them in range."""
+    if description.eps not in EPS or "derivative" in description.tags:
+        return description.eps
+    return stream.pick(EPS)
+
+
+def _affine(kind: str, stream: Stream) -> str:
+    return stream.pick(_ANY_AFFINE) if kind in ("mixed", "large", "small") else kind

@@ -1,0 +1,109 @@
+"""Generated cases depend on the seed alone, and a deeper profile has more of them for every requirement."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pytest
+
+from normspec.adapters.binding import OPERATORS
+from normspec.conformance.cases.case import build
+from normspec.conformance.cases.generate import generate
+from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.profiles import PROFILES
+
+from .digests import DIGESTS, digest
+
+COUNT, ROUNDS = 40, 2
+
+#: What a deeper profile repeats more often instead (Profile.repeats).
+REPEATED = {"CM-P2", "CM-P3"}
+
+of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+
+#: Says which modules are loaded once cases of every operator are built.
+PROGRAM = """
+import sys
+from normspec.adapters.binding import OPERATORS
+from normspec.conformance.cases.case import build
+from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.generate import generate
+for operator in OPERATORS:
+    for description in deck(operator, "quick", 0)[:3] + generate(operator, 3, 5, 1)[:10]:
+        build(description, "float32")
+print("hypothesis" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@of_every_operator
+def test_the_cases_are_these(operator: str, seed: int) -> None:
+    """The cases of `standard` are the same to the last bit, whatever Python, NumPy and Hypothesis they are made with.
+
+    Where the cases were changed on purpose, tests/conformance/digests.py prints the new digests.
+    """
+    assert digest(operator, seed) == DIGESTS[operator][seed]
+
+
+def test_cases_are_made_without_hypothesis(tmp_path: Path) -> None:
+    """Generating and building cases does not so much as import Hypothesis."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip() == "False"
+
+
+@of_every_operator
+def test_another_seed_gives_other_descriptions(operator: str) -> None:
+    """Two seeds share few descriptions even when the seed inside them is set aside."""
+
+    def told(seed: int) -> set[tuple]:
+        return {(d.n, d.groups, d.eps, d.gamma, d.beta) for d in generate(operator, seed, COUNT)}
+
+    assert len(told(5) & told(6)) < COUNT // 4
+
+
+@of_every_operator
+def test_a_longer_run_begins_with_a_shorter_one(operator: str) -> None:
+    """More free cases and more rounds keep the cases of fewer, and there are as many as asked for."""
+    free, more = generate(operator, 5, COUNT), generate(operator, 5, 2 * COUNT)
+    assert (len(free), len(more), more[:COUNT]) == (COUNT, 2 * COUNT, free)
+    varied = generate(operator, 5, 0, 1)
+    assert generate(operator, 5, 0, ROUNDS)[: len(varied)] == varied
+
+
+@of_every_operator
+def test_a_variation_keeps_what_its_case_is_for(operator: str) -> None:
+    """A variation has the tags, kinds of groups and recipe of a case of the deck, and other values."""
+    kinds = {
+        (d.tags, tuple(name for name, _ in d.groups), d.recipe)
+        for d in PROFILES["quick"].cases(operator, 0)
+    }  # fmt: skip
+    for description in generate(operator, 0, 0, ROUNDS):
+        assert (description.tags, tuple(name for name, _ in description.groups), description.recipe) in kinds
+        assert description.seed != 0
+
+
+@of_every_operator
+def test_a_deeper_profile_judges_every_requirement_on_more_cases(operator: str) -> None:
+    """Each check has more cases in `standard` than in `quick`, and more in `thorough` than in `standard`."""
+    found = []
+    for name in ("quick", "standard", "thorough"):
+        # Of so many rounds two tell as much as all.
+        profile = attrs.evolve(PROFILES[name], rounds=min(PROFILES[name].rounds, ROUNDS))
+        found.append([build(attrs.evolve(d, repeat=None), "float32") for d in profile.cases(operator, 0)])
+    for check in checks_of(operator):
+        counts = [sum(check.when(case) for case in cases) for cases in found]
+        more = counts[0] < counts[1] < counts[2]
+        assert more or check.requirement in REPEATED, (check.requirement, counts)
+
+
+@of_every_operator
+def test_generated_cases_are_finite_where_their_regimes_are(operator: str) -> None:
+    """No generated x of float64 holds a NaN or an infinity."""
+    for description in generate(operator, 4, COUNT, 1):
+        assert np.isfinite(build(description, "float64").x).all(), description
