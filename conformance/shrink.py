@@ -161,7 +161,6 @@ def passes_under(subject: Subject, tally: Tally, descriptions: list[Description]
             subject,
             conventions={**subject.conventions, **change},
             session=None,
-            repeatable=None,
             observed=OrderedDict(),
             repeated={},
             recorded={},

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import COMPOSED, Binding, Target
+from ..adapters.binding import COMPOSED, OUTPUTS, Binding, Target
 from ..adapters.conventions import CONVENTIONS
 from ..adapters.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from ..adapters.session import Evaluation, Session
@@ -102,7 +102,6 @@ class Subject:
     repeated: dict[Case, Any] = attrs.field(factory=dict)
     #: What a case recorded at the seams of a layer, kept for the checks that ask (checks/seams.py).
     recorded: dict[Case, Any] = attrs.field(factory=dict)
-    _repeatable: bool | None = None
     _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
 
@@ -174,12 +173,13 @@ class Subject:
             self._observed.popitem(last=False)
         return observation
 
-    def repeatable(self, case: Case) -> bool:
-        """Whether the target gave the same bits when it was called again; [=] is judged only then."""
-        if self._repeatable is None:
-            first, second = (self.outputs(case)["y"] for _ in range(2))
-            self._repeatable = bool(np.array_equal(first, second, equal_nan=True))
-        return self._repeatable
+    def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
+        """Whether so many more calls of a case give this output or gradient with the bits that one call gave."""
+        if name in OUTPUTS[self.operator]:
+            runs = self.repeated_outputs(case, times)
+        else:
+            runs = self.repeated_gradients(case, times)
+        return all(name in run and np.array_equal(run[name], value, equal_nan=True) for run in runs)
 
     def require_gradients(self) -> None:
         """Raise Unsupported where the user has said that there are none."""

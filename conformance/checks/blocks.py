@@ -17,7 +17,7 @@ from .exactly import added, averaged, exact, judge_exactly, shifted_exactly, sum
 from .groups import as_rows
 from .part_calls import handed_value, recorded
 from .registry import check, ordinary, recipes, tagged
-from .relations import close, equal, scaled_exactly
+from .relations import close, equal_to, scaled_exactly
 
 
 def _law(case: Case) -> bool:
@@ -67,7 +67,7 @@ def zero_sublayer(subject: Subject, case: Case) -> Iterator[Finding]:
     dx = subject.observe(case).gradients["dx"]
     # Zero times what the normalisation's derivative is, in groups out of its range, may be NaN.
     inside = np.isfinite(subject.bound(case, "dx")(False))
-    yield equal(subject, case, "dx", np.where(inside, dx, case.g), case.g, "the sublayer returns zeros")
+    yield equal_to(subject, case, "dx", dx, case.g, "the sublayer returns zeros", where=inside)
 
 
 @check("PO-L1", when=tagged("none"))

@@ -15,7 +15,7 @@ from ..findings import Finding
 from ..subject import Subject
 from .part_calls import judge_handed, recorded
 from .registry import Body, When, check, ordinary, recipes, tagged
-from .relations import equal
+from .relations import equal_to
 from .values import y_of
 
 #: Recipes of residual with a shortcut or an activation, and the highway recipes with a carry gate of its own.
@@ -164,7 +164,7 @@ def dropout(subject: Subject, case: Case) -> Iterator[Finding]:
     y = subject.observe(case).outputs["y"]
     yield subject.judge_output(case, "y", y, note="in training, the branch with dropout")
     dropped = case.inputs["branch.mask"] == 0
-    yield equal(subject, case, "y", np.where(dropped, y, case.x), case.x, "where the branch dropped its value")
+    yield equal_to(subject, case, "y", y, case.x, "where the branch dropped its value", where=dropped)
     branch = case.parts["branch"]
     assert branch is not None and not isinstance(branch, tuple)
     whole = case.replace(parts={**case.parts, "branch": branch.inner[0]})

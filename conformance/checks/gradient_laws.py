@@ -81,9 +81,14 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     factor = (moved.settings["eps"] / case.settings["eps"]) ** 0.5
     before, after = subject.observe(case).gradients, subject.pull(moved)
     for name, value in after.items():
-        want = scaled_exactly(before[name], 1 / factor) if name == "dx" else before[name]
+        by = 1 / factor if name == "dx" else 1.0
+        want = scaled_exactly(before[name], by) if name == "dx" else before[name]
         if want is not None:
-            yield equal(subject, moved, name, value, want, "x scaled, eps with it")
+            a, b = subject.bound(case, name), subject.bound(moved, name)
+            yield equal(
+                subject, moved, name, value, want, "x scaled, eps with it",
+                calls=((moved, value), (case, before[name])), bound=lambda n, a=a, b=b, by=by: a(n) * by + b(n),
+            )  # fmt: skip
 
 
 @check("LN-G8", "BN-G9", when=_law, gradient=True, raising="violates")

@@ -12,7 +12,7 @@ from ..findings import Finding, as_exact
 from ..subject import Subject
 from .exactly import added
 from .registry import When, check, recipes
-from .relations import close, equal
+from .relations import close, equal_to
 
 
 def _logits(recipe: str, *kinds: str) -> When:
@@ -29,14 +29,14 @@ def _of(case: Case, name: str) -> np.ndarray:
 @check("HW-L1", when=_logits("leaf", "closed"))
 def closed_gate(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gate of -inf gives x."""
-    yield equal(subject, case, "y", subject.observe(case).outputs["y"], case.x, "every gate logit is -inf")
+    yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], case.x, "every gate logit is -inf")
 
 
 @check("HW-L2", when=_logits("leaf", "open"))
 def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gate of +inf gives H(x)."""
     h = _of(case, "transform.h")
-    yield equal(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
+    yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
 
 
 @check("HW-L3", when=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
@@ -73,7 +73,7 @@ def both_gates(subject: Subject, case: Case) -> Iterator[Finding]:
     """Both gates closed give zero, both open give x + H(x)."""
     y = subject.observe(case).outputs["y"]
     if np.all(np.isneginf(_of(case, "gate.z").astype(np.float64))):
-        yield equal(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
+        yield equal_to(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
     else:
         want = added(case.x, _of(case, "transform.h"))
         finding = subject.judge(case, "y", y, want, subject.bound(case, "y"))

@@ -59,7 +59,11 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     moved = rescaled(case)
     if moved is not None and stored_exactly(subject, case):
         y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
-        yield equal(subject, moved, "y", got, y, "x scaled, eps with it")
+        a, b = subject.bound(case, "y"), subject.bound(moved, "y")
+        yield equal(
+            subject, moved, "y", got, y, "x scaled, eps with it",
+            calls=((moved, got), (case, y)), bound=lambda n: a(n) + b(n),
+        )  # fmt: skip
 
 
 @check("LN-L3", "BN-L3", when=_law, raising="violates")
@@ -68,11 +72,10 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     plain = without_beta(case)
     negative = plain.replace(x=-plain.x)
     y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
-    if subject.repeatable(plain):
-        yield equal(subject, negative, "y", got, -y, "-x")
-    else:
-        bound = subject.bound(plain, "y")
-        yield close(subject, negative, "y", got, -y.astype(np.float64), lambda n: 2 * bound(n), "-x")
+    bound = subject.bound(plain, "y")
+    yield equal(
+        subject, negative, "y", got, -y, "-x", calls=((negative, got), (plain, y)), bound=lambda n: 2 * bound(n)
+    )
 
 
 def without_beta(case: Case) -> Case:
@@ -95,19 +98,16 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     want = scaled_exactly(y, 4.0)
     moved = case.replace(gamma=bigger, beta=shifted)
     got = subject.outputs(moved)["y"]
-    if want is not None and subject.repeatable(case):
-        yield equal(subject, moved, "y", got, want, "gamma and beta times 4")
+    a, b = subject.bound(case, "y"), subject.bound(moved, "y")
+    note = "gamma and beta times 4"
+
+    def both(n: bool) -> np.ndarray:
+        return 4 * a(n) + b(n)
+
+    if want is None:
+        yield close(subject, moved, "y", got, 4 * y.astype(np.float64), both, note)
     else:
-        a, b = subject.bound(case, "y"), subject.bound(moved, "y")
-        yield close(
-            subject,
-            moved,
-            "y",
-            got,
-            4 * y.astype(np.float64),
-            lambda n: 4 * a(n) + b(n),
-            "gamma and beta times 4",
-        )
+        yield equal(subject, moved, "y", got, want, note, calls=((moved, got), (case, y)), bound=both)
 
 
 def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
@@ -133,6 +133,10 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes the bits of y."""
     moved, order = _permuted_groups(case)
-    y = as_rows(case, subject.observe(case).outputs["y"])[order]
-    got = subject.outputs(moved)["y"]
-    yield equal(subject, moved, "y", got, from_rows(case, y), "groups permuted")
+    y = subject.observe(case).outputs["y"]
+    want, got = from_rows(case, as_rows(case, y)[order]), subject.outputs(moved)["y"]
+    bound = subject.bound(moved, "y")
+    yield equal(
+        subject, moved, "y", got, want, "groups permuted",
+        calls=((moved, got), (case, y)), bound=lambda n: 2 * bound(n),
+    )  # fmt: skip

@@ -36,11 +36,15 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-L8", when=_law, raising="error")
 def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone has the bits of the group in a batch."""
-    rows = as_rows(case, subject.observe(case).outputs["y"])
+    y = subject.observe(case).outputs["y"]
     for group in some_groups(case):
         single = only_group(case, group)
         got = subject.outputs(single)["y"]
-        yield equal(subject, single, "y", got, rows[group].reshape(got.shape), f"group {group} alone")
+        want, bound = as_rows(case, y)[group].reshape(got.shape), subject.bound(single, "y")
+        yield equal(
+            subject, single, "y", got, want, f"group {group} alone",
+            calls=((single, got), (case, y)), bound=lambda n, b=bound: 2 * b(n),
+        )  # fmt: skip
 
 
 @check("LN-L9", when=_law, raising="violates")

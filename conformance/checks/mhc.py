@@ -178,12 +178,15 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     large = format_of(case.x.dtype).largest / 8
     moved = case.replace(**{name: np.where(_leaf(case, place) < 0, large, -large).astype(case.x.dtype)})
     note = f"branch {place}, whose logit is -inf, returned something else"
-    yield equal(subject, moved, "y", subject.outputs(moved)["y"], y, note)
+    got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
+    yield equal(subject, moved, "y", got, y, note, calls=((moved, got), (case, y)), bound=lambda n: bound(n) + again(n))
     if not subject.forward_only:
-        gradient = reached(subject.observe(case).gradients, f"d{name}")
+        output = f"d{name}"
+        gradient = reached(subject.observe(case).gradients, output)
         yield equal(
-            subject, case, f"d{name}", gradient, np.zeros_like(gradient), f"the logit of branch {place} is -inf"
-        )
+            subject, case, output, gradient, np.zeros_like(gradient), f"the logit of branch {place} is -inf",
+            calls=((case, gradient),), bound=subject.bound(case, output),
+        )  # fmt: skip
 
 
 @check("MH-L7", when=tagged("sequence"))
@@ -201,5 +204,9 @@ def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
     got = subject.outputs(moved)["y"]
     outside = np.abs(np.arange(length) - position) > reach
     note = f"x changed at position {position}, the widest branch reaches {reach} positions"
-    yield equal(subject, moved, "y", got[..., outside, :], y[..., outside, :], note)
+    bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
+    yield equal(
+        subject, moved, "y", got[..., outside, :], y[..., outside, :], note,
+        calls=((moved, got), (case, y)), bound=lambda n: (bound(n) + again(n))[..., outside, :],
+    )  # fmt: skip
     yield subject.judge_output(moved, "y", got, note=note)

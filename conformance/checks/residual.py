@@ -13,23 +13,23 @@ from ..cases.stream import Stream
 from ..findings import Finding, as_exact
 from ..subject import Subject
 from .registry import check, recipes
-from .relations import equal, scaled_exactly
+from .relations import equal, equal_to, scaled_exactly
 
 
 @check("RS-L1", "PR-L1", when=recipes("zero"))
 def zero_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a part that returns zeros, y is x to the last bit."""
-    yield equal(subject, case, "y", subject.observe(case).outputs["y"], case.x, "the part returns zeros")
+    yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], case.x, "the part returns zeros")
 
 
 @check("RS-L2", when=recipes("negated"))
 def cancelling_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """With F = -identity, y is zero and so is its gradient."""
     zero = np.zeros_like(case.x)
-    yield equal(subject, case, "y", subject.observe(case).outputs["y"], zero, "F(x) = -x")
+    yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], zero, "F(x) = -x")
     if not subject.forward_only:
         dx = subject.observe(case).gradients["dx"]
-        yield equal(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
+        yield equal_to(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
 
 
 @check("RS-L3", when=recipes("linear"))
@@ -69,7 +69,11 @@ def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """An odd F makes y odd: -x gives -y."""
     y = subject.observe(case).outputs["y"]
     negative = case.replace(x=-case.x)
-    yield equal(subject, negative, "y", subject.outputs(negative)["y"], -y, "x negated, F odd")
+    got, bound, again = subject.outputs(negative)["y"], subject.bound(case, "y"), subject.bound(negative, "y")
+    yield equal(
+        subject, negative, "y", got, -y, "x negated, F odd",
+        calls=((negative, got), (case, y)), bound=lambda n: bound(n) + again(n),
+    )  # fmt: skip
 
 
 @check("RS-L5", when=recipes("scaled", "negated", "zero"))
@@ -82,4 +86,8 @@ def homogeneous_branch(subject: Subject, case: Case) -> Iterator[Finding]:
         if x is None or want is None or 4 * np.abs(x.astype(np.float64)).max() > format_of(x.dtype).largest:
             continue
         moved = case.replace(x=x)
-        yield equal(subject, moved, "y", subject.outputs(moved)["y"], want, f"x times {factor:g}, F homogeneous")
+        got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
+        yield equal(
+            subject, moved, "y", got, want, f"x times {factor:g}, F homogeneous", calls=((moved, got), (case, y)),
+            bound=lambda n, bound=bound, again=again, factor=factor: factor * bound(n) + again(n),
+        )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import conventions as conventions
 from . import plain as plain
+from . import unordered as unordered
 from . import variants as variants
 from .composed import variants as composed_variants  # noqa: F401
 from .implementation import Implementation

@@ -12,7 +12,7 @@ import pytest
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.relations import equal, scaled_exactly
 from normspec.conformance.findings import Comparison, Finding, as_exact, compare
-from normspec.conformance.subject import Subject
+from normspec.conformance.subject import Bound, Subject
 from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS
 
@@ -111,13 +111,18 @@ def test_below_the_edge_of_overflow_an_infinity_is_wrong(dtype: str) -> None:
     assert compared([math.inf], [top / 2], [top * 2.0**-10], dtype).ratio == math.inf
 
 
-def related(got: list[float], want: list[float], dtype: str = "float32", repeatable: bool = True) -> Finding:
-    """Relate two lists by [=], for a target whose calls agree or do not."""
+def related(got: list[float], want: list[float], dtype: str = "float32", repeats: bool = True) -> Finding:
+    """Relate two lists by [=], for a target whose calls agree or do not; [~] allows for 1."""
     stored = FORMATS[dtype].dtype
-    subject = cast(Subject, SimpleNamespace(repeatable=lambda case: repeatable))
+
+    def judge(case: Case, name: str, got: np.ndarray, exact: DD, bound: Bound, note: str) -> Finding:
+        result = compare(got, exact, bound(False))
+        return Finding(case, violated=result.ratio > 1, ratio=result.ratio, output=name, note=note)
+
+    subject = cast(Subject, SimpleNamespace(repeats_itself=lambda *call: repeats, judge=judge))
     a, b = np.array(got).astype(stored), np.array(want).astype(stored)
     case = Case("layer_norm", {"x": a}, {}, a)
-    return equal(subject, case, "y", a, b, "twice")
+    return equal(subject, case, "y", a, b, "twice", calls=((case, a), (case, b)), bound=lambda n: np.ones(a.shape))
 
 
 @of_every_dtype
@@ -158,10 +163,21 @@ def test_a_number_is_not_equal_to_what_is_none(wrong: float) -> None:
     assert related([1.0, 1.0], [wrong, 1.0]).violated
 
 
-def test_equality_is_not_judged_where_calls_disagree() -> None:
-    """A target that does not repeat itself is not held to [=]."""
-    found = related([1.0], [2.0], repeatable=False)
-    assert (found.judged, found.violated) == (False, False)
+def test_where_calls_disagree_the_envelope_takes_the_place_of_equality() -> None:
+    """A target that does not repeat its bits is held to [~] instead of [=], and not to nothing."""
+    near, far = related([1.0], [2.0], repeats=False), related([1.0], [2.5], repeats=False)
+    assert (near.judged, near.violated, near.ratio) == (True, False, 1.0)
+    assert far.violated
+    assert "repeated calls differ" in far.note
+
+
+def test_calls_are_repeated_only_where_bits_differ() -> None:
+    """Equal bits need no further call to be judged."""
+    subject = cast(Subject, SimpleNamespace())  # any call of it would raise
+    a = np.ones(3, np.float32)
+    case = Case("layer_norm", {"x": a}, {}, a)
+    found = equal(subject, case, "y", a, a.copy(), "", calls=((case, a), (case, a)), bound=lambda n: a)
+    assert (found.judged, found.violated) == (True, False)
 
 
 @of_every_dtype
