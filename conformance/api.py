@@ -34,6 +34,7 @@ def check(
     profile: str = "standard",
     seed: int | None = None,
     forward_only: bool = False,
+    slow: bool | None = None,
     python: str | Mapping[str, str] | None = None,
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
@@ -50,6 +51,8 @@ def check(
     ``conventions``: what the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
     "standard" or "thorough". ``seed``: the same seed gives the same cases and the same verdict.
     ``forward_only``: the target has no gradients by design; they are reported as unsupported.
+    ``slow``: whether its calls are slow, so that each requirement is put to few cases of few shapes; None: a function
+    is timed by its first calls, and slow from 20 ms on.
     ``progress`` receives a Progress after every case. ``shared``: a framework's operators may be divided over two
     processes.
 
@@ -73,6 +76,7 @@ def check(
         profile=profile,
         seed=DEFAULT_SEED if seed is None else seed,
         forward_only=forward_only,
+        slow=slow,
         pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
         limits=Limits(
             seconds=float("inf") if time_limit is None else time_limit,

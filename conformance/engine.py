@@ -20,6 +20,7 @@ from .cases.case import Description
 from .checks.registry import Check, checks_of
 from .checks.seams import at_the_seams
 from .library import Library, enough, fitted
+from .pace import pace
 from .platform import platform_of
 from .profiles import Profile
 from .progress import Listener, Progress
@@ -42,6 +43,8 @@ class Plan:
     profile: Profile
     seed: int
     forward_only: bool = False
+    #: Whether calls are slow, so that targets are put to fewer cases; None: known of frameworks, measured of functions.
+    slow: bool | None = None
     #: Whether violations are shrunk and explained; a self-test only counts them.
     explain: bool = True
     #: Only these requirements, where given.
@@ -80,6 +83,8 @@ class Run:
     _results: list[Result] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
     _probes: dict[tuple[str, str, str], Probe | None] = attrs.field(factory=dict)
+    #: Why a target is put to fewer cases, by its name; empty where it is put to all.
+    _paces: dict[str, str] = attrs.field(factory=dict)
     _lost: bool = False
     _done: int = 0
     _total: int = 0
@@ -102,7 +107,11 @@ class Run:
             results=tuple(sorted(self._results, key=self.place)),
             profile=self.plan.profile.name,
             seed=self.plan.seed,
-            subjects=tuple(_described(t, b, self.plan) for t in self.plan.targets for b in t.bindings),
+            subjects=tuple(
+                {**_described(t, b, self.plan), "slow": self._paces.get(t.name, "")}
+                for t in self.plan.targets
+                for b in t.bindings
+            ),
             partial=self.interrupted or self._lost,
             seconds=time.perf_counter() - started,
         )
@@ -147,7 +156,7 @@ class Run:
                 self._total += len(cases)
                 rows: list[Result] = []
                 each = self.plan.profile.each(
-                    dtype, slow=target.slow, first=binding is bindings[0], own=target.name not in KNOWN
+                    dtype, slow=subject.slow, first=binding is bindings[0], own=target.name not in KNOWN
                 )
                 try:
                     self._run_subject(subject, cases, library, rows, each)
@@ -156,7 +165,7 @@ class Run:
 
     def _subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
-        return Subject(
+        subject = Subject(
             target,
             binding,
             dtype,
@@ -165,8 +174,11 @@ class Run:
             flushes=platform.flushes,
             measured=platform.evidence(dtype),
             forward_only=self.plan.forward_only,
-            repeats=self.plan.profile.repeated(slow=target.slow),
         )
+        if target.name not in self._paces:
+            self._paces[target.name] = pace(subject, self.plan.slow)
+        slow = bool(self._paces[target.name])
+        return attrs.evolve(subject, slow=slow, repeats=self.plan.profile.repeated(slow=slow))
 
     def _usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
         """Whether to check a dtype: not where its plainest call raises while that of another works."""
@@ -241,33 +253,49 @@ class Run:
         if subject.binding.seams is not None:
             checks = [at_the_seams(check) for check in checks]
         tallies = [Tally(check) for check in checks]
+        before = len(results)
+        try:
+            self._run_checks(subject, tallies, cases, library, results, each)
+        except KeyboardInterrupt:
+            rest = tallies[len(results) - before :]
+            results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
+            raise
+        except Exception as error:  # ours: what a target does never gets here
+            for tally in tallies[len(results) - before :]:
+                tally.broke(error)
+                results.append(self._result(subject, tally, None, library))
+
+    def _run_checks(
+        self,
+        subject: Subject,
+        tallies: list[Tally],
+        cases: Sequence[Description],
+        library: Library,
+        results: list[Result],
+        each: int | None,
+    ) -> None:
+        checks = [tally.check for tally in tallies]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         whole = fitting  # which class a failure would pass under is a matter of all cases
-        own, slow = subject.target.name not in KNOWN, subject.target.slow
+        own, slow = subject.target.name not in KNOWN, subject.slow
         if each is not None:
             fitting = enough(fitting, checks, library, each, varied=own)
         most, pulled = each if slow else None, set(fitting)
         if each is not None and slow and not own:
             pulled = set(enough(fitting, [check for check in checks if check.gradient], library, each))
         self._total += len(fitting) - len(cases)
-        before = len(results)
-        try:
-            for description in fitting:
-                self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
-                self._done += 1
-                self._tell(subject)
-                if self._hopeless(tallies):
-                    break
-            else:
-                self._exercise(subject, tallies, [*fitting, *whole], library)
-            for tally in tallies:
-                if tally.violation is not None:
-                    self._tell(subject, f"shrinking {tally.check.requirement}")
-                results.append(self._result(subject, tally, whole, library))
-        except KeyboardInterrupt:
-            rest = tallies[len(results) - before :]
-            results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
-            raise
+        for description in fitting:
+            self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
+            self._done += 1
+            self._tell(subject)
+            if self._hopeless(tallies):
+                break
+        else:
+            self._exercise(subject, tallies, [*fitting, *whole], library)
+        for tally in tallies:
+            if tally.violation is not None:
+                self._tell(subject, f"shrinking {tally.check.requirement}")
+            results.append(self._result(subject, tally, whole, library))
 
     def _run_case(
         self,
@@ -301,7 +329,7 @@ class Run:
         for tally in tallies:
             left = (one for one in cases if one not in tally.tried)
             asking = (one for one in left if tally.check.when(library.case(one)))
-            for description in islice(asking, _MORE_SLOW if subject.target.slow else _MORE):
+            for description in islice(asking, _MORE_SLOW if subject.slow else _MORE):
                 if tally.verdict is not Verdict.NOT_EXERCISED:
                     break
                 tally.run(subject, library.case(description), description)
@@ -339,8 +367,11 @@ class Run:
             if expected:
                 verdict, reason = Verdict.DEVIATES, expected
             elif self.plan.explain and descriptions is not None:
-                finding = self._shrinker.shrink(subject, tally, library)
-                under = passes_under(subject, tally, list(descriptions), library)
+                try:
+                    finding = self._shrinker.shrink(subject, tally, library)
+                    under = passes_under(subject, tally, list(descriptions), library)
+                except Exception as error:  # ours: the violation stands as it was found
+                    tally.broke(error)
         elif verdict is Verdict.DEVIATES:
             reason = _deviation(subject, tally)
         elif verdict is Verdict.PASS:
@@ -362,6 +393,7 @@ class Run:
             reason=reason,
             counterexample=finding.counterexample() if finding is not None else None,
             passes_under=under,
+            traceback=tally.defect,
         )
 
 

@@ -31,6 +31,7 @@ from ..adapters.remote.host import Limits
 from ..adapters.remote.launching import ISOLATES
 from ..adapters.targets import TARGETS
 from ..adapters.worker.limits import die_with_parent
+from .defects import trace
 from .engine import Run, Unit
 from .progress import Listener
 from .request import Request
@@ -91,7 +92,7 @@ def _shared(run: Run, second: SecondJudge) -> Report:
         found = second.finish(stop=True)
     if waiting and not run.interrupted:  # it died and has given back what it had
         report = run.report(_each(waiting))
-    return _merged(report, found, run)
+    return attrs.evolve(_merged(report, found, run), defects=tuple(second.defects))
 
 
 def _each(waiting: deque[Unit]) -> Iterator[Unit]:
@@ -118,6 +119,8 @@ class SecondJudge:
         self._process = process
         self._waiting: deque[Unit] = deque()
         self._reports: list[Report] = []
+        #: Tracebacks of what went wrong on our side of it.
+        self.defects: list[str] = []
         self._thread = threading.Thread(target=self._hand_out, daemon=True, name="normspec: the second judge")
 
     @classmethod
@@ -154,8 +157,12 @@ class SecondJudge:
             try:
                 self._process.stdin.write(json.dumps(unit).encode() + b"\n")
                 self._reports.append(self._received())
-            except Exception:  # it died: the first judge does its unit
+            except (OSError, EOFError, struct.error, pickle.UnpicklingError):  # it died: the first judge does its unit
                 self._waiting.append(unit)
+                return
+            except Exception as error:
+                self._waiting.append(unit)
+                self.defects.append(trace(error))
                 return
 
     def _received(self) -> Report:

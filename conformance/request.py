@@ -34,6 +34,7 @@ class Request:
     profile: str
     seed: int
     forward_only: bool = False
+    slow: bool | None = None
     #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
     pythons: Mapping[str, str] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
@@ -64,7 +65,7 @@ class Request:
         """The plan of this request for its opened targets."""
         return Plan(
             tuple(targets), self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
-            self.forward_only,
+            self.forward_only, self.slow,
         )  # fmt: skip
 
     def python_of(self, name: str) -> str:

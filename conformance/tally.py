@@ -9,6 +9,7 @@ import attrs
 from ..adapters.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from .cases.case import Case, Description
 from .checks.registry import Check
+from .defects import trace, words
 from .findings import Finding
 from .subject import CALL_FAILED, Subject
 from .verdicts import Verdict
@@ -30,6 +31,8 @@ class Tally:
     #: Why nothing could be judged: the target lacks it, or raised.
     unsupported: str = ""
     error: str = ""
+    #: The traceback of an exception of our own, which then is the error.
+    defect: str = ""
     #: Whether what only some targets have was refused on a case: a derivative, or float32 parameters.
     refused: bool = False
     #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
@@ -60,6 +63,11 @@ class Tally:
                 self.judged += 1
                 return
             self.judged += 1
+
+    def broke(self, error: Exception) -> None:
+        """An exception of our own: what else this check finds says nothing."""
+        if not self.defect:
+            self.error, self.defect = words(error), trace(error)
 
     @property
     def verdict(self) -> Verdict:
@@ -95,16 +103,20 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if tally is not None:
             tally.error, tally.lost = tally.error if tally.lost else str(lost), True
     except (TargetRaised, BadOutput) as failure:
-        words = str(failure)
+        said = str(failure)
         if check.raising == "unsupported":
             if tally is not None:
-                tally.unsupported, tally.refused = tally.unsupported or f"raised {words}", True
+                tally.unsupported, tally.refused = tally.unsupported or f"raised {said}", True
         elif check.raising == "violates" and plain_works(check, subject, case):
             raised = isinstance(failure, TargetRaised)
             output = "gradient" if raised and failure.stage == "vjp" else "y"
-            found.append(Finding(case, violated=True, output=output, note=f"raised {words}" if raised else words))
+            found.append(Finding(case, violated=True, output=output, note=f"raised {said}" if raised else said))
         elif tally is not None:
-            tally.error = tally.error or f"the call raised {words}"
+            tally.error = tally.error or f"the call raised {said}"
+    except Exception as error:  # what a target does ends in one of those above
+        if tally is None:
+            raise
+        tally.broke(error)
     return found
 
 

@@ -71,6 +71,8 @@ class Result:
     passes_under: tuple[str, ...] = ()
     #: The named fault that explains the failure.
     diagnosis: str | None = None
+    #: The traceback of a defect of normspec; empty where there was none.
+    traceback: str = ""
 
 
 @attrs.frozen
@@ -86,6 +88,8 @@ class Report:
     partial: bool = False
     #: How long judging took; importing the targets is not counted.
     seconds: float = 0.0
+    #: Tracebacks of defects of normspec that belong to no requirement.
+    defects: tuple[str, ...] = ()
 
     def failures(self) -> tuple[Result, ...]:
         """The violations of MUST requirements."""
@@ -103,7 +107,7 @@ class Report:
     def conforms(self) -> bool:
         """Whether something was judged, everything asked for was, and no MUST is violated."""
         judged = any(r.verdict in (Verdict.PASS, Verdict.DEVIATES) for r in self.results)
-        return judged and not self.partial and not self.failures() and not self.errors()
+        return judged and not self.partial and not self.failures() and not self.errors() and not self.defects
 
     @property
     def exit_status(self) -> int:
@@ -112,7 +116,7 @@ class Report:
             return 3
         if self.failures():
             return 1
-        if self.errors():
+        if self.errors() or self.defects:
             return 3
         return 0 if self.conforms else 2
 

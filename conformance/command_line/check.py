@@ -57,6 +57,11 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @profile_option("standard")
 @seed_option
 @click.option("--forward-only", is_flag=True, help="Your function has no gradients by design: call them unsupported.")
+@click.option(
+    "--slow/--no-slow",
+    default=None,
+    help="Put each requirement to few cases of few shapes, or to all. Default: few where a call takes 20 ms or more.",
+)
 @python_option
 @click.option(
     "--time-limit",
@@ -83,6 +88,7 @@ def check(
     framework: str | None,
     conventions: tuple[str, ...],
     forward_only: bool,
+    slow: bool | None,
     pythons: tuple[str, ...],
     config: str | None,
     json_file: str | None,
@@ -111,6 +117,7 @@ def check(
         "profile": chosen(context, configured, "profile"),
         "seed": chosen(context, configured, "seed"),
         "forward_only": forward_only,
+        "slow": slow,
         "python": paths or None,
         "time_limit": chosen(context, configured, "time-limit"),
         "memory_limit": chosen(context, configured, "memory-limit"),

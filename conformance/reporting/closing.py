@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from ...adapters.frameworks import KNOWN
 from ..verdicts import Report, Result, Verdict
 from .failures import findings
 from .layout import print_prose
@@ -97,11 +99,26 @@ def last_word(report: Report) -> tuple[str, str]:
         return words, "bold yellow"
     if failures:
         return f"DOES NOT CONFORM: {broken}.", "bold red"
+    if report.defects or any(result.traceback for result in report.results):
+        words = (
+            "PARTIAL: a defect of normspec left something unjudged. Please report it: --json FILE keeps the traceback."
+        )
+        return words, "bold yellow"
     if errors:
         return f"PARTIAL: the target could not be judged on {_ids(errors)}.", "bold yellow"
     if report.conforms:
         return "CONFORMS", "bold green"
     return "NOTHING WAS CHECKED", "bold yellow"
+
+
+def _timed(subject: Mapping[str, Any]) -> bool:
+    """Whether a function was found to be slow, or said to be; of frameworks the README tells."""
+    return bool(subject.get("slow")) and subject.get("target") not in KNOWN
+
+
+def _fewer(subject: Mapping[str, Any]) -> str:
+    """That a target was put to fewer cases, and why."""
+    return f"{subject['target']}: put to fewer cases, because {subject['slow']}; --no-slow puts it to all"
 
 
 def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
@@ -123,6 +140,8 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     console.print(
         Text(f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s", style="dim")
     )
+    for words in dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject)):
+        print_prose(Text(words, style="dim"), console)
     console.print()
     words, style = last_word(report)
     print_prose(Text(words, style=style), console)

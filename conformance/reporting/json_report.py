@@ -84,6 +84,7 @@ def _result(result: Result) -> dict[str, Any]:
         "counterexample": _case(result.counterexample),
         "passes_under": list(result.passes_under),
         "diagnosis": result.diagnosis,
+        "traceback": result.traceback,
     }
 
 
@@ -96,6 +97,7 @@ def report_to_json(report: Report) -> str:
             "python": platform.python_version(),
             "numpy": np.__version__,
             "ml_dtypes": version("ml_dtypes"),
+            "hypothesis": version("hypothesis"),
         },
         "platform": platform.platform(),
         "profile": report.profile,
@@ -105,6 +107,7 @@ def report_to_json(report: Report) -> str:
         "conforms": report.conforms,
         "exit_status": report.exit_status,
         "counts": counts(report),
+        "defects": list(report.defects),
         "subjects": [plain(s) for s in report.subjects],
         "results": [_result(r) for r in report.results],
     }

@@ -71,7 +71,7 @@ def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
     check = Check("LN-F1", "layer_norm", noted, lambda case: True, "error", gradient=gradient)
     monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: [check])
     target = replace(resolve("numpy", op="layer_norm"), slow=slow)
-    plan = Plan((target,), ("float32",), "cpu", {}, profile or Profile("quick", 0, 32, slow=2, slow_own=2), 0)
+    plan = Plan((target,), ("float32",), "cpu", {}, profile or Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     (result,) = Run(plan).report().results
     return result, seen
 
@@ -108,7 +108,7 @@ def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
     ]
     monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: checks)
     target = replace(resolve("numpy", op="layer_norm"), slow=True)
-    plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 32, slow=2, slow_own=2), 0)
+    plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     judged = {result.requirement: result.cases for result in Run(plan).report().results}
     chosen = enough(deck("layer_norm", "quick", 0), checks, library, 2)
     assert judged["LN-F1"] == len(chosen)

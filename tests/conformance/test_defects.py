@@ -1,0 +1,109 @@
+"""An exception in our own code is an error that says so; the rest of the run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import Any
+
+import attrs
+import pytest
+from rich.console import Console
+
+from normspec import Report, Verdict
+from normspec.conformance import engine, judges
+from normspec.conformance.checks.registry import CHECKS, checks_of
+from normspec.conformance.judges import SecondJudge
+from normspec.conformance.reporting import print_report
+
+from .runs import FAULT, VARIANT, run, specimen
+
+
+def broken(*arguments: Any, **keywords: Any) -> Any:
+    """Code of ours with a mistake in it."""
+    raise ZeroDivisionError("a mistake of ours")
+
+
+@pytest.fixture
+def broken_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of LN-G4 raises."""
+    checks_of("layer_norm")
+    key = ("layer_norm", "LN-G4")
+    monkeypatch.setitem(CHECKS, key, attrs.evolve(CHECKS[key], body=broken))
+
+
+def shown(report: Report) -> str:
+    """The report as a terminal shows it."""
+    text = StringIO()
+    print_report(report, Console(file=text, width=100))
+    return " ".join(text.getvalue().split())
+
+
+@pytest.mark.usefixtures("broken_check")
+def test_an_exception_in_a_check_is_a_defect_of_ours() -> None:
+    """The requirement is an error with our name on it, the traceback is in the JSON, and everything else is judged."""
+    report = run(specimen(VARIANT["ln-two-pass"]))
+    verdicts = {result.requirement: result.verdict for result in report.results}
+    assert [name for name, verdict in verdicts.items() if verdict is Verdict.ERROR] == ["LN-G4"]
+    assert verdicts["LN-F1"] is verdicts["LN-G5"] is Verdict.PASS
+    assert (report.conforms, report.exit_status) == (False, 3)
+    (told,) = [one for one in json.loads(report.to_json())["results"] if one["requirement"] == "LN-G4"]
+    assert told["reason"] == "a defect of normspec: ZeroDivisionError: a mistake of ours"
+    assert "in broken" in told["traceback"]
+    assert "a defect of normspec left something unjudged" in shown(report)
+
+
+@pytest.mark.usefixtures("broken_check")
+def test_a_defect_hides_no_violation() -> None:
+    """A faulty function fails as it would without the defect, with exit status 1."""
+    report = run(specimen(FAULT["ln-eps-on-std"]))
+    assert "LN-F3" in {result.requirement for result in report.failures()}
+    assert report.exit_status == 1
+
+
+@pytest.mark.parametrize("part", ["fitted", "enough"])
+def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where choosing the cases raises, every requirement of that subject says so."""
+    monkeypatch.setattr(engine, part, broken)
+    monkeypatch.setattr(engine.Run, "_probed", lambda *arguments: None)
+    monkeypatch.setattr(engine.Profile, "each", lambda *arguments, **keywords: 1)
+    report = run(specimen(VARIANT["ln-two-pass"]))
+    assert {result.verdict for result in report.results} == {Verdict.ERROR}
+    assert all("a defect of normspec" in result.reason for result in report.results)
+    assert report.exit_status == 3
+
+
+def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A violation that could not be made smaller is told as it was found, with our traceback."""
+    monkeypatch.setattr(engine.Shrinker, "shrink", broken)
+    report = run(specimen(FAULT["ln-eps-on-std"]), explain=True)
+    failures = report.failures()
+    assert all(result.counterexample is not None and "in broken" in result.traceback for result in failures)
+    assert report.exit_status == 1
+
+
+class Judged:
+    """A stand-in for the process of the second judge: it takes a unit, and its answer never unpickles."""
+
+    def __init__(self, received: Callable[[], Any]) -> None:
+        self.stdin = self.stdout = self
+        self._received = received
+
+    def write(self, line: bytes) -> None:
+        """A unit is taken."""
+
+
+@pytest.mark.parametrize(("raised", "told"), [(EOFError, False), (ZeroDivisionError, True)])
+def test_the_second_judge_hides_no_defect(raised: type[Exception], told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the second judge died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
+
+    def received(self: SecondJudge) -> Iterator[Any]:
+        raise raised("beside the second judge")
+
+    monkeypatch.setattr(judges.SecondJudge, "_received", received)
+    second = SecondJudge(Judged(received))  # type: ignore[arg-type]
+    second._waiting.append(("layer_norm", "float32"))
+    second._hand_out()
+    assert list(second._waiting) == [("layer_norm", "float32")]
+    assert bool(second.defects) is told
