@@ -234,14 +234,26 @@ class Truth:
         envelope = (self.gradient_bounds(arithmetic, g) if gradient else self.output_bounds(arithmetic))[name]
         if not range_rule or name == "dbeta":
             return envelope
-        inside = self.envelope(arithmetic).in_range(gradient=name == "dx", gain=name in ("y", "dx"))
-        if name in ("y", "dx"):
-            return np.where(inside, envelope, np.inf)
-        if self.case.operator == "batch_norm":  # a value of a channel is judged where all of the channel is
-            axis = self.settings["channel_axis"] % inside.ndim
-            channels = np.moveaxis(inside, axis, 0).reshape(inside.shape[axis], -1)
-            return np.where(np.logical_and.reduce(channels, axis=1), envelope, np.inf)
-        return np.where(inside.all(), envelope, np.inf)  # a sum over groups, where all of them are
+        key = (name, arithmetic, id(self.case.g if g is None else g) if gradient else None)
+        if key not in self._bounds:
+            self._bounds[key] = self._within(name, arithmetic, envelope, g)
+        return self._bounds[key]
+
+    def _within(self, name: str, arithmetic: Arithmetic, envelope: np.ndarray, g: np.ndarray | None) -> np.ndarray:
+        """An envelope, infinite outside the range rules."""
+        whole = self.envelope(arithmetic)
+        if name == "dx":
+            inside = whole.in_range(gradient=True, gain=True, g=self.case.g if g is None else g)
+        else:
+            inside = whole.in_range(gain=name == "y")
+        if name not in ("y", "dx"):  # a sum over groups is judged where all of them are
+            if self.case.operator == "batch_norm":  # and a value of a channel where all of the channel is
+                axis = self.settings["channel_axis"] % inside.ndim
+                inside = np.moveaxis(inside, axis, 0).reshape(inside.shape[axis], -1).all(axis=1)
+            else:
+                inside = inside.all()
+        # The envelope, too, is a size that something on the way may reach (R6).
+        return np.where(inside & (envelope < arithmetic.largest / 4), envelope, np.inf)
 
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:

@@ -20,6 +20,7 @@ import numpy as np
 from . import rows as exactly
 from .accuracy import Arithmetic
 from .bounded import Array, Number
+from .envelope_range import Range
 from .envelope_rows import Rows, mean
 from .scaled import Scaled
 
@@ -81,14 +82,15 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         if moments.folded:
             reach = moments.reach + error
             wrong = wrong + (moments.s + 5) * u * reach * high + eta * (reach + 2)
-        judged = moments.squares_in_range & moments.stored_in_range
-        wrong = np.where(judged, wrong, np.inf).reshape(shape)
+        within = Range(moments)
+        judged = within.squares & within.stored
+        wrong = np.where(judged & within.terms(np.ones(1)), wrong, np.inf).reshape(shape)
         # Gradients form r^3 (R2).
-        r_wrong = np.where(judged & moments.cube_in_range, r * rho, np.inf).reshape(*shape[:-1], 1)
+        r_wrong = np.where(judged & within.cube, r * rho, np.inf).reshape(*shape[:-1], 1)
         xh, high = xh.reshape(shape), high.reshape(*shape[:-1], 1)
         xhat = Number(tape, values[0], xh + wrong, wrong, (1 + xh + wrong) * (1 + high))
         root = Number(tape, values[1], high, r_wrong, 1 + high)
-    overflow = np.where(moments.gain_in_range(gamma), 0.0, np.inf).reshape(*shape[:-1], 1)
+    overflow = np.where(within.gain(gamma), 0.0, np.inf).reshape(*shape[:-1], 1)
     shifted = arithmetic.accuracy.variance == "shifted"
     sums = (moments.reach + error + 2).reshape(shape)
 
@@ -99,7 +101,8 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
             sizes = inner.reach.sum(axis=-1, keepdims=True)
             inner.error = inner.error + u * (n + 3) * sizes
         back = root * inner
-        back.error = back.error + overflow
+        beyond = np.where(within.pulled(g.reach.reshape(-1, n)), 0.0, np.inf).reshape(shape)  # of a, b and c (R6)
+        back.error = back.error + overflow + beyond
         if moments.folded:  # as a x + b g + c, where a is a product with r^3 that may underflow
             back.error = back.error + eta * sums * (1 + high) ** 2
         return back

@@ -177,5 +177,6 @@ class Composed:
             if uses:
                 error = error + uses * (u * number.reach + eta)
         judged = (number.hull < number.rounding.largest / 4) | number.stored
-        error = np.where(judged & ~np.isnan(error), error * EVALUATION, np.inf)
+        judged = judged & (error < number.rounding.largest / 4)  # no NaN either (R6)
+        error = np.where(judged, error * EVALUATION, np.inf)
         return Value(self._tape.field.pair(number.value), error)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from .accuracy import Arithmetic
 from .envelope_derivatives import DerivativeEnvelope
-from .envelope_rows import Array, RowEnvelope, Rows
+from .envelope_results import RowEnvelope
+from .envelope_rows import Array, Rows
 
 
 def _float64(z: Any) -> Array:
@@ -80,18 +81,26 @@ class OperatorEnvelope:
             "g": self.layout.data(g_bar),
         }
 
-    def in_range(self, *, gradient: bool = False, gain: bool = False) -> NDArray[np.bool_]:
+    def in_range(
+        self, *, gradient: bool = False, gain: bool = False, g: NDArray[Any] | None = None
+    ) -> NDArray[np.bool_]:
         """
-        Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3).
+        Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3, R6).
 
-        ``gradient``: those of dx. ``gain``: those in which gamma meets r, which are y's and dx's.
+        ``gradient``: those of dx, for the cotangent ``g`` where one is given. ``gain``: those in which gamma meets r,
+        which are y's and dx's.
         """
-        rows = self.forward.rows
-        inside = rows.squares_in_range & rows.stored_in_range
+        rows, gamma = self.forward.rows, self.forward.gamma
+        within = self.forward.range
+        inside = within.squares & within.stored
         if gain:
-            inside = inside & rows.gain_in_range(self.forward.gamma)
+            inside = inside & within.gain(gamma)
+            if not gradient:
+                inside = inside & within.terms(gamma)
         if gradient:
-            inside = inside & rows.cube_in_range
+            inside = inside & within.cube
+        if gradient and g is not None:
+            inside = inside & within.pulled(np.abs(self.layout.rows(_float64(g))) * np.maximum(1.0, np.abs(gamma)))
         return self.layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
 
     @property

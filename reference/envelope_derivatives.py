@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .accuracy import Arithmetic
-from .envelope_rows import Array, RowEnvelope, Rows, mean, rounded
+from .envelope_range import Range
+from .envelope_results import RowEnvelope
+from .envelope_rows import Array, Rows, mean, rounded
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -38,11 +40,7 @@ class DerivativeEnvelope:
     @cached_property
     def _high(self) -> tuple[Array, Array]:
         """The largest |xh| and r that an implementation can work with."""
-        rows = self.rows
-        error = rows.xh_error
-        if rows.folded:  # sums of h*x less mu times sums of h, as in the first-order gradient (A11)
-            error = error + self.arithmetic.u * (rows.s + 5) * rows.r_high * rows.reach
-        return np.abs(rows.xh) + error, rows.r_high
+        return self.rows.xh_high, self.rows.r_high
 
     def _envelope(self, majorant: Callable[[Array, Array], Array], terms: int, underflow: Array | float) -> Array:
         """Return majorant(high) - majorant(exact) + roundings, for a result in the data's format."""
@@ -58,7 +56,7 @@ class DerivativeEnvelope:
         rows, largest = self.rows, self.arithmetic.largest
         with np.errstate(over="ignore"):
             terms = rows.n * high.max(axis=1, keepdims=True, initial=1.0) * np.maximum(1.0, rows.r_high**3)
-        return rows.squares_in_range & (terms < largest / 4)
+        return Range(rows).squares & (terms < largest / 4)
 
     def _projected(self, z: Array, xh: Array) -> Array:
         """Majorant of P z; in inference the statistics are constants and P is the identity."""

@@ -1,0 +1,104 @@
+"""
+Where nothing is promised: there some sound algorithm overflows, or underflows too far, on the way to the result.
+
+The rules R1 to R3 and R6 of spec/accuracy.md, for rows; what lies outside is not judged.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from .envelope_rows import Array, Rows, mean
+
+Inside = NDArray[np.bool_]
+
+
+def largest(z: Array) -> Array:
+    """The largest size in each row, as a column."""
+    return np.abs(z).max(axis=1, keepdims=True, initial=0.0)
+
+
+@attrs.frozen(slots=False, eq=False)
+class Range:
+    """Which rows, or elements of them, are in range."""
+
+    rows: Rows
+
+    @property
+    def limit(self) -> float:
+        """largest/4: what an intermediate result may reach."""
+        return self.rows.arithmetic.largest / 4
+
+    @cached_property
+    def squares(self) -> Inside:
+        """Whether the sum of squares, eps among them, cannot overflow (R1)."""
+        rows = self.rows
+        with np.errstate(over="ignore"):
+            return rows.n * (largest(rows.x) ** 2 + rows.eps) <= self.limit
+
+    @cached_property
+    def stored(self) -> Inside:
+        """Whether the 16-bit format can hold what the class stores in it: xhat, and r too (R3)."""
+        rows = self.rows
+        a, inside = rows.arithmetic, np.ones(rows.mu.shape, bool)
+        if a.narrow and a.accuracy.storage != "H0":
+            inside = 2 * largest(rows.xh) <= a.largest_data
+        if a.narrow and a.accuracy.storage in ("H2", "native"):
+            inside = inside & (2 * rows.r <= a.largest_data)
+        return inside
+
+    def gain(self, gamma: Array) -> Inside:
+        """Whether the format can hold gamma r too, where the class rounds every product (R3); gamma by rows."""
+        rows = self.rows
+        a = rows.arithmetic
+        if not (a.narrow and a.accuracy.storage == "native"):
+            return np.ones(rows.mu.shape, bool)
+        return 2 * largest(gamma) * rows.r <= a.largest_data
+
+    @cached_property
+    def cube(self) -> Inside:
+        """
+        Whether the cube of whatever r an algorithm has, which gradients of 1/sqrt(w) form, is normal with room to
+        spare on both sides (R2).
+
+        2^10 times the smallest normal number: the factors that multiply r^3 are formed first, last or in between, and
+        each order loses a few bits below it. 2^-6 of the largest number: what multiplies r^3 contains x - mu, which is
+        the smaller the larger r is, and gamma g.
+        """
+        rows, a = self.rows, self.rows.arithmetic
+        with np.errstate(over="ignore"):
+            return (rows.r_low**3 >= 2.0**10 * a.smallest_normal) & (rows.r_high**3 <= 2.0**-6 * a.largest)
+
+    @cached_property
+    def _term(self) -> Array:
+        """What a factor r multiplies: x and mu each where they may be multiplied out, else x - mu (R6)."""
+        rows = self.rows
+        apart = rows.folded or rows.arithmetic.accuracy.variance == "one-pass"  # whose derivative has x and mu apart
+        return rows.reach if apart else np.abs(rows.d) + rows.mean_error
+
+    def terms(self, gamma: Array) -> Inside:
+        """Whether y's terms, before they cancel, cannot overflow (R6)."""
+        with np.errstate(all="ignore"):
+            return np.maximum(1.0, np.abs(gamma)) * self._term * np.maximum(1.0, self.rows.r_high) <= self.limit
+
+    def pulled(self, size: Array) -> Inside:
+        """Whether dx's sums and terms, before they cancel, cannot overflow (R6); size: |g| max(1, |gamma|)."""
+        rows, term = self.rows, self._term
+        with np.errstate(all="ignore"):
+            more = np.maximum(1.0, rows.r_high)
+            inside = size * more <= self.limit
+            if rows.given_mean is not None:  # the statistics are constants
+                return inside
+            moment = mean(size * rows.xh_high)
+            inside = inside & (rows.n * mean(size * term) * more <= self.limit)
+            return inside & (moment * np.maximum(rows.n, term) * more**2 <= self.limit)
+
+    def summed(self, g: Array, axis: int) -> Inside:
+        """Whether the terms of dgamma, before they cancel, cannot overflow (R6); one value a parameter."""
+        with np.errstate(all="ignore"):
+            terms = np.abs(g) * self._term * np.maximum(1.0, self.rows.r_high)
+            return terms.sum(axis=axis) <= self.limit

@@ -1,0 +1,101 @@
+"""Near the ends of a format no sound function is accused, and what is far from them is judged (R1 to R6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec.conformance.cases.case import Case
+from normspec.conformance.sound import variants
+from normspec.conformance.sound.composed.working import Native
+from normspec.conformance.sound.registry import combined
+from normspec.conformance.specimens import target_of
+from normspec.conformance.subject import Subject
+from normspec.reference.formats import FORMATS
+
+#: Ways to compute that form different numbers on the way: x and mu apart, n h, all in one factor and one term.
+WAYS = (variants.TwoPass, variants.FoldedAffine, variants.FusedBackward, variants.ScaledOnce, variants.Welford)
+
+
+def case_of(x: Any, eps: float, dtype: str, *, gamma: Any = None, g: Any = None, operator: str = "layer_norm") -> Case:
+    """One group of layer_norm or one channel of batch_norm."""
+    stored = FORMATS[dtype].dtype
+    x = np.asarray(x, np.float64).reshape(1, -1).astype(stored)
+    size = x.shape[1] if operator == "layer_norm" else 1
+    gain = np.ones(size) if gamma is None else np.broadcast_to(gamma, (size,))
+    inputs: dict[str, Any] = {"x": x, "gamma": gain.astype(stored), "beta": np.zeros(size, stored)}
+    settings: dict[str, Any] = {"eps": eps, "axes": (-1,)}
+    if operator == "batch_norm":
+        x = x.T.copy()
+        inputs |= {"x": x, "running_mean": np.zeros(1, stored), "running_var": np.ones(1, stored)}
+        settings = {"eps": eps, "momentum": 0.5, "training": True, "channel_axis": 1}
+    cotangent = np.ones(x.shape) if g is None else np.asarray(g, np.float64).reshape(x.shape)
+    return Case(operator, inputs, settings, cotangent.astype(stored), frozenset({"value"}))
+
+
+def subject_of(
+    way: type, dtype: str, operator: str = "layer_norm", conventions: dict[str, str] | None = None
+) -> Subject:
+    """A sound way to compute in a dtype; float16 in its own arithmetic."""
+    native = {"storage": "native"} if dtype == "float16" else {}
+    made = combined(type("Native", (Native, way), {}) if native else way, operator)
+    target = target_of("way", operator, made().implementation())
+    return Subject(target, target.bindings[0], dtype, conventions={**native, **(conventions or {})})
+
+
+@pytest.mark.parametrize(
+    ("x", "eps", "dtype"),
+    [(-(2.0**62.7), 1e-12, "float32"), (2.0**61, 1e-12, "float32"), (2.0**509, 1e-12, "float64")],
+)
+def test_a_single_large_value_is_not_judged_where_folded_gradients_overflow(x: float, eps: float, dtype: str) -> None:
+    """The rounding that is left of sum(h x) - sum(h) mu, times r^2 x, overflows: dx is not judged there, and y is."""
+    subject, case = subject_of(variants.TwoPass, dtype), case_of([x], eps, dtype, gamma=0.75, g=[1.5])
+    assert not np.isfinite(subject.bound(case, "dx")(False)).any()
+    assert np.isfinite(subject.bound(case, "y")(False)).all()
+    without = subject_of(variants.TwoPass, dtype, conventions={"affine": "centred"})
+    assert np.isfinite(without.bound(case, "dx")(False)).all()
+
+
+def group(random: np.random.Generator, dtype: str, most: float) -> np.ndarray:
+    """Values of any size up to the root of the largest number: of one number, of two, or of any."""
+    n = int(random.integers(1, 6))
+    size = 2.0 ** random.uniform(-20, np.log2(FORMATS[dtype].largest) / 2 * most)
+    kinds = (np.ones(n), np.where(np.arange(n) == 0, 1.0, 0.5), random.standard_normal(n), np.arange(n) + 1e4)
+    return size * kinds[random.integers(4)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_whatever_is_judged_near_the_ends_is_within_the_envelope(operator: str, dtype: str) -> None:
+    """Every sound way to compute, in the dtype itself, is within the envelope wherever that is finite."""
+    random, judged = np.random.default_rng(11), 0
+    subjects = [subject_of(way, dtype, operator) for way in WAYS]
+    with np.errstate(all="ignore"):
+        for _ in range(150):
+            x = group(random, dtype, 1.0)
+            eps = float(random.choice([1e-12, 1e-5, 2.0**-100, 1.0]))
+            gamma = 2.0 ** random.integers(-10, 30 if dtype != "float16" else 8)
+            case = case_of(x, eps, dtype, gamma=gamma, g=random.standard_normal(x.size), operator=operator)
+            for subject in subjects:
+                seen = subject.observe(case)
+                found = [subject.judge_output(case, "y", seen.outputs["y"])]
+                found += [subject.judge_gradient(case, name, value) for name, value in seen.gradients.items()]
+                assert not any(one.violated for one in found), [one for one in found if one.violated]
+                judged += sum(one.judged for one in found)
+    assert judged > 300
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_ordinary_data_is_judged(dtype: str) -> None:
+    """Groups of a size of 2^-10 to 2^10 and the eps in use leave nothing out."""
+    random = np.random.default_rng(12)
+    target = target_of("way", "layer_norm", combined(variants.TwoPass, "layer_norm")().implementation())
+    subject = Subject(target, target.bindings[0], dtype)
+    for k in range(-10, 11):
+        for eps in (1e-12, 1e-6, 1e-5, 1e-3):
+            x = (2.0**k) * (random.standard_normal(16) + 1.0)
+            case = case_of(x, eps, dtype, gamma=random.standard_normal(16), g=random.standard_normal(16))
+            for name in ("y", "dx", "dgamma", "dbeta"):
+                assert np.isfinite(subject.bound(case, name)(False)).all(), (k, eps, name)
