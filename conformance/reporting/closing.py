@@ -13,6 +13,7 @@ from ..verdicts import Report, Result, Verdict
 from .failures import findings
 from .layout import print_prose
 from .symbols import ADVICE, COLOURS, Symbols, is_advice
+from .versions import in_words
 
 _HEADINGS = {
     Verdict.ERROR: "Could not be judged",
@@ -140,6 +141,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     console.print(
         Text(f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s", style="dim")
     )
+    print_prose(Text(in_words(), style="dim"), console)
     for words in dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject)):
         print_prose(Text(words, style="dim"), console)
     console.print()

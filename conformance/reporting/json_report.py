@@ -6,7 +6,6 @@ import json
 import math
 import platform
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ...adapters.part import Part
 from ..verdicts import Counterexample, Report, Result
 from .closing import counts
 from .numbers import hex_float
+from .versions import versions
 from .wording import sentence
 
 #: Raised by one when a reader of the old form would misread the new one.
@@ -92,13 +92,7 @@ def report_to_json(report: Report) -> str:
     """The report as one JSON object, indented, ending in a newline."""
     document = {
         "schema": SCHEMA,
-        "versions": {
-            "normspec": version("normspec"),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "ml_dtypes": version("ml_dtypes"),
-            "hypothesis": version("hypothesis"),
-        },
+        "versions": versions(),
         "platform": platform.platform(),
         "profile": report.profile,
         "seed": report.seed,
