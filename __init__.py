@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .adapters.known import KnownViolation as KnownViolation
     from .conformance.api import check as check
     from .conformance.compare import Comparison as Comparison
     from .conformance.compare import compare as compare
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Comparison", "Report", "Result", "Verdict", "__version__", "check", "compare"]
+__all__ = ["Comparison", "KnownViolation", "Report", "Result", "Verdict", "__version__", "check", "compare"]
 
 #: Where each public name lives.
 _ROOMS = {
     "check": "conformance.api",
     "compare": "conformance.compare",
     "Comparison": "conformance.compare",
+    "KnownViolation": "adapters.known",
     "Report": "conformance.verdicts",
     "Result": "conformance.verdicts",
     "Verdict": "conformance.verdicts",

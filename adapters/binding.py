@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .conventions import validate
 from .errors import choices
+from .known import KnownViolation
 from .part import ROLES, Part, Parts
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ class Binding:
     conventions: Mapping[str, str] = field(default_factory=dict)
     #: For each of these conventions, why it differs and where that is written.
     reasons: Mapping[str, str] = field(default_factory=dict)
-    #: Requirements that it is known to violate, each with the reason and its source: reported as "deviates".
-    expected: Mapping[str, str] = field(default_factory=dict)
+    #: What it is known to violate, where and how: reported as "deviates".
+    expected: tuple[KnownViolation, ...] = ()
     #: (x's shape, settings) -> None, or the reason why this binding does not take such a call.
     accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = accepts_all
     #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on these

@@ -25,6 +25,7 @@ __all__ = [
     "UnknownProfile",
     "UnknownTarget",
     "Unsupported",
+    "WrongEntry",
     "WrongSignature",
     "choices",
     "one_line",
@@ -70,6 +71,10 @@ class NoSuchName(NormspecError):
 
 class WrongSignature(NormspecError):
     """The target cannot be called as the operator's canonical signature says."""
+
+
+class WrongEntry(NormspecError):
+    """A known violation names a dtype, a mode or a kind of failure that does not exist."""
 
 
 class FrameworkMissing(NormspecError):

@@ -27,7 +27,7 @@ from .progress import Listener, Progress
 from .shrink import Shrinker, passes_under
 from .subject import CALL_FAILED, Subject
 from .tally import Tally, plain_call
-from .verdicts import Report, Result, Verdict
+from .verdicts import Deviation, Report, Result, Verdict
 
 
 @attrs.frozen
@@ -361,19 +361,17 @@ class Run:
         level = str(requirement(tally.check.requirement).level.value)
         finding, under, reason = tally.violation, (), tally.unsupported or tally.error
         verdict = tally.verdict
-        expected = subject.binding.expected.get(tally.check.requirement, "")
+        known = subject.known.deviations(tally.check.requirement)
         if verdict is Verdict.FAIL and finding is not None:
             reason = finding.note
-            if expected:
-                verdict, reason = Verdict.DEVIATES, expected
-            elif self.plan.explain and descriptions is not None:
+            if self.plan.explain and descriptions is not None:
                 try:
                     finding = self._shrinker.shrink(subject, tally, library)
                     under = passes_under(subject, tally, list(descriptions), library)
                 except Exception as error:  # ours: the violation stands as it was found
                     tally.broke(error)
         elif verdict is Verdict.DEVIATES:
-            reason = _deviation(subject, tally)
+            finding, reason = tally.known, _deviation(subject, tally, known)
         elif verdict is Verdict.PASS:
             reason = ""
         elif verdict is Verdict.NOT_EXERCISED and descriptions is not None:
@@ -394,18 +392,23 @@ class Run:
             counterexample=finding.counterexample() if finding is not None else None,
             passes_under=under,
             traceback=tally.defect,
+            known=known,
         )
 
 
-def _deviation(subject: Subject, tally: Tally) -> str:
-    """The declarations that a result rests on; the reasons for a binding's own stand with the subject."""
+def _deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str:
+    """
+    What a result rests on: known violations, and declarations, of which the reasons for a binding's own stand with the
+    subject.
+    """
 
     def source(key: str) -> str:
         if key in subject.measured:
             return f"measured: {subject.measured[key]}"
         return f"declared by the {'binding' if key in subject.binding.conventions else 'caller'}"
 
-    return ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
+    declared = ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
+    return "; and ".join([*(one.reason for one in known if one.shown), *([declared] if declared else [])])
 
 
 def _described(target: Target, binding: Binding, plan: Plan) -> dict[str, Any]:

@@ -7,10 +7,22 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..adapters.known import KnownViolation
 from ..reference.double_double import DD
 from ..reference.formats import format_of
 from .cases.case import Case
 from .verdicts import Counterexample
+
+
+@attrs.frozen(eq=False)
+class Elements:
+    """Every element of a comparison that failed: what was received, what is exact, and the ratio that decides."""
+
+    got: np.ndarray
+    expected: np.ndarray
+    envelope: np.ndarray
+    #: Error / envelope; negative where nothing was judged.
+    ratio: np.ndarray
 
 
 @attrs.frozen(eq=False)
@@ -31,6 +43,12 @@ class Finding:
     note: str = ""
     #: The declared conventions under which it holds, where the normative ones would not do.
     deviates: tuple[str, ...] = ()
+    #: How it shows (adapters/known.py, FAILURES), where the numbers do not say.
+    failure: str = ""
+    #: All that was compared, where numbers were compared and one of them is wrong.
+    elements: Elements | None = None
+    #: The known violations of the binding that it was found to be, where all of it is known.
+    known: tuple[KnownViolation, ...] = ()
 
     def counterexample(self) -> Counterexample:
         """The finding as it is reported."""
@@ -56,6 +74,8 @@ class Comparison:
     expected: float = float("nan")
     got: float = float("nan")
     envelope: float = float("nan")
+    #: All of them, where one is wrong.
+    elements: Elements | None = attrs.field(default=None, eq=False, repr=False)
 
 
 def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> Comparison:
@@ -86,13 +106,16 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
         return Comparison(0.0, 0)
     place = np.unravel_index(int(np.argmax(ratio)), ratio.shape) if ratio.ndim else ()
     index = tuple(int(i) for i in place)
+    bound = np.broadcast_to(envelope, ratio.shape)
+    worst = float(ratio[index])
     return Comparison(
-        ratio=float(ratio[index]),
+        ratio=worst,
         judged=count,
         index=index,
         expected=float(exact.hi[index]),
         got=float(value[index]),
-        envelope=float(np.broadcast_to(envelope, ratio.shape)[index]),
+        envelope=float(bound[index]),
+        elements=Elements(value, exact.hi, bound, ratio) if worst > 1 else None,
     )
 
 

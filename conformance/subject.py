@@ -20,6 +20,7 @@ from ..reference.formats import FORMATS
 from .cases.case import Case
 from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
+from .known import Known
 from .truth import Truth, arithmetic_of, gradient_name, owner_of
 
 #: What a call of the target can end in, instead of a result.
@@ -99,6 +100,8 @@ class Subject:
     slow: bool = False
     #: How often one call is repeated to meet a race (CM-P2, CM-P3).
     repeats: int = 128
+    #: The binding's known violations that are about this dtype and device, and what has become of them.
+    known: Known = attrs.field(init=False)
     _session: Session | None = None
     #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
@@ -106,6 +109,10 @@ class Subject:
     recorded: dict[Case, Any] = attrs.field(factory=dict)
     _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
+
+    def __attrs_post_init__(self) -> None:
+        expected = self.binding.expected
+        self.known = Known(tuple(one for one in expected if one.applies(dtype=self.dtype, device=self.device)))
 
     @property
     def operator(self) -> str:
@@ -309,4 +316,5 @@ class Subject:
             envelope=result.envelope,
             note=note,
             deviates=deviates,
+            elements=result.elements if violated else None,
         )

@@ -11,6 +11,7 @@ from .cases.case import Case, Description
 from .checks.registry import Check
 from .defects import trace, words
 from .findings import Finding
+from .known import shown_as
 from .subject import CALL_FAILED, Subject
 from .verdicts import Verdict
 
@@ -26,6 +27,8 @@ class Tally:
     #: The first violation, and the case it was found on.
     violation: Finding | None = None
     description: Description | None = None
+    #: The first finding that is a known violation of the binding.
+    known: Finding | None = None
     #: Declared conventions without which something judged would have failed.
     deviates: set[str] = attrs.field(factory=set)
     #: Why nothing could be judged: the target lacks it, or raised.
@@ -58,6 +61,8 @@ class Tally:
             if finding.ratio is not None:
                 self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)
             self.deviates.update(finding.deviates)
+            if finding.known and self.known is None:
+                self.known = finding
             if finding.violated:
                 self.violation, self.description = finding, description
                 self.judged += 1
@@ -78,7 +83,7 @@ class Tally:
         if self.refused:
             return Verdict.UNSUPPORTED  # a derivative that is there on the plainest cases alone is not there
         if self.judged:
-            return Verdict.DEVIATES if self.deviates else Verdict.PASS
+            return Verdict.DEVIATES if self.deviates or self.known is not None else Verdict.PASS
         if self.unsupported:
             return Verdict.UNSUPPORTED
         return Verdict.NOT_EXERCISED
@@ -91,7 +96,8 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
     try:
         if check.gradient:
             subject.require_gradients()
-        for finding in check.body(subject, case):
+        for whole in check.body(subject, case):
+            finding = subject.known.sifted(check.requirement, whole)
             found.append(finding)
             if finding.violated and finding.judged:
                 break
@@ -110,7 +116,9 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         elif check.raising == "violates" and plain_works(check, subject, case):
             raised = isinstance(failure, TargetRaised)
             output = "gradient" if raised and failure.stage == "vjp" else "y"
-            found.append(Finding(case, violated=True, output=output, note=f"raised {said}" if raised else said))
+            note = f"raised {said}" if raised else said
+            finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
+            found.append(subject.known.sifted(check.requirement, finding))
         elif tally is not None:
             tally.error = tally.error or f"the call raised {said}"
     except Exception as error:  # what a target does ends in one of those above

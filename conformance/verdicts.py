@@ -48,6 +48,18 @@ class Counterexample:
 
 
 @attrs.frozen
+class Deviation:
+    """A known violation of a binding, and in how many comparisons of a run it showed."""
+
+    reason: str
+    #: Its limits in words: dtypes, modes, what was done, which outputs.
+    scope: str
+    links: tuple[str, ...]
+    #: 0: the run put it to the test, and nothing of it showed.
+    shown: int
+
+
+@attrs.frozen
 class Result:
     """The verdict on one requirement for one binding, operator, dtype and device."""
 
@@ -73,6 +85,8 @@ class Result:
     diagnosis: str | None = None
     #: The traceback of a defect of normspec; empty where there was none.
     traceback: str = ""
+    #: The binding's known violations of this requirement that the run put to the test.
+    known: tuple[Deviation, ...] = ()
 
 
 @attrs.frozen
@@ -98,6 +112,10 @@ class Report:
     def advice(self) -> tuple[Result, ...]:
         """The violations of SHOULD requirements."""
         return tuple(r for r in self.results if r.verdict is Verdict.FAIL and r.level == "SHOULD")
+
+    def unseen(self) -> tuple[tuple[Result, Deviation], ...]:
+        """The known violations that were put to the test and did not show, each with the result it belongs to."""
+        return tuple((result, one) for result in self.results for one in result.known if not one.shown)
 
     def errors(self) -> tuple[Result, ...]:
         """The requirements on which the target raised where nothing could be judged."""

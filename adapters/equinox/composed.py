@@ -15,7 +15,7 @@ def _post_norm(x, sublayer, gamma, beta, *, eps):
     return layer_norm(x + sublayer(x), gamma, beta, axes=(-1,), eps=eps)
 
 
-_EXPECTED = {**BROADCAST, **ADDED}
+_EXPECTED = (*BROADCAST, *ADDED)
 
 BINDINGS: tuple[Binding, ...] = (
     Binding(

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 
 from ..binding import Binding
 from ..jax.layers import EMPTY
+from ..known import KnownViolation
 
 SOURCE = "https://github.com/patrick-kidger/equinox/blob/main/equinox/nn/"
 
@@ -103,20 +104,26 @@ _NATIVE = (
 )
 
 #: What BatchNorm is known to violate; the project's tests pin it with its numbers.
-_WIDENED = {
-    "CM-D1": (
+_WIDENED = (
+    KnownViolation(
+        "CM-D1",
         "with float32 parameters and statistics, y for 16-bit x is float32: the result is not converted to x's dtype,"
-        f" as that of LayerNorm is; {SOURCE}_batch_norm.py (_norm)"
-    )
-}
+        " as that of LayerNorm is",
+        links=(f"{SOURCE}_batch_norm.py (_norm)",),
+        failures=("dtype",),
+        outputs=("y",),
+    ),
+)
 
 #: What LayerNorm lets pass, and every block around it.
-BROADCAST = {
-    "CM-A1": (
-        "the shapes of weight and bias are annotated and not checked, and a weight of one element broadcasts;"
-        f" {SOURCE}_normalisation.py (LayerNorm.__call__)"
-    )
-}
+BROADCAST = (
+    KnownViolation(
+        "CM-A1",
+        "the shapes of weight and bias are annotated and not checked, and a weight of one element broadcasts",
+        links=(f"{SOURCE}_normalisation.py (LayerNorm.__call__)",),
+        failures=("accepts",),
+    ),
+)
 
 BINDINGS: tuple[Binding, ...] = (
     Binding("layer_norm", "equinox.nn.LayerNorm", layer_norm, expected=BROADCAST, defaults=layer_norm),
@@ -126,7 +133,7 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions={"storage": "native", "momentum": "old"},
         reasons={"storage": _NATIVE, "momentum": _OLD},
-        expected={**_WIDENED, **EMPTY},
+        expected=(*_WIDENED, *EMPTY),
         accepts=_accepts,
         defaults=_batch_norm,
     ),

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..binding import Binding
+from ..known import KnownViolation
 
 #: The newest of its parameters, algorithm, is not among those that a type checker finds.
 _standardize: Any = jax.nn.standardize
@@ -31,20 +32,26 @@ _ONE_PASS = (
 )
 
 #: What everything composed of arrays lets pass.
-BROADCAST = {
-    "CM-A1": (
-        "multiplication and addition broadcast as NumPy's do, a gamma of one element too;"
-        " https://numpy.org/doc/stable/user/basics.broadcasting.html"
-    )
-}
+BROADCAST = (
+    KnownViolation(
+        "CM-A1",
+        "multiplication and addition broadcast as NumPy's do, a gamma of one element too",
+        links=("https://numpy.org/doc/stable/user/basics.broadcasting.html",),
+        failures=("accepts",),
+    ),
+)
 
 #: What training by jnp.mean and jnp.var does to the running statistics, in every framework of JAX.
-EMPTY = {
-    "BN-E2": (
-        "the mean and the variance of no values are NaN, and enter the running statistics;"
-        " https://docs.jax.dev/en/latest/_autosummary/jax.numpy.mean.html"
-    )
-}
+EMPTY = (
+    KnownViolation(
+        "BN-E2",
+        "the mean and the variance of no values are NaN, and enter the running statistics",
+        links=("https://docs.jax.dev/en/latest/_autosummary/jax.numpy.mean.html",),
+        failures=("nan",),
+        outputs=("new_running_mean", "new_running_var"),
+        modes=("training",),
+    ),
+)
 
 
 def affine(y: Any, gamma: Any, beta: Any, dtype: Any) -> Any:
@@ -113,6 +120,6 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions={"storage": "native"},
         reasons={"storage": _NATIVE},
-        expected={**BROADCAST, **EMPTY},
+        expected=(*BROADCAST, *EMPTY),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..known import KnownViolation
 from .bridge import BACKEND
 
 SOURCE = "https://github.com/keras-team/keras/blob/master/keras/src/"
@@ -18,16 +19,16 @@ class Declared:
 
     conventions: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
-    expected: Mapping[str, str] = field(default_factory=dict)
+    expected: tuple[KnownViolation, ...] = ()
 
 
-def _declared(*facts: tuple[str, str], **expected: str) -> Declared:
-    """Conventions written as KEY=VALUE, each with its reason; requirement ids with an underscore for the hyphen."""
+def _declared(*facts: tuple[str, str], expected: tuple[KnownViolation, ...] = ()) -> Declared:
+    """Conventions written as KEY=VALUE, each with its reason, and what is known to be violated."""
     pairs = [(fact.partition("="), reason) for fact, reason in facts]
     return Declared(
         {key: value for (key, _, value), _ in pairs},
         {key: reason for (key, _, _), reason in pairs},
-        {name.replace("_", "-"): reason for name, reason in expected.items()},
+        expected,
     )
 
 
@@ -63,47 +64,61 @@ _EACH_ROUNDED = (
 
 _NOT_CLAMPED = (
     "the variance, mean(x^2) - mean(x)^2, is not kept from becoming negative: the root is then of less than eps, or of"
-    f" a negative number, and y is NaN; {_NN} (moments). TensorFlow and JAX were mended:"
-    " https://github.com/keras-team/keras/pull/18795"
+    " a negative number, and y is NaN. TensorFlow and JAX were mended"
 )
+_NOT_CLAMPED_LINKS = (f"{_NN} (moments)", "https://github.com/keras-team/keras/pull/18795")
 
 _SECOND_ORDER = (
     "tf.nn.moments, by which keras.ops.moments is computed, subtracts tf.stop_gradient(mean) in the variance, which"
-    " leaves its gradient as it is and not its second derivative;"
-    " https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/ops/nn_impl.py (moments)"
+    " leaves its gradient as it is and not its second derivative"
+)
+_SECOND_ORDER_LINKS = (
+    "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/ops/nn_impl.py (moments)",
 )
 
-_BROADCAST = (
-    f"the tensors are broadcast: Add refuses another batch size alone; {SOURCE}layers/merging/base_merge.py (build)"
+_BROADCAST = KnownViolation(
+    "CM-C6",
+    "the tensors are broadcast: Add refuses another batch size alone",
+    links=(f"{SOURCE}layers/merging/base_merge.py (build)",),
+    failures=("accepts",),
 )
 
-_BIAS = (
+_BIAS = KnownViolation(
+    "CM-S2",
     "what has one axis longer than 1 is taken for a bias and added by tf.nn.bias_add, which raises 'Biases must be 1D'"
-    f" for an empty batch, of shape (0, n); {SOURCE}backend/tensorflow/numpy.py (add)"
+    " for an empty batch, of shape (0, n)",
+    links=(f"{SOURCE}backend/tensorflow/numpy.py (add)",),
+    failures=("raises",),
+    outputs=("y",),
 )
 
 # Bindings -------------------------------------------------------------------------------------------------
 
 
-def _second_order(requirement: str) -> dict[str, str]:
-    return {requirement: _SECOND_ORDER} if BACKEND == "tensorflow" else {}
+def _second_order(*requirements: str) -> tuple[KnownViolation, ...]:
+    if BACKEND != "tensorflow":
+        return ()
+    return tuple(
+        KnownViolation(one, _SECOND_ORDER, links=_SECOND_ORDER_LINKS, failures=("value",)) for one in requirements
+    )
+
+
+def _negative(*requirements: str) -> tuple[KnownViolation, ...]:
+    if BACKEND != "torch":
+        return ()
+    return tuple(KnownViolation(one, _NOT_CLAMPED, links=_NOT_CLAMPED_LINKS) for one in requirements)
 
 
 _MOMENTS = (_ONE_PASS,) if BACKEND == "torch" else ()
-_NEGATIVE = dict.fromkeys(("BN_F1", "BN_G1", "BN_G2"), _NOT_CLAMPED) if BACKEND == "torch" else {}
+_NEGATIVE = _negative("BN-F1", "BN-G1", "BN-G2")
 
-_ADDED = {"CM_C6": _BROADCAST, **({"CM_S2": _BIAS} if BACKEND == "tensorflow" else {})}
+_ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
-LAYER_NORM = _declared(**_second_order("LN_G9"))
-BATCH_NORM = _declared(_MOMENTUM, *_MOMENTS, **_NEGATIVE, **_second_order("BN_G10"))
-OPS_BATCH_NORM = _declared(
-    _NATIVE_MOMENTS,
-    *_MOMENTS,
-    **_NEGATIVE,
-    **_second_order("BN_G10"),
-)
-RESIDUAL = _declared(**_ADDED)
-PRE_NORM = _declared(**_ADDED, **_second_order("PR_G6"))
-POST_NORM = _declared(_SUM_ROUNDED, **_ADDED, **_second_order("PO_G6"))
-HIGHWAY = _declared(_EACH_ROUNDED, CM_C6=_BROADCAST)
-MHC = _declared(_EACH_ROUNDED, CM_C6=_BROADCAST)
+LAYER_NORM = _declared(expected=_second_order("LN-G9"))
+BATCH_NORM = _declared(_MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
+OPS_BATCH_NORM = _declared(_NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
+RESIDUAL = _declared(expected=_ADDED)
+PRE_NORM = _declared(expected=(*_ADDED, *_second_order("PR-G6")))
+POST_NORM = _declared(_SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6")))
+HIGHWAY = _declared(_EACH_ROUNDED, expected=(_BROADCAST,))
+MHC = _declared(_EACH_ROUNDED, expected=(_BROADCAST,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import mxnet as mx
 
 from ..binding import Binding
+from ..known import KnownViolation
 from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_EXPECTED, LAYER_NORM_REASONS, SOURCE, gluon_layer_norm
 
 #: Why the others round every operation.
@@ -19,22 +20,37 @@ _EACH_ROUNDED = (
 )
 
 #: Why a result of another shape is let pass, where it can be broadcast.
-_BROADCAST = {
-    "CM-C6": f"the operators of arrays broadcast without a word; {SOURCE}tensor/elemwise_binary_broadcast_op_basic.cc"
-}
+_BROADCAST = (
+    KnownViolation(
+        "CM-C6",
+        "the operators of arrays broadcast without a word",
+        links=(f"{SOURCE}tensor/elemwise_binary_broadcast_op_basic.cc",),
+        failures=("accepts",),
+    ),
+)
 
 #: What the multi-scale highway connection is known to violate by the functions that it is made of.
-_MHC_EXPECTED = {
-    "CM-S2": (
+_MHC_EXPECTED = (
+    KnownViolation(
+        "CM-S2",
         "the gradient of broadcast_mul is not written where x has no elements, so that dlogits is whatever lay in"
-        f" memory; {SOURCE}tensor/elemwise_binary_broadcast_op.h (BinaryBroadcastBackwardUseInImplWithWorkspace)"
+        " memory",
+        links=(f"{SOURCE}tensor/elemwise_binary_broadcast_op.h (BinaryBroadcastBackwardUseInImplWithWorkspace)",),
+        outputs=("dlogits",),
+        always=False,
     ),
-    **dict.fromkeys(
-        ("MH-G2", "MH-G3", "MH-G6"),
-        "on the CPU softmax of float32 data returns zero where a weight is a subnormal number: oneDNN's exp does;"
-        f" {SOURCE}nn/mkldnn/mkldnn_softmax.cc",
+    *(
+        KnownViolation(
+            requirement,
+            "on the CPU softmax of float32 data returns zero where a weight is a subnormal number: oneDNN's exp does",
+            links=(f"{SOURCE}nn/mkldnn/mkldnn_softmax.cc",),
+            failures=("value",),
+            dtypes=("float32",),
+            devices=("cpu",),
+        )
+        for requirement in ("MH-G2", "MH-G3", "MH-G6")
     ),
-}
+)
 
 
 def _residual(x, branch, *, shortcut=None, activation=None):
@@ -74,18 +90,18 @@ def _block(operator: str, name: str, call: Callable[..., Any]) -> Binding:
         call,
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
-        expected={**LAYER_NORM_EXPECTED, **_BROADCAST},
+        expected=(*LAYER_NORM_EXPECTED, *_BROADCAST),
     )
 
 
-def _native(operator: str, name: str, call: Callable[..., Any], expected: Mapping[str, str] | None = None) -> Binding:
+def _native(operator: str, name: str, call: Callable[..., Any], expected: tuple[KnownViolation, ...] = ()) -> Binding:
     return Binding(
         operator,
         name,
         call,
         conventions={"storage": "native"},
         reasons={"storage": _EACH_ROUNDED},
-        expected={**_BROADCAST, **(expected or {})},
+        expected=(*_BROADCAST, *expected),
     )
 
 

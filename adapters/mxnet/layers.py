@@ -22,6 +22,7 @@ from mxnet import autograd
 from mxnet.gluon import nn
 
 from ..binding import Binding
+from ..known import KnownViolation
 
 SOURCE = "https://github.com/apache/mxnet/blob/v1.9.x/src/operator/"
 
@@ -149,12 +150,15 @@ LAYER_NORM_REASONS: Mapping[str, str] = {
 }
 
 #: What LayerNorm is known to violate, and every layer that has one within.
-LAYER_NORM_EXPECTED: Mapping[str, str] = {
-    "CM-S2": (
-        "the backward pass of an empty batch raises 'Shape size mismatch 0 v.s. 1', the forward pass does not; "
-        f"{SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)"
+LAYER_NORM_EXPECTED = (
+    KnownViolation(
+        "CM-S2",
+        "the backward pass of an empty batch raises 'Shape size mismatch 0 v.s. 1', the forward pass does not",
+        links=(f"{SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)",),
+        failures=("raises",),
+        outputs=("gradient",),
     ),
-}
+)
 
 _BATCH_NORM_CONVENTIONS: Mapping[str, str] = {"momentum": "old", "storage": "native"}
 _BATCH_NORM_REASONS: Mapping[str, str] = {
@@ -171,17 +175,23 @@ _BATCH_NORM_REASONS: Mapping[str, str] = {
 #: Why the running variance is wrong; the project's tests pin it with its numbers.
 _INVERTED = (
     "the variance of the moving average is recovered from the saved reciprocal root as 1 / r^2 - eps, which has lost"
-    " its digits where it is small beside eps, and may be negative, or infinite for a constant channel where eps is 0;"
-    f" {SOURCE}nn/batch_norm.cc (INVSTD_TO_VARIANCE)"
+    " its digits where it is small beside eps, and may be negative, or infinite for a constant channel where eps is 0"
 )
 
-_BATCH_NORM_EXPECTED: Mapping[str, str] = {
-    "BN-S1": (
+_BATCH_NORM_EXPECTED = (
+    KnownViolation(
+        "BN-S1",
         "momentum is a parameter of type float, so that the weights of the moving average are float32 numbers, also"
-        f" where the statistics are float64; {SOURCE}nn/batch_norm-inl.h (BatchNormParam)"
+        " where the statistics are float64",
+        links=(f"{SOURCE}nn/batch_norm-inl.h (BatchNormParam)",),
+        failures=("value",),
+        dtypes=("float64",),
     ),
-    **dict.fromkeys(("BN-S2", "BN-S3", "BN-S4"), _INVERTED),
-}
+    *(
+        KnownViolation(one, _INVERTED, links=(f"{SOURCE}nn/batch_norm.cc (INVSTD_TO_VARIANCE)",))
+        for one in ("BN-S2", "BN-S3", "BN-S4")
+    ),
+)
 
 
 def _last_axis(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..binding import Binding
+from ..known import KnownViolation
 from .models import Node, described
 
 
@@ -30,7 +31,7 @@ class Evaluator:
     conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: For each operator: the requirements that it is known to violate beside those that ONNX itself does.
-    expected: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    expected: Mapping[str, tuple[KnownViolation, ...]] = field(default_factory=dict)
 
 
 _SPEC = "https://onnx.ai/onnx/operators/onnx__"
@@ -56,12 +57,17 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
 #: What no evaluator can help: the attribute is rounded before it comes to any of them.
 _MOMENTUM = (
     "momentum is an attribute of type float, so that the weights of the moving average are float32 numbers, also where"
-    " the statistics are float64; " + _SPEC + "BatchNormalization.html"
+    " the statistics are float64"
 )
 
-_EXPECTED: Mapping[str, Mapping[str, str]] = {
-    "layer_norm": {},
-    "batch_norm": dict.fromkeys(("BN-S1", "BN-S2", "BN-S3"), _MOMENTUM),
+_EXPECTED: Mapping[str, tuple[KnownViolation, ...]] = {
+    "layer_norm": (),
+    "batch_norm": tuple(
+        KnownViolation(
+            requirement, _MOMENTUM, links=(_SPEC + "BatchNormalization.html",), failures=("value",), dtypes=("float64",)
+        )
+        for requirement in ("BN-S1", "BN-S2", "BN-S3")
+    ),
 }
 
 
@@ -123,7 +129,7 @@ def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
             call=call,
             conventions={**_CONVENTIONS[operator], **evaluator.conventions.get(operator, {})},
             reasons={**_REASONS[operator], **evaluator.reasons.get(operator, {})},
-            expected={**_EXPECTED[operator], **evaluator.expected.get(operator, {})},
+            expected=(*_EXPECTED[operator], *evaluator.expected.get(operator, ())),
             **more,
         )
 

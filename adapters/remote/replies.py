@@ -19,6 +19,7 @@ OPTIONAL: Mapping[str, Any] = {
     "conventions": {},
     "reasons": {},
     "expected": {},
+    "known": [],
     "lacking": (),
     "accepts_all": True,
     "has_seams": False,
@@ -82,9 +83,28 @@ def _array_or_text(value: Any, names: Collection[str] = ()) -> bool:
     return _array(value) or _text(value)
 
 
+#: What a known violation may say of itself, beside the requirement and the reason; what the limits hold is seen later.
+_LIMITS: Mapping[str, Form] = {
+    **dict.fromkeys(("links", "failures", "outputs", "dtypes", "devices", "modes", "notes"), _all(_text)),
+    "ranks": _all(lambda value, names: isinstance(value, int)),
+    "where": _text,
+    "always": _flag,
+    "asks": _flag,
+}
+
+
+def _known(value: Any, names: Collection[str] = ()) -> bool:
+    """A known violation."""
+    return (
+        isinstance(value, dict)
+        and all(_text(value.get(key)) for key in ("requirement", "reason"))
+        and all(form(value[key], names) for key, form in _LIMITS.items() if key in value)
+    )
+
+
 _BINDING = _fields(
-    operator=_text, name=_text, conventions=_texts, reasons=_texts, expected=_texts, lacking=_all(_text),
-    accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
+    operator=_text, name=_text, conventions=_texts, reasons=_texts, expected=_texts, known=_all(_known),
+    lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
 )  # fmt: skip
 
 
@@ -109,6 +129,7 @@ _FORMS: Mapping[str, Form] = {
     "device": _fields(),
     "traits": _fields(traits=_all(_trait)),
     "accepts": _fields(reason=_perhaps(_text)),
+    "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
     "call": _fields(outputs=_all(_each(_array))),
     "vjp": _fields(gradients=_all(_each(_perhaps(_array)))),
     "start": _fields(

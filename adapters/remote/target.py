@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +19,7 @@ from ..errors import (
     TargetRaised,
     Unsupported,
 )
+from ..known import AskedViolation, Failure, KnownViolation, Predicted, without_limits
 from ..traits import Trait
 from .host import Host
 from .replies import OPTIONAL
@@ -109,13 +111,35 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         call=_elsewhere,
         conventions=found["conventions"],
         reasons=found["reasons"],
-        expected=found["expected"],
+        expected=(
+            *without_limits(found["expected"]),
+            *(_known(host, place, entry, one) for entry, one in enumerate(found["known"])),
+        ),
         accepts=accepts_all if found["accepts_all"] else _accepts(host, place),
         lacking=frozenset(found["lacking"]),
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,
         place=place,
     )
+
+
+def _known(host: Host, place: int, entry: int, said: Mapping[str, Any]) -> KnownViolation:
+    """A known violation as its worker tells it. Raises WrongEntry."""
+    limits = {key: value for key, value in said.items() if key in _TOLD}
+
+    def ask(inputs: Mapping[str, Any], settings: Mapping[str, Any], failure: Failure | None) -> Predicted:
+        found = None
+        if failure is not None:
+            found = {key: getattr(failure, key) for key in ("output", "note", "g", "got", "expected")}
+        request = {"do": "known", "binding": place, "entry": entry, "settings": dict(settings), "failure": found}
+        covers = host.aside({**request, "inputs": dict(inputs)})["covers"]
+        return covers if isinstance(covers, bool) else covers != 0
+
+    return AskedViolation(**limits, ask=ask if said.get("asks") else None)
+
+
+#: What a worker tells of a known violation that is a field of it.
+_TOLD = {one.name for one in dataclasses.fields(KnownViolation)} - {"cases", "predicts"}
 
 
 def _elsewhere(*arguments: Any, **keywords: Any) -> NoReturn:

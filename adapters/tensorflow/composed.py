@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..binding import Binding
+from ..known import KnownViolation
 from .moments import CONVENTIONS, REASONS, SOURCE, known, layer_norm
 
 #: Why highway and mhc round every operation.
@@ -21,11 +22,14 @@ _EACH_ROUNDED = (
 )
 
 #: Why a result of another shape is let pass, where it can be broadcast.
-BROADCAST = {
-    "CM-C6": (
-        "addition and multiplication broadcast without a word; https://www.tensorflow.org/api_docs/python/tf/math/add"
-    )
-}
+BROADCAST = (
+    KnownViolation(
+        "CM-C6",
+        "addition and multiplication broadcast without a word",
+        links=("https://www.tensorflow.org/api_docs/python/tf/math/add",),
+        failures=("accepts",),
+    ),
+)
 
 
 def _residual(x, branch, *, shortcut=None, activation=None):
@@ -62,7 +66,7 @@ def _block(operator: str, name: str, call: Callable[..., Any], second_order: str
         call,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        expected={**BROADCAST, **known(second_order)},
+        expected=(*BROADCAST, *known(second_order)),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..binding import Binding
+from ..known import KnownViolation
 
 SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
@@ -60,24 +61,25 @@ def moved(x: Any, start: int, stop: int) -> Any:
 
 
 #: Where a parameter of one element, or one that is missing an axis, goes through.
-_BROADCAST = {
-    "CM-A1": (
-        "tf.nn.batch_normalization takes parameters that can be broadcast against x;"
-        " https://www.tensorflow.org/api_docs/python/tf/nn/batch_normalization"
-    )
-}
+_BROADCAST = KnownViolation(
+    "CM-A1",
+    "tf.nn.batch_normalization takes parameters that can be broadcast against x",
+    links=("https://www.tensorflow.org/api_docs/python/tf/nn/batch_normalization",),
+    failures=("accepts",),
+)
 
 #: What normalising by the moments of x is known to violate; the project's tests pin each with its numbers.
 SECOND_ORDER = (
     "tf.nn.moments subtracts tf.stop_gradient(mean) in the variance, which leaves its gradient as it is and not its"
-    f" second derivative: that is 2/n times the identity in place of 2/n (I - 1/n); {_NN} (moments) and"
-    " https://github.com/tensorflow/tensorflow/pull/19609"
+    " second derivative: that is 2/n times the identity in place of 2/n (I - 1/n)"
 )
+SECOND_ORDER_LINKS = (f"{_NN} (moments)", "https://github.com/tensorflow/tensorflow/pull/19609")
 
 
-def known(second_order: str) -> dict[str, str]:
+def known(second_order: str) -> tuple[KnownViolation, ...]:
     """What a binding is expected to violate, by the requirement about its second-order gradients."""
-    return {second_order: SECOND_ORDER, **_BROADCAST}
+    second = KnownViolation(second_order, SECOND_ORDER, links=SECOND_ORDER_LINKS, failures=("value",))
+    return (second, _BROADCAST)
 
 
 BINDINGS: tuple[Binding, ...] = (

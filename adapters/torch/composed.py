@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from ..binding import Binding
+from ..known import KnownViolation
 from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, SOURCE, module_layer_norm
 
 #: Why the others round every operation.
@@ -22,12 +23,14 @@ _EACH_ROUNDED = (
 )
 
 #: Why a result of another shape is let pass, where it can be broadcast.
-BROADCAST = {
-    "CM-C6": (
-        "addition and multiplication broadcast without a word;"
-        " https://docs.pytorch.org/docs/stable/notes/broadcasting.html"
-    )
-}
+BROADCAST = (
+    KnownViolation(
+        "CM-C6",
+        "addition and multiplication broadcast without a word",
+        links=("https://docs.pytorch.org/docs/stable/notes/broadcasting.html",),
+        failures=("accepts",),
+    ),
+)
 
 
 def _residual(x, branch, *, shortcut=None, activation=None):

@@ -17,6 +17,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from ..binding import Binding
+from ..known import KnownViolation
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
 
@@ -145,13 +146,14 @@ def _accepts_ranks(name: str, ranks: tuple[int, ...] | None):
 
 
 #: What BatchNorm is known to violate; the project's tests pin each with its numbers.
-_BATCH_NORM_EXPECTED = {
-    "CM-V3": (
+_BATCH_NORM_EXPECTED = (
+    KnownViolation(
+        "CM-V3",
         "on the CPU the backward pass of 2-D and 3-D input reads a strided weight as if it were contiguous, and in"
-        " inference garbage for a strided running variance: dx is wrong, the forward pass is right;"
-        f" {SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
-    )
-}
+        " inference garbage for a strided running variance: dx is wrong, the forward pass is right",
+        links=(f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)",),
+    ),
+)
 
 
 def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_modes: bool) -> Binding:
@@ -161,7 +163,7 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        expected=_BATCH_NORM_EXPECTED if ranks is None or 2 in ranks else {},
+        expected=_BATCH_NORM_EXPECTED if ranks is None or 2 in ranks else (),
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
         defaults=call,

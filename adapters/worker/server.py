@@ -16,6 +16,7 @@ import numpy as np
 from ..binding import accepts_all
 from ..errors import Unsupported
 from ..evaluation import Evaluation, Pulled
+from ..known import Failure
 from ..part import Part
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
@@ -48,10 +49,10 @@ class Server:
             self._pulled.pop(number, None)
         do = request["do"]
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
-            "open": self._open, "accepts": self._accepts, "device": self._device, "traits": self._traits,
-            "call": self._call, "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp, "seams": self._seams,
-            "start": self._start, "outputs": self._outputs, "inputs": self._inputs, "recorded": self._recorded,
-            "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
+            "open": self._open, "accepts": self._accepts, "known": self._known, "device": self._device,
+            "traits": self._traits, "call": self._call, "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
+            "seams": self._seams, "start": self._start, "outputs": self._outputs, "inputs": self._inputs,
+            "recorded": self._recorded, "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
         }  # fmt: skip
         if do not in handlers:
             raise Unsupported(f"the worker does not know the request {do!r}")
@@ -83,7 +84,7 @@ class Server:
                     "name": binding.name,
                     "conventions": dict(binding.conventions),
                     "reasons": dict(binding.reasons),
-                    "expected": dict(binding.expected),
+                    "known": [entry.told() for entry in binding.expected],
                     "lacking": sorted(binding.lacking),
                     "accepts_all": binding.accepts is accepts_all,
                     "has_seams": binding.seams is not None,
@@ -103,6 +104,14 @@ class Server:
     def _accepts(self, request: Request) -> dict[str, Any]:
         binding = self._held().bindings[request["binding"]]
         return {"reason": binding.accepts(tuple(request["shape"]), _settings(request))}
+
+    def _known(self, request: Request) -> dict[str, Any]:
+        entry = self._held().bindings[request["binding"]].expected[request["entry"]]
+        inputs, settings, found = request["inputs"], _settings(request), request.get("failure")
+        if found is None:
+            return {"covers": entry.shows_in(inputs, settings)}
+        covered = entry.covers(Failure(inputs=inputs, settings=settings, **found))
+        return {"covers": covered if isinstance(covered, bool) else np.asarray(covered, np.float32)}
 
     def _held(self) -> Target:
         assert self._target is not None, "a target is opened before it is used"

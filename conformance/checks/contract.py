@@ -10,6 +10,7 @@ from ...adapters.binding import COMPOSED, differentiable
 from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
+from ..known import shown_as
 from ..subject import Subject
 from ..truth import gradient_name, owner_of
 from .part_calls import judge_handed, recorded
@@ -17,8 +18,8 @@ from .registry import check, ordinary, tagged
 from .relations import same
 
 
-def _violation(case: Case, output: str, note: str) -> Finding:
-    return Finding(case, violated=True, output=output, note=note)
+def _violation(case: Case, output: str, note: str, failure: str) -> Finding:
+    return Finding(case, violated=True, output=output, note=note, failure=failure)
 
 
 def any_plain(case: Case) -> bool:
@@ -32,10 +33,10 @@ def returns(subject: Subject, case: Case) -> Iterator[Finding]:
     try:
         _ = subject.observe(case).outputs
     except TargetRaised as raised:
-        yield _violation(case, "y", f"raised {raised}")
+        yield _violation(case, "y", f"raised {raised}", "raises")
     except BadOutput as bad:
         if bad.kind == "type":
-            yield _violation(case, "y", str(bad))
+            yield _violation(case, "y", str(bad), "type")
         else:
             yield Finding(case, violated=False)
     else:
@@ -49,13 +50,13 @@ def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
         outputs = subject.observe(case).outputs
     except BadOutput as bad:
         if bad.kind in ("shape", "dtype"):
-            yield _violation(case, "y", str(bad))
+            yield _violation(case, "y", str(bad), bad.kind)
             return
         raise
     for name, value in outputs.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
             return
     yield Finding(case, violated=False)
 
@@ -70,18 +71,18 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         hint = ""
         if set(missing.missing) >= set(differentiable(case.operator, case.inputs)):
             hint = "; if the function is forward-only by design, say so with --forward-only"
-        yield _violation(case, "gradient", f"{missing}{hint}")
+        yield _violation(case, "gradient", f"{missing}{hint}", "missing")
         return
     except (BadOutput, TargetRaised) as failed:
         if isinstance(failed, BadOutput) and "y has dtype" in str(failed):
             raise  # CM-T2 speaks of it
         words = f"raised {failed}" if isinstance(failed, TargetRaised) else str(failed)
-        yield _violation(case, "gradient", f"taking gradients: {words}")
+        yield _violation(case, "gradient", f"taking gradients: {words}", shown_as(failed))
         return
     for name, value in gradients.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
             return
     yield Finding(case, violated=False)
     if case.operator in COMPOSED and "law" in case.tags:
@@ -97,12 +98,12 @@ def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> 
         try:
             found = subject.pull(case, wrt=(name,))
         except MissingGradient as missing:
-            yield _violation(case, gradient, f"{missing}, asked for alone")
+            yield _violation(case, gradient, f"{missing}, asked for alone", "missing")
             return
         if gradient in found:
             yield same(subject, case, gradient, found[gradient], together[gradient], f"{name} alone needs a gradient")
         else:
-            yield _violation(case, gradient, f"no gradient reaches {name}, asked for alone")
+            yield _violation(case, gradient, f"no gradient reaches {name}, asked for alone", "missing")
             return
 
 
@@ -136,11 +137,9 @@ def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
         except Unsupported:
             continue
         except BadOutput as accepted:
-            yield _violation(bad, "y", f"{wrong}, and was accepted: {accepted}")
-            return
+            yield _violation(bad, "y", f"{wrong}, and was accepted: {accepted}", "accepts")
         else:
-            yield _violation(bad, "y", f"{wrong}, and the call returned without raising")
-            return
+            yield _violation(bad, "y", f"{wrong}, and the call returned without raising", "accepts")
 
 
 @check("CM-D1", when=tagged("mixed"), dtypes=("float16", "bfloat16"), raising="unsupported")
@@ -150,8 +149,7 @@ def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
     for name, value in outputs.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
-            return
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
         yield subject.judge_output(case, name, value, note="16-bit data, float32 parameters")
     if case.operator == "pre_norm":  # where y has lost the last bits of it
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
@@ -164,6 +162,5 @@ def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
     for name, value in gradients.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}")
-            return
+            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
         yield subject.judge_gradient(case, name, value, note="16-bit data, float32 parameters")

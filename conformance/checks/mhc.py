@@ -71,7 +71,7 @@ def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
     try:
         y = subject.observe(case).outputs["y"]
     except TargetRaised as raised:
-        yield Finding(case, violated=True, output="y", note=f"{count} branches: raised {raised}")
+        yield Finding(case, violated=True, output="y", note=f"{count} branches: raised {raised}", failure="raises")
     else:
         yield subject.judge_output(case, "y", y, note=f"{count} branches")
 

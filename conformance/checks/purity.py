@@ -38,7 +38,7 @@ def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: 
     if same_bits(before, after):
         return Finding(case, violated=False)
     if before.shape != after.shape:
-        return Finding(case, violated=True, output=name, note=f"{note}: shape {after.shape}")
+        return Finding(case, violated=True, output=name, note=f"{note}: shape {after.shape}", failure="shape")
     a, b = before.astype(np.float64), after.astype(np.float64)
     differs = ~((a == b) | (np.isnan(a) & np.isnan(b)))
     places = np.argwhere(differs)

@@ -40,7 +40,7 @@ def same_gradients(
             yield same(subject, case, name, found[name], want[name], note)
         else:
             words = f"{note}: {name} is missing" if name in want else f"{note}: {name} is there, and is missing without"
-            yield Finding(case, violated=True, output=name, note=words)
+            yield Finding(case, violated=True, output=name, note=words, failure="missing")
 
 
 #: A call of a case, and what it gave in the place that a relation is about, as it was received.

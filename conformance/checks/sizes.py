@@ -60,7 +60,7 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     y = evaluation.outputs()["y"]
     if y.shape != empty.x.shape:
         note = f"y has shape {y.shape} in place of {empty.x.shape}"
-        yield Finding(empty, violated=True, output="y", note=note)
+        yield Finding(empty, violated=True, output="y", note=note, failure="shape")
         return
     yield Finding(empty, violated=False)
     if subject.forward_only:

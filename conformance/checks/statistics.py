@@ -151,11 +151,11 @@ def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
         if declared == "error":
             yield Finding(case, violated=False, deviates=("single_value",))
         else:
-            yield Finding(case, violated=True, output="y", note=f"raised {raised}")
+            yield Finding(case, violated=True, output="y", note=f"raised {raised}", failure="raises")
         return
     if declared == "error":
         note = "single_value=error is declared, and the call returned"
-        yield Finding(case, violated=True, output="y", note=note)
+        yield Finding(case, violated=True, output="y", note=note, failure="accepts")
         return
     yield subject.judge_output(case, "y", outputs["y"])
     yield from _judge_statistics(subject, case, outputs)
@@ -175,7 +175,7 @@ def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     if outputs["y"].shape != empty.x.shape:
         note = f"y has shape {outputs['y'].shape} in place of {empty.x.shape}"
-        yield Finding(empty, violated=True, output="y", note=note)
+        yield Finding(empty, violated=True, output="y", note=note, failure="shape")
         return
     for name in STATISTICS:
         given = empty.inputs[name.removeprefix("new_")]

@@ -71,8 +71,7 @@ def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Fi
         else:
             what = f"y has shape {y.shape}"
         note = f"{role} {words}, and the call returned without raising: {what}"
-        yield Finding(bad, violated=True, output="y", note=note)
-        return
+        yield Finding(bad, violated=True, output="y", note=note, failure="accepts")
 
 
 @check("CM-C5", when=lambda case: once_a_recipe(case) and case.x.shape[-1] > 2)

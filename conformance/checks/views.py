@@ -40,7 +40,7 @@ def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) 
     except LayoutNotApplicable:
         return
     except TargetRaised as raised:
-        yield Finding(case, violated=True, output="y", note=f"{note}: raised {raised}")
+        yield Finding(case, violated=True, output="y", note=f"{note}: raised {raised}", failure="raises")
         return
     for name, value in checked_shapes(evaluation.outputs(), case).items():
         yield same(subject, case, name, value, plain.outputs[name], note)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.frameworks import KNOWN
-from ..verdicts import Report, Result, Verdict
+from ..verdicts import Deviation, Report, Result, Verdict
 from .failures import findings
 from .layout import print_prose
 from .symbols import ADVICE, COLOURS, Symbols, is_advice
@@ -33,7 +33,7 @@ def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console
     grouped: dict[str, list[Result]] = {}
     for result in results:
         if result.verdict is verdict:
-            grouped.setdefault(result.reason or "no reason given", []).append(result)
+            grouped.setdefault(_told(result), []).append(result)
     if not grouped:
         return
     console.print()
@@ -44,6 +44,39 @@ def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console
         dtypes = _several([m.dtype for m in members])
         line = Text.assemble(f"{reason} ", (f"({ids}; {places}; {dtypes})", "dim"))
         print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
+
+
+def _told(result: Result) -> str:
+    """The reason of a result; that of a known violation with its scope and links."""
+    shown = [one for one in result.known if one.shown]
+    if result.verdict is not Verdict.DEVIATES or not shown:
+        return result.reason or "no reason given"
+    told = result.reason
+    for one in shown:
+        told = told.replace(one.reason, deviation_in_words(one), 1)
+    return told
+
+
+def deviation_in_words(one: Deviation) -> str:
+    """What is known, in which scope, and where that can be read."""
+    scope = f" [{one.scope}]" if one.scope else ""
+    links = f"; {', '.join(one.links)}" if one.links else ""
+    return f"{one.reason}{scope}{links}"
+
+
+def _print_unseen(report: Report, console: Console, symbols: Symbols) -> None:
+    """The known violations that did not show, which the framework may have mended."""
+    grouped: dict[str, list[Result]] = {}
+    for result, one in report.unseen():
+        grouped.setdefault(deviation_in_words(one), []).append(result)
+    if not grouped:
+        return
+    console.print()
+    console.print(Text("Known violations that did not show: mended upstream?", style="bold"))
+    for words, members in grouped.items():
+        ids, places = _several([m.requirement for m in members], 6), _several([m.binding for m in members], 3)
+        line = Text.assemble(f"{words} ", (f"({ids}; {places}; {_several([m.dtype for m in members])})", "dim"))
+        print_prose(line, console, indent=2, first=Text(symbols.advice, style=ADVICE))
 
 
 def _print_conventions(report: Report, console: Console) -> None:
@@ -126,6 +159,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     """Print everything that follows the violations."""
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)
+    _print_unseen(report, console, symbols)
     _print_conventions(report, console)
     _print_measured(report, console)
 

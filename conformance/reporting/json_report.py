@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 
 from ...adapters.part import Part
@@ -85,6 +86,7 @@ def _result(result: Result) -> dict[str, Any]:
         "passes_under": list(result.passes_under),
         "diagnosis": result.diagnosis,
         "traceback": result.traceback,
+        "known": [attrs.asdict(one) for one in result.known],
     }
 
 

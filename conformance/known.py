@@ -1,0 +1,120 @@
+"""What a binding is known to get wrong, taken out of what its checks find; the rest is judged as ever."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from ..adapters.errors import BadOutput, TargetRaised
+from ..adapters.known import Failure, KnownViolation
+from .findings import Elements, Finding
+from .verdicts import Deviation
+
+
+def shown_as(failed: Exception) -> str:
+    """How an exception of a call shows, in the words of adapters/known.py."""
+    if isinstance(failed, BadOutput):
+        return "missing" if failed.kind == "gradient" else failed.kind
+    return "raises" if isinstance(failed, TargetRaised) else ""
+
+
+def _kind(got: float | None) -> str:
+    if got is None or np.isfinite(got):
+        return "value"
+    return "nan" if np.isnan(got) else "infinite"
+
+
+@attrs.define
+class Known:
+    """The known violations of one subject, and in how many findings each has shown."""
+
+    entries: Sequence[KnownViolation] = ()
+    shown: Counter[KnownViolation] = attrs.field(factory=Counter)
+    #: Those that were put to the test: something was judged that lies within their limits.
+    tested: set[KnownViolation] = attrs.field(factory=set)
+
+    def sifted(self, requirement: str, finding: Finding) -> Finding:
+        """The finding without what is known of it: no violation where that is all of it."""
+        entries = [one for one in self.entries if one.requirement == requirement and _within(one, finding)]
+        if not (entries and finding.judged):
+            return finding
+        if not finding.violated:
+            self._test(entries, finding)
+            return finding
+        if finding.elements is None:
+            return self._sifted_whole(entries, finding)
+        return self._sifted_elements(entries, finding, finding.elements)
+
+    def deviations(self, requirement: str) -> tuple[Deviation, ...]:
+        """What is known of a requirement and has shown, or was put to the test and has not."""
+        return tuple(
+            Deviation(one.reason, one.scope(), one.links, self.shown[one])
+            for one in self.entries
+            if one.requirement == requirement and (self.shown[one] or (one in self.tested and one.always))
+        )
+
+    def _test(self, entries: Sequence[KnownViolation], finding: Finding) -> None:
+        case = finding.case
+        for one in entries:
+            if one not in self.tested and not self.shown[one] and one.shows_in(case.inputs, case.settings):
+                self.tested.add(one)
+
+    def _sifted_whole(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
+        kind = finding.failure or _kind(finding.got)
+        for one in entries:
+            if (not one.failures or kind in one.failures) and np.all(one.covers(_failure(finding))):
+                self.shown[one] += 1
+                return attrs.evolve(finding, violated=False, ratio=None, known=(one,))
+        self._test(entries, finding)
+        return finding
+
+    def _sifted_elements(self, entries: Sequence[KnownViolation], finding: Finding, elements: Elements) -> Finding:
+        kinds = np.where(np.isnan(elements.got), "nan", np.where(np.isinf(elements.got), "infinite", "value"))
+        left, used = elements.ratio > 1, []
+        for one in entries:
+            like = np.isin(kinds, one.failures) if one.failures else np.ones_like(left)
+            if not (left & like).any():
+                continue
+            covered = left & like & np.asarray(one.covers(_failure(finding)), bool)
+            if covered.any():
+                self.shown[one] += 1
+                used.append(one)
+                left &= ~covered
+        self._test([one for one in entries if one not in used], finding)
+        if not used:
+            return finding
+        if left.any():
+            return _at_worst(finding, elements, left)
+        rest = elements.ratio[(elements.ratio >= 0) & (elements.ratio <= 1)]
+        ratio = float(rest.max()) if rest.size else None
+        return attrs.evolve(finding, violated=False, ratio=ratio, known=tuple(used))
+
+
+def _within(entry: KnownViolation, finding: Finding) -> bool:
+    case, surely = finding.case, finding.violated  # what holds says less of itself
+    return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
+
+
+def _failure(finding: Finding) -> Failure:
+    case, elements = finding.case, finding.elements
+    got = expected = None
+    if elements is not None:
+        got, expected = elements.got, elements.expected
+    return Failure(finding.output, finding.note, case.inputs, case.settings, case.g, got, expected)
+
+
+def _at_worst(finding: Finding, elements: Elements, left: np.ndarray) -> Finding:
+    """The finding about the worst of these elements."""
+    ratio = np.where(left, elements.ratio, -1.0)
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape)) if ratio.ndim else ()
+    return attrs.evolve(
+        finding,
+        ratio=float(ratio[index]),
+        index=index,
+        expected=float(elements.expected[index]),
+        got=float(elements.got[index]),
+        envelope=float(elements.envelope[index]),
+    )

@@ -1,0 +1,162 @@
+"""Known violations: what lies within an entry deviates, what lies outside fails, and what did not show is told."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from normspec import KnownViolation, Report, Result, Verdict
+from normspec.adapters.binding import Binding, Target
+from normspec.adapters.errors import WrongEntry
+from normspec.adapters.known import Failure, entries, without_limits
+from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.numpy.bindings import BINDINGS
+from normspec.conformance.reporting.render import print_report
+
+from .runs import run
+
+SOUND: Callable[..., Any] = next(b.call for b in BINDINGS if b.operator == "layer_norm")
+
+
+def wrong_where(place: Callable[[np.ndarray], Any]) -> Callable[..., Any]:
+    """A layer_norm whose y is off by one where the function of x says so."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        y = SOUND(x, gamma, beta, eps=eps, axes=axes)
+        return np.where(place(x), y + np.ones((), y.dtype), y)
+
+    return layer_norm
+
+
+def judged(call: Callable[..., Any], *expected: KnownViolation, dtype: str = "float32", **more: Any) -> Report:
+    """The report on LN-F1 of a layer_norm that is known to violate these."""
+    target = of_numpy(call, *expected)
+    return run(target, dtypes=(dtype,), requirements={"LN-F1"}, forward_only=True, **more)
+
+
+def of_numpy(call: Callable[..., Any], *expected: KnownViolation) -> Target:
+    """A layer_norm of NumPy arrays as a target."""
+    return Target("specimen", "numpy", "0", BRIDGE, (Binding("layer_norm", "specimen", call, expected=expected),))
+
+
+def of(report: Report) -> Result:
+    """Its only result."""
+    (result,) = report.results
+    return result
+
+
+def short(x: np.ndarray) -> np.ndarray:
+    """Everywhere, in groups of four."""
+    return np.full(x.shape, x.shape[-1] == 4)
+
+
+IN_FOUR = KnownViolation(
+    "LN-F1",
+    "groups of four are off by one",
+    links=("https://example.org/1",),
+    failures=("value",),
+    outputs=("y",),
+    where="groups of four",
+    cases=lambda inputs, settings: inputs["x"].shape[-1] == 4,
+    predicts=lambda failure: np.abs(failure.got - failure.expected - 1) < 0.01,
+)
+
+
+def test_what_is_known_deviates_with_its_scope_and_link() -> None:
+    """A violation within the entry deviates; table, reasons and JSON give its reason, scope and link."""
+    report = judged(wrong_where(short), IN_FOUR)
+    result = of(report)
+    assert (result.verdict, result.reason) == (Verdict.DEVIATES, "groups of four are off by one")
+    assert report.conforms and result.counterexample is not None
+    assert result.counterexample.inputs["x"].shape[-1] == 4
+    assert result.ratio is not None and result.ratio <= 1
+    out = io.StringIO()
+    print_report(report, Console(file=out, width=400))
+    assert (
+        "groups of four are off by one [y; is a wrong number; groups of four]; https://example.org/1" in out.getvalue()
+    )
+    (known,) = json.loads(report.to_json())["results"][0]["known"]
+    assert known["links"] == ["https://example.org/1"] and known["shown"] > 1 and "groups of four" in known["scope"]
+
+
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        (lambda x: np.full(x.shape, x.shape[-1] in (3, 4)), {}),
+        (short, {"dtypes": ("float64",)}),
+        (short, {"devices": ("cuda",)}),
+        (short, {"modes": ("inference",)}),
+        (short, {"ranks": (3,)}),
+        (short, {"outputs": ("dx",)}),
+        (short, {"notes": ("gamma strided",)}),
+        (short, {"failures": ("nan",)}),
+        (short, {"predicts": lambda failure: np.abs(failure.got - failure.expected - 2) < 0.01}),
+    ],
+    ids=["cases", "dtypes", "devices", "modes", "ranks", "outputs", "notes", "failures", "predicts"],
+)
+def test_whatever_lies_outside_a_limit_fails(place: Callable[..., Any], change: dict[str, Any]) -> None:
+    """A violation outside any limit of the entry is a failure, though another within it came first."""
+    assert of(judged(wrong_where(place), replace(IN_FOUR, **change))).verdict is Verdict.FAIL
+
+
+def test_one_element_that_is_wrong_in_another_way_fails() -> None:
+    """In an output of which all else is known the one other wrong element is the counterexample."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        y = wrong_where(short)(x, gamma, beta, eps=eps, axes=axes)
+        if x.shape[-1] == 4:
+            y[..., 2] += 0.5
+        return y
+
+    result = of(judged(layer_norm, IN_FOUR))
+    assert result.verdict is Verdict.FAIL and result.counterexample is not None
+    assert result.counterexample.index[-1] == 2
+
+
+def test_an_exception_is_covered_by_its_kind_alone() -> None:
+    """An entry about a wrong number does not cover a call that raises."""
+    for failures, verdict in (("raises",), Verdict.DEVIATES), (("value",), Verdict.FAIL):
+        entry = KnownViolation("CM-S2", "no empty batches", failures=failures)
+        assert of(run(of_numpy(_raising, entry), requirements={"CM-S2"}, forward_only=True)).verdict is verdict
+
+
+def _raising(x, gamma, beta, *, eps, axes):
+    if not x.size:
+        raise ValueError("nothing to normalise")
+    return SOUND(x, gamma, beta, eps=eps, axes=axes)
+
+
+def test_what_was_put_to_the_test_and_did_not_show_is_told() -> None:
+    """A mended function passes, and the report says that the entry covered nothing; a run of other cases does not."""
+    report = judged(SOUND, IN_FOUR)
+    assert of(report).verdict is Verdict.PASS and report.conforms
+    assert [one.reason for _, one in report.unseen()] == ["groups of four are off by one"]
+    out = io.StringIO()
+    print_report(report, Console(file=out, width=200))
+    assert "Known violations that did not show: mended upstream?" in out.getvalue()
+    elsewhere = replace(IN_FOUR, cases=lambda inputs, settings: inputs["x"].shape[-1] == 4444)
+    assert judged(SOUND, elsewhere).unseen() == ()
+    assert judged(SOUND, replace(IN_FOUR, always=False)).unseen() == ()
+
+
+def test_an_entry_that_makes_no_sense_is_refused() -> None:
+    """A dtype, a mode or a kind of failure that does not exist is named, and so is what is no entry."""
+    for change in ({"dtypes": ("float23",)}, {"modes": ("test",)}, {"failures": ("nonsense",)}, {"outputs": "y"}):
+        with pytest.raises(WrongEntry, match="the known violation of LN-F1"):
+            replace(IN_FOUR, **change)
+    with pytest.raises(WrongEntry, match=r"is a normspec\.KnownViolation, not str"):
+        entries(["LN-F1"])
+
+
+def test_plain_reasons_cover_all_of_a_requirement() -> None:
+    """What an older worker says, a reason for each requirement, is an entry without limits."""
+    (entry,) = without_limits({"LN-F1": "known"})
+    assert of(judged(wrong_where(short), entry)).verdict is Verdict.DEVIATES
+    assert entry.covers(Failure("y", "", {}, {})) is True
