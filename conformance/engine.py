@@ -159,7 +159,7 @@ class Run:
                     dtype, slow=subject.slow, first=binding is bindings[0], own=target.name not in KNOWN
                 )
                 try:
-                    self._run_subject(subject, cases, library, rows, each)
+                    self._run_subject(subject, cases, library, rows, each, first=binding is bindings[0])
                 finally:
                     self._results += rows
 
@@ -243,11 +243,13 @@ class Run:
         library: Library,
         results: list[Result],
         each: int | None = None,
+        *,
+        first: bool = True,
     ) -> None:
         """
         Run every check over the cases and append a result for each; what is known survives Ctrl-C.
 
-        ``each``: only as many cases as put every check to so many of them.
+        ``each``: only as many cases as put every check to so many of them. ``first``: no other came before.
         """
         checks = self._checks(subject.operator, subject.dtype)
         if subject.binding.seams is not None:
@@ -279,10 +281,11 @@ class Run:
         whole = fitting  # which class a failure would pass under is a matter of all cases
         own, slow = subject.target.name not in KNOWN, subject.slow
         if each is not None:
-            fitting = enough(fitting, checks, library, each, varied=own)
+            fitting = enough(fitting, checks, library, each, varied=own, first=first)
         most, pulled = each if slow else None, set(fitting)
         if each is not None and slow and not own:
             pulled = set(enough(fitting, [check for check in checks if check.gradient], library, each))
+            pulled |= {description for description in fitting if "size" in description.tags}
         self._total += len(fitting) - len(cases)
         for description in fitting:
             self._run_case(subject, tallies, description, library, most, gradients=description in pulled)

@@ -47,9 +47,9 @@ def fitted(description: Description, binding: Binding) -> Description | None:
         asked += [(rank, 1) for rank in _RANKS]
     channels = description.repeat or len(description.groups)
     for rank, axis in asked:
-        if not -rank <= axis < rank:
+        if not -rank <= axis < rank or (rank == 2 and description.samples not in (None, description.n)):
             continue
-        shape = channel_shape(description.n, channels, rank, axis)
+        shape = channel_shape(description.n, channels, rank, axis, description.samples)
         settings = {
             "eps": description.eps,
             "momentum": description.momentum,
@@ -68,7 +68,7 @@ _TRAIT = 2
 def traits(description: Description, case: Case) -> frozenset[Hashable]:
     """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
     if case.tags & {"range", "single", "mixed", "size"}:
-        return frozenset()
+        return large(case)
     settings = case.settings
     found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
     regimes = {regime for regime, _ in description.groups}
@@ -83,19 +83,32 @@ def traits(description: Description, case: Case) -> frozenset[Hashable]:
     return frozenset(found)
 
 
+def large(case: Case) -> frozenset[Hashable]:
+    """What sets a case of the sweep of sizes apart, where it is one of those that every framework is put to."""
+    return frozenset({("far", case.x.shape, case.settings.get("training"))} if "far" in case.tags else ())
+
+
 def enough(
-    descriptions: Sequence[Description], checks: Sequence[Check], library: Library, each: int, *, varied: bool = False
+    descriptions: Sequence[Description],
+    checks: Sequence[Check],
+    library: Library,
+    each: int,
+    *,
+    varied: bool = False,
+    first: bool = False,
 ) -> list[Description]:
     """
     Some of the descriptions that put every check to ``each`` of them, as far as there are so many, in their order.
 
-    They have few shapes: a framework that compiles does so for every new one. ``varied``: every trait is among them.
+    They have few shapes: a framework that compiles does so for every new one. ``varied``: every trait is among them;
+    ``first``: every extent is large in some.
     """
     asking: dict[Description, frozenset[Hashable]] = {}
     for description in descriptions:
         case = library.case(description)
         asked = frozenset(check.requirement for check in checks if check.when(case))
-        asking[description] = asked | traits(description, case) if varied else asked
+        found = traits(description, case) if varied else large(case) if first else frozenset()
+        asking[description] = asked | found
     wanted: dict[Hashable, int] = {check.requirement: each for check in checks}
     for trait in {one: None for asked in asking.values() for one in sorted(asked - wanted.keys(), key=repr)}:
         wanted[trait] = _TRAIT

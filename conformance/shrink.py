@@ -102,7 +102,11 @@ def elements(description: Description) -> int:
 
 
 def _smaller(description: Description) -> Iterator[Description]:
-    shaped = {"features": None, "leading": None}
+    shaped = {"features": None, "leading": None, "samples": None}
+    if description.samples is not None and description.samples < description.n:  # fewer positions
+        positions = description.n // description.samples
+        for fewer in dict.fromkeys((1, positions // 2, positions - 1)):
+            yield attrs.evolve(description, n=description.samples * fewer)
     if description.repeat is not None:
         yield attrs.evolve(description, repeat=None)
         if description.repeat > 1:
@@ -118,6 +122,8 @@ def _smaller(description: Description) -> Iterator[Description]:
         for n in dict.fromkeys((2, 3, 4, description.n // 2, description.n - 1)):
             if n < description.n:
                 yield attrs.evolve(description, n=n, **shaped)
+                if description.samples is not None:
+                    yield attrs.evolve(description, n=n, samples=n)
 
 
 def weaker_conventions(subject: Subject) -> Iterator[dict[str, str]]:

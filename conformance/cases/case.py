@@ -51,6 +51,8 @@ class Description:
     momentum: float = 0.25
     rank: int = 2
     channel_axis: int = 1
+    #: BatchNorm: how many samples there are, where the n values are not spread evenly over all axes.
+    samples: int | None = None
     #: Composed operators: which parts they are handed (recipes.py), how gate or fusion logits are drawn, and how
     #: many branches there are.
     recipe: str = ""
@@ -189,9 +191,16 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
     return Case(description.operator, inputs, settings, g, description.tags, description, handed.parts)
 
 
-def channel_shape(n: int, channels: int, rank: int, channel_axis: int) -> tuple[int, ...]:
-    """Return a shape of ``rank`` dimensions with ``channels`` at ``channel_axis`` and n values in each."""
-    around = factor(n, rank - 1)
+def channel_shape(n: int, channels: int, rank: int, channel_axis: int, samples: int | None = None) -> tuple[int, ...]:
+    """
+    Return a shape of ``rank`` dimensions with ``channels`` at ``channel_axis`` and n values in each.
+
+    With ``samples``, that is the first of the other dimensions; two dimensions are then for n samples alone.
+    """
+    if samples is None:
+        around = factor(n, rank - 1)
+    else:
+        around = (samples, *(factor(n // samples, rank - 2) if rank > 2 else ()))
     place = channel_axis % rank
     return (*around[:place], channels, *around[place:])
 
@@ -200,7 +209,7 @@ def _batch_norm_case(description: Description, data: Format, held: Format) -> Ca
     rows = description.group_values(data)
     channels, n = rows.shape
     axis, rank = description.channel_axis, description.rank
-    shape = channel_shape(n, channels, rank, axis)
+    shape = channel_shape(n, channels, rank, axis, description.samples)
     around = (*shape[: axis % rank], *shape[axis % rank + 1 :])
     x = np.moveaxis(rows.reshape(channels, *around), 0, axis % rank)
     seed = description.seed
@@ -244,6 +253,7 @@ def running_values(
     mean = size * (0.5 + random.random(channels)) * random.choice([-1.0, 1.0], channels)
     sigma = size * (0.25 + random.random(channels))
     variance = sigma * sigma
-    near = np.arange(channels) % 4 == 3
+    # Of sizes, only what size changes is to be seen.
+    near = (np.arange(channels) % 4 == 3) & ("size" not in description.tags)
     variance[near] = max(description.eps, held.smallest_normal) * (0.5 + random.random(int(near.sum())))
     return mean.astype(held.dtype), variance.astype(held.dtype)

@@ -76,8 +76,6 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(4, (("constant", 0),), "value", "parts", recipe=_READING[operator])
         yield d(4, _MANY[:6], "layout", "value", leading=(2, 1, 3))
         yield d(33, _PLAIN, "value")
-        yield d(3, _PLAIN, "size", repeat=1025, cotangent="one_hot")
-        yield d(1025, _PLAIN[:3], "size", cotangent="one_hot")
 
     def own() -> Iterator[Description]:
         if operator in ("pre_norm", "post_norm"):

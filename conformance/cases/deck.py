@@ -1,4 +1,4 @@
-"""The fixed deck: witnesses that every profile runs, and the large shapes of the longer profiles.
+"""The fixed deck: witnesses that every profile runs, and the sweep of sizes.
 
 A deck is a list of descriptions. Each carries tags that say what it is for; a check picks its cases by
 them (see checks/registry.py). Every knob stands away from its default somewhere, every dimension is distinct
@@ -12,6 +12,7 @@ import attrs
 from ...adapters.binding import COMPOSED
 from .case import Description
 from .composed_deck import composed_deck
+from .sizes import size_deck
 from .witnesses import WITNESSES
 
 Groups = tuple[tuple[str, int], ...]
@@ -56,8 +57,6 @@ _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0
 
 #: Groups in which nothing but the formula shows.
 _PLAIN: Groups = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
-#: For large shapes: the last element decides, so that a dropped tail shows however long the rest is.
-_TAILS: Groups = (("one_hot", 1), *_PLAIN, ("one_hot", 4))
 
 
 def _tags(*tags: str) -> frozenset[str]:
@@ -121,12 +120,6 @@ def _both(operator: str) -> list[Description]:
         # 16-bit data with float32 parameters.
         d(8, _PLAIN, "mixed", eps=_NONE),
         d(33, _PLAIN, "mixed", eps=_NONE, cotangent="one_hot"),
-        # Sizes that cost little: just past a block of rows, of features, of both, and a block that is full.
-        d(3, _PLAIN, "size", eps=_NONE, repeat=1025, cotangent="one_hot"),
-        d(1025, _TAILS[:3], "size", eps=_NONE, cotangent="one_hot"),
-        d(130, _TAILS, "size", eps=_NONE, repeat=131),
-        d(256, _TAILS[:3], "size", eps=_NONE, cotangent="one_hot"),
-        d(128, _TAILS, "size", eps=_NONE, repeat=64),
     ]
 
 
@@ -182,41 +175,13 @@ def _batch_norm() -> list[Description]:
     ]
 
 
-#: Shapes past the limits that kernels are written to, in the order of what they cost.
-_LARGE: dict[str, tuple[tuple[int, int], ...]] = {
-    "layer_norm": ((4097, 5), (3, 65537), (65536, 2), (2, 70001), (513, 513), (16385, 3), (32769, 2)),
-    "batch_norm": ((3, 1031), (65537, 2), (4097, 5), (2, 65537), (131073, 1), (513, 513), (9, 4099)),
-}
-#: The same for the composed operators, whose parts cost as much again.
-_COMPOSED_LARGE = ((4097, 3), (3, 65537))
-#: How many of them `standard` runs; `thorough` runs all, and more.
-_STANDARD_LARGE = 4
-
-
-def large(operator: str, profile: str) -> list[Description]:
-    """Return the large shapes of a profile; `quick` has none."""
-    if profile == "quick":
-        return []
-    shapes = _LARGE.get(operator, _COMPOSED_LARGE)
-    if profile == "standard":
-        shapes = shapes[:_STANDARD_LARGE]
-    else:
-        past = [2**k + 1 for k in range(1, 13)]
-        shapes += tuple((n, 3) for n in past) + tuple((3, count) for count in past)
-    recipe = {"recipe": "leaf"} if operator in COMPOSED else {}
-    return [
-        _describe(operator, n, _TAILS, "size", eps=_NONE, repeat=count, gamma="mixed", cotangent="mixed", **recipe)
-        for n, count in shapes
-    ]
-
-
 def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
     if operator in COMPOSED:
-        ordered = composed_deck(operator) + large(operator, profile)
+        ordered = composed_deck(operator) + size_deck(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     own = _layer_norm() if operator == "layer_norm" else _batch_norm()
     both = _both(operator)
     laws = 6  # the law and derivative cases stay in front; the operator's own come next
-    ordered = both[:laws] + own + both[laws:] + large(operator, profile)
+    ordered = both[:laws] + own + both[laws:] + size_deck(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...reference.formats import FORMATS, Format
+from .parameters import edges
 from .stream import Stream, deviation, mean
 from .witnesses import WITNESSES
 
@@ -60,6 +61,8 @@ class Regime:
     reached: Callable[[Array, float, Format], bool]
     #: Whether groups are kept where the sum of squares cannot overflow (rule R1 of spec/accuracy.md).
     in_range: bool = True
+    #: Whether generated cases have such groups.
+    generated: bool = True
 
 
 def _witness(drawing: Drawing) -> Array:
@@ -121,6 +124,12 @@ def _heavy_tailed(drawing: Drawing) -> Array:
 
 def _integers(drawing: Drawing) -> Array:
     return drawing.random.integers(-8, 9, drawing.n).astype(np.float64)
+
+
+def _edges(drawing: Drawing) -> Array:
+    """Signs in turn, so that no mean is large beside the deviation and no two values are alike."""
+    signs = np.where((np.arange(drawing.n) + drawing.index) % 2, -1.0, 1.0)
+    return signs * (1 + drawing.random.random(drawing.n)) * edges((drawing.n,))
 
 
 def _subnormal(drawing: Drawing) -> Array:
@@ -228,13 +237,20 @@ REGIMES: dict[str, Regime] = {
             lambda g, e, f: float(np.abs(g).max()) > 2.0**64,
             in_range=False,
         ),
+        Regime(
+            "edges",
+            "a few values of order one that end blocks, and small ones between",
+            _edges,
+            lambda g, e, f: 0.5 < np.abs(g).max() <= 2 and (len(g) <= 7 or float(np.median(np.abs(g))) < 0.07),
+            generated=False,
+        ),
     )
 }
 
 #: The order in which cases are drawn and shrink: from the plainest to the oddest.
 ORDER: tuple[str, ...] = tuple(REGIMES)
 #: The regimes that generated cases are drawn from.
-GENERATED: tuple[str, ...] = tuple(name for name in ORDER if REGIMES[name].in_range)
+GENERATED: tuple[str, ...] = tuple(name for name in ORDER if REGIMES[name].in_range and REGIMES[name].generated)
 
 
 def draw_group(regime: str, index: int, *, n: int, eps: float, format: Format, seed: int, row: int = 0) -> Array:

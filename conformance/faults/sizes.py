@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..sound.batch_norm import BatchNorm
@@ -138,3 +140,28 @@ class DgammaTailValues(BatchNorm):
 
     def parameter_sum(self, terms: Array) -> Array:
         return super().parameter_sum(terms[:, : terms.shape[1] // 64 * 64] if terms.shape[1] > 64 else terms)
+
+
+@fault("dx-between-256-and-512", ln="CM-S1", bn="CM-S1", kind="size")
+class DxBetween256And512(Rows):
+    """Leaves the last dx of a row unwritten in rows of 257 to 512 values, for which a path of its own is taken."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        dx = super().input_gradient(p)
+        if 256 < dx.shape[1] <= 512:
+            dx[:, -1] = 0
+        return dx
+
+
+@fault("positions-beyond-2048-in-inference", bn="CM-S1", kind="size")
+class PositionsBeyond2048InInference(BatchNorm):
+    """Leaves the positions from the 2,049th on unwritten in inference."""
+
+    def write_rows(self, rows: Array, dtype: np.dtype, role: str) -> Array:
+        written = super().write_rows(rows, dtype, role)
+        if role == "y" and not self.training and written.ndim > 2:
+            rest = (axis for axis in range(1, written.ndim) if axis != self.channel_axis)
+            moved = written.transpose(0, self.channel_axis, *rest)  # a view
+            last = np.arange(math.prod(moved.shape[2:])).reshape(moved.shape[2:]) >= 2048
+            moved[:, :, last] = 0
+        return written

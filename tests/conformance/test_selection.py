@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from normspec.adapters.binding import OPERATORS
 from normspec.adapters.targets import resolve
 from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.sizes import EXTENTS, SLOW, size_deck
 from normspec.conformance.checks.registry import Check, checks_of
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.findings import Finding
@@ -58,6 +60,19 @@ def test_enough_is_enough_for_every_check():
     chosen = enough(cases, checks, library, 2)
     assert set(chosen) < set(cases)
     assert all(asked(check, chosen) >= min(2, asked(check, cases)) for check in checks)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_extent_is_large_in_some_case_of_a_first_binding(operator):
+    """Where few cases are run, those of the sweep that every framework is put to are among them, but once."""
+    for profile in ("quick", "standard"):
+        library, cases = Library("float32"), size_deck(operator, profile)
+        far = [one for one in cases if "far" in one.tags]
+        assert len(far) == sum(size < extent.largest for extent in EXTENTS[operator] for size in SLOW[profile])
+        checks = [check for check in checks_of(operator) if check.requirement == "CM-S1"]
+        assert set(far) <= set(enough(cases, checks, library, 1, first=True))
+        assert set(far) <= set(enough(cases, checks, library, 1, varied=True))
+        assert len(enough(cases, checks, library, 1)) == 1
 
 
 def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
@@ -110,9 +125,10 @@ def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
     target = replace(resolve("numpy", op="layer_norm"), slow=True)
     plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     judged = {result.requirement: result.cases for result in Run(plan).report().results}
-    chosen = enough(deck("layer_norm", "quick", 0), checks, library, 2)
+    chosen = enough(deck("layer_norm", "quick", 0), checks, library, 2, first=True)
+    large = [one for one in chosen if "far" in one.tags]
     assert judged["LN-F1"] == len(chosen)
-    assert judged["LN-G1"] == 2
+    assert judged["LN-G1"] == 2 + len(large)
     assert judged["LN-F2"] == 2
 
 

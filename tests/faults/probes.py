@@ -249,9 +249,21 @@ def prepared(i: Implementation, op: str, d: Any) -> Iterator[Any]:
 
 def large(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     """Sizes at which blocks, grids and counters end."""
-    for rows, columns in ((2, 70), (70, 2), (2, 1100), (2, 4100), (1100, 3), (2, 33000), (2, 66000), (66000, 2)):
+    for rows, columns in (
+        (2, 70),
+        (70, 2),
+        (2, 300),
+        (2, 1100),
+        (2, 4100),
+        (1100, 3),
+        (2, 33000),
+        (2, 66000),
+        (66000, 2),
+    ):
         x = normal(rows, columns) if op == "layer_norm" else normal(columns, rows)
         yield Situation(op, x, d).both(i)
+    if op == "batch_norm":
+        yield Situation(op, normal(2, 2100, 3), d, training=False).both(i)
 
 
 PROBES: tuple[Probe, ...] = (

@@ -1,0 +1,136 @@
+"""
+Sizes: every extent of every operator, past the limits at which kernels change their path.
+
+An extent is something that a kernel counts: the features of a group, the groups, the channels, the samples. The sweep
+takes one extent at a time past one threshold after the other, by one, and leaves the others small: a fault that begins
+past a threshold shows in the next case, and one that ends at the next threshold too. The values are easy and the
+cotangent is large at the edges (regime and cotangent "edges"), since there is what a wrong block loses. All of every
+result is judged: the whole sweep of an extent up to 8192 costs as much as one call of 70,000 values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+
+from ...adapters.binding import COMPOSED
+from .case import Description
+
+#: The last count before a path ends, and where such a limit comes from.
+THRESHOLDS: Mapping[int, str] = {
+    32: "lanes of a warp (NVIDIA); floats in two AVX-512 registers",
+    64: "lanes of a wavefront (AMD); bytes in a cache line",
+    100: "what people write for `small`",
+    128: "four warps; the last dimension of a TPU's tile",
+    256: "the most usual block of threads; an 8-bit counter",
+    512: "bytes in a warp's vector load",
+    768: "features of BERT, for which kernels are written by hand",
+    1000: "what people write for `large`",
+    1024: "threads in the largest block of CUDA",
+    2048: "values that the threads of a block hold two each",
+    4096: "values in a page of 16 KiB; four each",
+    8192: "the longest row of many fused kernels",
+    16384: "64 KiB of float32: the shared memory of a GPU's multiprocessor",
+    65536: "a 16-bit counter; the second dimension of CUDA's grid, whose limit is 65,535; Triton's fused rows",
+}
+
+#: The thresholds of each profile. `standard` has no 16,384, which costs as much as all before it; it has 65,536
+#: because of the grid. `quick` catches what begins past 4096 or less and does not end there.
+PROFILES: Mapping[str, tuple[int, ...]] = {
+    "quick": (64, 1024, 4096),
+    "standard": tuple(size for size in THRESHOLDS if size != 16384),
+    "thorough": tuple(THRESHOLDS),
+}
+#: Those that a framework which compiles every new shape is put to (library.py): the ends of what is usual.
+SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
+
+#: eps so far below the variance that neither its value nor its place can show: what is wrong then is a matter of size.
+_NONE = 2.0**-100
+
+#: Groups whose sums are made of a few large values, the last among them. In the first the last one alone counts, so
+#: that nothing is left of its dx there: it must not be the last group.
+_GROUPS = (("one_hot", 4), *(("edges", index) for index in range(3)))
+
+
+@attrs.frozen
+class Extent:
+    """One count of an operator, and the case in which it alone is so large."""
+
+    name: str
+    #: The fields of the case's description for a count, the second argument being the count's place in the sweep.
+    case: Callable[[int, int], Mapping[str, object]]
+    #: The largest count at which it makes sense.
+    largest: int = 65537
+
+
+def _features(size: int, place: int) -> dict[str, object]:
+    return {"n": size, "groups": _GROUPS}
+
+
+def _many(size: int, place: int) -> dict[str, object]:
+    return {"n": 5, "groups": tuple(("edges", index) for index in range(7)), "repeat": size}
+
+
+def _of_batch(*, training: bool) -> tuple[Extent, ...]:
+    """Every second case has positions beside the samples, of which kernels count the one or the product."""
+
+    def channels(size: int, place: int) -> dict[str, object]:
+        around = {"rank": 3, "n": 10} if place % 2 else {"rank": 2, "n": 5}
+        return {**_many(size, place), "samples": 5, **around, "training": training}
+
+    def samples(size: int, place: int) -> dict[str, object]:
+        around = {"rank": 4, "n": 2 * size} if place % 2 else {"rank": 2, "n": size}
+        return {"groups": _GROUPS[:3], "samples": size, **around, "training": training}
+
+    def positions(size: int, place: int) -> dict[str, object]:
+        return {"groups": _GROUPS[:3], "samples": 2, "n": 2 * size, "rank": 3 + place % 2, "training": training}
+
+    mode = "training" if training else "inference"
+    counted = (("channels", channels), ("samples", samples), ("positions", positions))
+    return tuple(Extent(f"{name}, {mode}", case) for name, case in counted)
+
+
+_ROWS = (Extent("features", _features), Extent("groups", _many))
+#: Branches are tensors of their own, handed in one by one: no more than a model might have.
+_BRANCHES = Extent("branches", lambda size, place: {"n": 5, "groups": _GROUPS[:2], "count": size}, 257)
+
+#: What each operator counts.
+EXTENTS: Mapping[str, tuple[Extent, ...]] = {
+    **dict.fromkeys(("layer_norm", *COMPOSED), _ROWS),
+    "batch_norm": _of_batch(training=True) + _of_batch(training=False),
+    "mhc": (*_ROWS, _BRANCHES),
+}
+
+#: The parts of a composed operator, such that everything it is given is used and x's pattern goes through.
+_RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "highway": "leaf", "mhc": "leaf"}
+
+
+def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Description:
+    """The case in which an extent has this size."""
+    tags = frozenset({"size", "far"} if far else {"size"})
+    place = sum(size > threshold + 1 for threshold in THRESHOLDS)
+    recipe = {"recipe": _RECIPES[operator]} if operator in COMPOSED else {}
+    common = {"eps": _NONE, "gamma": "powers", "beta": "mixed", "cotangent": "edges", "tags": tags}
+    plain = Description(operator, 1, ())
+    return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]
+
+
+def _sizes(profile: str, extent: Extent) -> Iterator[int]:
+    for threshold in PROFILES[profile]:
+        if profile == "thorough":
+            yield threshold  # blocks that are full, and none after them
+        yield threshold + 1
+
+
+def size_deck(operator: str, profile: str) -> list[Description]:
+    """The sweep of a profile, extent by extent, and where two extents are as large as a block, and past it."""
+    descriptions = [
+        sized(operator, extent, size, far=size - 1 in SLOW[profile])
+        for extent in EXTENTS[operator]
+        for size in _sizes(profile, extent)
+        if size <= extent.largest
+    ]
+    both = {"n": 128, "groups": _GROUPS, "repeat": 64}, {"n": 130, "groups": _GROUPS, "repeat": 131}
+    features = EXTENTS[operator][0]
+    return descriptions + [attrs.evolve(sized(operator, features, 5), samples=None, rank=2, **one) for one in both]

@@ -1,0 +1,95 @@
+"""The sweep of sizes: a fault that begins where any extent passes any threshold is caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import attrs
+import pytest
+
+from normspec.adapters.binding import OPERATORS
+from normspec.conformance.cases.case import Case, build
+from normspec.conformance.cases.sizes import EXTENTS, PROFILES, THRESHOLDS, size_deck
+
+from .planted_sizes import Planted, caught, damages
+from .runs import DTYPES
+
+of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+
+
+def cases(operator: str, profile: str, dtype: str, seed: int = 0) -> list[Case]:
+    """The sweep of a profile."""
+    return [build(attrs.evolve(one, seed=seed), dtype) for one in size_deck(operator, profile)]
+
+
+def planted(operator: str, *, bands: bool = False, most: int = 8192) -> Iterator[tuple[Planted, str]]:
+    """Every fault of an operator that begins past a threshold, and its direction; bands end at the next one."""
+    for extent in EXTENTS[operator]:
+        for low, high in pairwise((*THRESHOLDS, 2**31)):
+            if low > most or low >= extent.largest:
+                continue
+            for direction in ("forward", "backward"):
+                for damage in damages(operator, extent.name, direction):
+                    yield Planted(operator, extent.name, low, damage, high if bands else None), direction
+
+
+def missed(operator: str, profile: str, dtype: str, seed: int = 0, **which: object) -> list[Planted]:
+    """Which of them the sweep of a profile does not catch."""
+    sweep = cases(operator, profile, dtype, seed)
+    return [one for one, _ in planted(operator, **which) if not caught(one, dtype, sweep)]  # type: ignore[arg-type]
+
+
+@of_every_operator
+def test_standard_catches_what_begins_past_any_threshold(operator: str) -> None:
+    """Up to 8192: in every extent, mode and direction, whether the fault goes on or ends at the next threshold."""
+    assert not missed(operator, "standard", "float32")
+    assert not missed(operator, "standard", "float32", bands=True)
+
+
+@of_every_operator
+def test_quick_catches_what_begins_past_4096_or_less(operator: str) -> None:
+    """In every extent, mode and direction, where the fault goes on."""
+    assert not [one for one in missed(operator, "quick", "float32", most=4096) if one.extent != "branches"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", [1, 2])
+@of_every_operator
+def test_standard_catches_them_in_every_dtype(operator: str, seed: int, dtype: str) -> None:
+    """In every dtype, and whatever the seed."""
+    assert not missed(operator, "standard", dtype, seed)
+    assert not missed(operator, "standard", dtype, seed, bands=True)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
+@of_every_operator
+def test_thorough_catches_all(operator: str, bands: bool) -> None:
+    """With 16,384 and 65,536 among the thresholds."""
+    assert not missed(operator, "thorough", "float32", bands=bands, most=65536)
+
+
+def table(operator: str, *, bands: bool) -> Iterator[str]:
+    """How many of the faults past each threshold each profile catches; run this file with `pytest -s -k table`."""
+    sweeps = {profile: cases(operator, profile, "float32") for profile in PROFILES}
+    counted: dict[tuple[str, str], dict[int, list[str]]] = {}
+    for one, direction in planted(operator, bands=bands, most=65536):
+        counted.setdefault((one.extent, direction), {}).setdefault(one.low, []).append(
+            "".join(profile[0] for profile, sweep in sweeps.items() if caught(one, "float32", sweep))
+        )
+    for (extent, direction), found in counted.items():
+        # Of several faults of a place, what catches all of them.
+        cells = {low: "".join(p for p in "qst" if all(p in one for one in ones)) for low, ones in found.items()}
+        yield f"{operator:10} {extent:19} {direction:8} " + " ".join(f"{low}:{cell:3}" for low, cell in cells.items())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
+def test_table(bands: bool) -> None:
+    """The table of what quick (q), standard (s) and thorough (t) catch has no row without thorough."""
+    for operator in OPERATORS:
+        for line in table(operator, bands=bands):
+            print(line)
+            assert all("t" in cell for cell in line.split(":")[1:])
