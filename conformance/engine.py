@@ -257,7 +257,7 @@ class Run:
         tallies = [Tally(check) for check in checks]
         before = len(results)
         try:
-            self._run_checks(subject, tallies, cases, library, results, each)
+            self._run_checks(subject, tallies, cases, library, results, each, first=first)
         except KeyboardInterrupt:
             rest = tallies[len(results) - before :]
             results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
@@ -275,6 +275,8 @@ class Run:
         library: Library,
         results: list[Result],
         each: int | None,
+        *,
+        first: bool,
     ) -> None:
         checks = [tally.check for tally in tallies]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))

@@ -14,16 +14,17 @@ import numpy as np
 from normspec.adapters.binding import OPERATORS
 from normspec.conformance.cases.case import build
 from normspec.conformance.profiles import PROFILES
+from normspec.conformance.shrink import elements
 
 #: The digests of seeds 0, 1 and 2.
 DIGESTS: dict[str, tuple[str, str, str]] = {
-    "layer_norm": ("44d064cf31102779", "8a3d680506d29af2", "710a89cd0bed19a7"),
-    "batch_norm": ("e60c31dd5a27d491", "cd0a11babec852fc", "9b7796ce03a26ca3"),
-    "residual": ("4b2ed399b5b06078", "c28a192335e4ef95", "5b6f7a0fe06ac59e"),
-    "pre_norm": ("88e0f65a9d1994fd", "3dff42230f8eabaa", "dd733c05b8d40f39"),
-    "post_norm": ("cbc924a126e31430", "ca17cc7221c87325", "695cfc7c156b6e40"),
-    "highway": ("c7a9010f4600b6b5", "6380d405792226d0", "3172327b2815ea34"),
-    "mhc": ("c7ae75f1ea2eb813", "c26438d0a1f1ced3", "7a7a7cc174ea737b"),
+    "layer_norm": ("f79eb191e59bb6ad", "b7ffcbd0e24e0735", "867a76f2766fb1df"),
+    "batch_norm": ("6a2d5c845d6a66e4", "2ef0622fc3fa39bd", "aa43b5f64298ef2b"),
+    "residual": ("c647f8482097ebcc", "0661601f686e5035", "1b0cb0c20048b2e0"),
+    "pre_norm": ("919d621453b48b75", "beffe8798e556e3a", "0852cb8dc74e0139"),
+    "post_norm": ("54c5172053f41a98", "c97702282df34420", "23bff45a002eb118"),
+    "highway": ("a7667aedc015ebe6", "402be3d090547565", "c4e99b5e6e05daa1"),
+    "mhc": ("4d78f59e13cceb0b", "a140f73553845d0b", "bd3699e7a6590789"),
 }
 
 
@@ -33,7 +34,7 @@ def digest(operator: str, seed: int) -> str:
     for description in PROFILES["standard"].cases(operator, seed):
         said = {**attrs.asdict(description), "tags": sorted(description.tags)}
         found.update(repr(sorted(said.items())).encode())
-        if "size" in description.tags:  # the values of a large case are those of a small one, repeated
+        if elements(description) > 5000:  # large values are drawn as small ones are
             continue
         for dtype in ("bfloat16", "float64"):
             case = build(description, dtype)
