@@ -30,6 +30,12 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "single_value": ("beta", "error"),
         # Whether eps is used as given or held in float32.
         "eps_dtype": ("exact", "float32"),
+        # In which arithmetic float64 data is computed.
+        "float64": ("float64", "float32"),
+        # The dtype of y where 16-bit data meets float32 parameters: that of the data, or theirs.
+        "mixed_dtypes": ("kept", "promoted"),
+        # What stands for the gain: gamma itself, or gamma - 1.
+        "gain": ("gamma", "one-plus-gamma"),
         # Whether subnormal numbers are kept or become zero.
         "subnormals": ("kept", "flushed"),
     }

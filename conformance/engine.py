@@ -142,7 +142,7 @@ class Run:
     # -- one unit --------------------------------------------------------------------------------
 
     def _run_unit(self, operator: str, dtype: str) -> None:
-        library, cases = Library(dtype), self.plan.profile.cases(operator, self.plan.seed)
+        cases, libraries = self.plan.profile.cases(operator, self.plan.seed), dict[Any, Library]()
         for target in self.plan.targets:
             bindings = [binding for binding in target.bindings if binding.operator == operator]
             if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
@@ -150,6 +150,7 @@ class Run:
             probe = self._usable(target, bindings[0], dtype)
             for binding in bindings:
                 subject = self._subject(target, binding, dtype)
+                library = libraries.setdefault(subject.library.kind, subject.library)
                 if not probe.works:
                     self._results += self._lacking(subject, probe)
                     continue
@@ -206,9 +207,10 @@ class Run:
         fit = fitted(plain, binding)
         if fit is None:
             return None
+        subject = self._subject(target, binding, dtype)
         target.begin()
         try:
-            _ = self._subject(target, binding, dtype).observe(Library(dtype).case(fit)).outputs
+            _ = subject.observe(subject.library.case(fit)).outputs
         except TargetRaised as raised:
             return Probe(f"the plainest call raises {raised}")
         except TargetLost as lost:
@@ -232,9 +234,9 @@ class Run:
     def _lacking(self, subject: Subject, probe: Probe) -> list[Result]:
         self._lost |= probe.lost
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
-        checks = self._checks(subject.operator, subject.dtype)
+        checks = self._checks(subject.operator, subject.format)
         tallies = [Tally(check, error=error, unsupported=unsupported) for check in checks]
-        return [self._result(subject, tally, [], Library(subject.dtype)) for tally in tallies]
+        return [self._result(subject, tally, [], subject.library) for tally in tallies]
 
     def _run_subject(
         self,
@@ -251,7 +253,7 @@ class Run:
 
         ``each``: only as many cases as put every check to so many of them. ``first``: no other came before.
         """
-        checks = self._checks(subject.operator, subject.dtype)
+        checks = self._checks(subject.operator, subject.format)
         if subject.binding.seams is not None:
             checks = [at_the_seams(check) for check in checks]
         tallies = [Tally(check) for check in checks]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
+import numpy as np
 
 from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
 from .cases.case import Case, Description, build, channel_shape
-from .checks.registry import Check
+from .translated import one_plus
+
+if TYPE_CHECKING:
+    from .checks.registry import Check
 
 #: Dimensions to spread a BatchNorm case over, where a binding does not take the case's own.
 _RANKS = (4, 3, 2, 5)
@@ -21,19 +26,31 @@ class Library:
     """Cases by description, for one dtype at a time."""
 
     dtype: str
+    #: Whether gamma - 1 has to be exact in gamma's dtype.
+    one_plus: bool = False
+    #: Whether y has the dtype of float32 parameters, and so its cotangent.
+    promoted: bool = False
     _built: dict[Description, Case] = attrs.field(factory=dict)
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What its cases are of: libraries of one kind hold the same."""
+        return self.dtype, self.one_plus, self.promoted
 
     def case(self, description: Description) -> Case:
         """Return the case in this library's dtype; the parameters of a "mixed" one are float32."""
         if description not in self._built:
-            mixed = "mixed" in description.tags and FORMATS[self.dtype].narrow
-            self._built[description] = build(description, self.dtype, "float32" if mixed else None)
+            self._built[description] = self.fresh(description)
         return self._built[description]
 
     def fresh(self, description: Description) -> Case:
         """Return a case that is not kept: shrinking makes many."""
         mixed = "mixed" in description.tags and FORMATS[self.dtype].narrow
-        return build(description, self.dtype, "float32" if mixed else None)
+        case = build(description, self.dtype, "float32" if mixed else None)
+        gamma = case.inputs.get("gamma")
+        if self.one_plus and gamma is not None:
+            case = case.replace(gamma=one_plus(gamma))
+        return case.replace(g=case.g.astype(np.float32)) if self.promoted and mixed else case
 
 
 def fitted(description: Description, binding: Binding) -> Description | None:

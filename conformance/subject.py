@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -21,6 +21,8 @@ from .cases.case import Case
 from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
 from .known import Known
+from .library import Library
+from .translated import TranslatedSession, Translation
 from .truth import Truth, arithmetic_of, gradient_name, owner_of
 
 #: What a call of the target can end in, instead of a result.
@@ -28,6 +30,9 @@ CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 #: envelope(normative): under the declared conventions, or under the normative ones.
 Bound = Callable[[bool], np.ndarray]
+
+#: The operators that have a gain.
+_WITH_GAIN = ("layer_norm", "batch_norm", "pre_norm", "post_norm")
 
 #: Cases whose results are kept: checks of one case follow one another closely.
 _KEPT = 64
@@ -119,14 +124,33 @@ class Subject:
         return self.binding.operator
 
     @property
+    def format(self) -> str:
+        """The dtype of its cases: that in which it computes its own."""
+        return "float32" if self.dtype == "float64" and self.conventions.get("float64") == "float32" else self.dtype
+
+    @property
     def narrow(self) -> bool:
-        return FORMATS[self.dtype].narrow
+        return FORMATS[self.format].narrow
+
+    @property
+    def library(self) -> Library:
+        """A library of cases that it can be handed."""
+        promoted = self.conventions.get("mixed_dtypes") == "promoted"
+        return Library(self.format, one_plus=self._translation.gain, promoted=promoted)
+
+    @property
+    def _translation(self) -> Translation:
+        gain = self.operator in _WITH_GAIN and self.conventions.get("gain") == "one-plus-gamma"
+        wide = self.format != self.dtype
+        return Translation(gain, wide, beside=wide and self.operator not in COMPOSED)
 
     @property
     def session(self) -> Session:
         if self._session is None:
             binding = replace(self.binding, conventions=dict(self.conventions))
-            self._session = self.target.session(binding, self.device)
+            session = self.target.session(binding, self.device)
+            translation = self._translation
+            self._session = cast(Session, TranslatedSession(session, translation)) if translation else session
         return self._session
 
     # -- calling the target ----------------------------------------------------------------------
@@ -233,8 +257,10 @@ class Subject:
         keys = ["variance_algorithm", "affine", "subnormals"]
         if self.narrow:
             keys.append("storage")
-        if self.dtype == "float64":
+        if self.format == "float64":
             keys.append("eps_dtype")
+        elif self.dtype == "float64":
+            keys.append("float64")
         if output == "new_running_var":
             keys.append("running_variance")
         return tuple(k for k in keys if self.conventions.get(k, CONVENTIONS[k][0]) != CONVENTIONS[k][0])
@@ -242,16 +268,17 @@ class Subject:
     def truth(self, case: Case, *, normative: bool = False) -> Any:
         """The exact values and envelopes of a case under the declared (or normative) conventions."""
         declared = {} if normative else self.conventions
-        eps = declared.get("eps_dtype", "exact") if self.dtype == "float64" else "exact"
+        eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
         return case.truth(eps, running, ComposedTruth if case.operator in COMPOSED else Truth)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
-        key = (normative, *(v.dtype for v in case.inputs.values() if v is not None))
+        key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))
         if key not in self._arithmetics:
             conventions = {} if normative else self.conventions
             accuracy = AccuracyClass.from_conventions(conventions, self.flushes)
-            self._arithmetics[key] = arithmetic_of(case, accuracy)
+            as_named = normative and self.format != self.dtype
+            self._arithmetics[key] = Arithmetic.of(self.dtype) if as_named else arithmetic_of(case, accuracy)
         return self._arithmetics[key]
 
     # -- judging ---------------------------------------------------------------------------------
@@ -304,6 +331,8 @@ class Subject:
             strict: Comparison = measure(True)
             if strict.ratio > 1:
                 deviates = relevant
+        if result.judged and not violated and name == "y" and case.promoted:
+            deviates = (*deviates, "mixed_dtypes")
         return Finding(
             case=case,
             violated=violated,

@@ -268,4 +268,4 @@ def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
         ),
         case.x.dtype,
     )
-    return Arithmetic.of(case.x.dtype, held, accuracy)
+    return Arithmetic.of(case.x.dtype, held, accuracy, case.g.dtype)

@@ -72,19 +72,24 @@ class Arithmetic:
     #: of the data's, are flushed; nothing where they are kept.
     flush: float = 0.0
     flush_data: float = 0.0
+    #: Unit roundoff and underflow error of y's format, where that is not the data's.
+    result: tuple[float, float] | None = None
     #: True where the data has 16 bits, so that the storage classes differ.
     narrow: bool = False
     accuracy: AccuracyClass = AccuracyClass()
 
     @classmethod
-    def of(cls, data: Any, parameter: Any = None, accuracy: AccuracyClass = AccuracyClass()) -> Arithmetic:
+    def of(
+        cls, data: Any, parameter: Any = None, accuracy: AccuracyClass = AccuracyClass(), result: Any = None
+    ) -> Arithmetic:
         """Return the arithmetic for tensors of these formats in this class.
 
         16-bit data is computed on in float32, unless the class is "native"; the parameters have the
-        format of the data where none is given.
+        format of the data where none is given, and so has y.
         """
         stored = format_of(data)
         held = stored if parameter is None else format_of(parameter)
+        returned = stored if result is None else format_of(result)
         computed: Format = stored
         if stored.narrow and accuracy.storage != "native":
             computed = FORMATS["float32"]
@@ -101,9 +106,17 @@ class Arithmetic:
             largest_data=stored.largest,
             flush=eta if accuracy.flushed(computed) else 0.0,
             flush_data=eta_data if accuracy.flushed(stored) else 0.0,
+            result=None
+            if returned is stored
+            else (returned.unit_roundoff, returned.underflow(flushed=accuracy.flushed(returned))),
             narrow=stored.narrow,
             accuracy=accuracy,
         )
+
+    @property
+    def of_y(self) -> tuple[float, float]:
+        """Unit roundoff and underflow error of y's format."""
+        return self.result or (self.u_data, self.eta_data)
 
     @property
     def composed(self) -> Arithmetic:

@@ -94,7 +94,7 @@ class Composed:
 
     def y(self) -> Value:
         """The result, of x's shape."""
-        return self._value(self._y, "x")
+        return self._value(self._y, "x", form=self._arithmetic.of_y)
 
     def handed(self) -> dict[str, list[Value]]:
         """What each part is handed, by role: "branches.0" and so on for several; a list of K values for "fuse"."""
@@ -166,11 +166,14 @@ class Composed:
 
         return call
 
-    def _value(self, number: Number, like: str, uses: int = 0) -> Value:
-        """A number as a result in the format of an input, so many of its terms being rounded to that by themselves."""
+    def _value(self, number: Number, like: str, uses: int = 0, form: tuple[float, float] | None = None) -> Value:
+        """
+        A number as a result in the format of an input, so many of its terms being rounded to that by themselves; or
+        with another unit roundoff and underflow error.
+        """
         a, near = self._arithmetic, np.abs(number.near)
         same = self._given[like].dtype == self._given["x"].dtype
-        u, eta = (a.u_data, a.eta_data) if same else (a.u_parameter, a.eta_parameter)
+        u, eta = form or ((a.u_data, a.eta_data) if same else (a.u_parameter, a.eta_parameter))
         error = number.error
         if number.rounding.u < u and not (number.stored and same):
             error = error + u * (near + error) + eta

@@ -50,7 +50,7 @@ class RowEnvelope:
             )
         if self.stores_between:
             error = error + a.u_data * (2 * scaled + np.abs(y)) + (2 + np.abs(self.gamma)) * a.eta_data
-        return rounded(error, y, a.u_data, a.eta_data)
+        return rounded(error, y, *a.of_y)
 
     @property
     def stores_between(self) -> bool:

@@ -103,16 +103,9 @@ _NATIVE = (
     f" {SOURCE}_batch_norm.py (_stats)"
 )
 
-#: What BatchNorm is known to violate; the project's tests pin it with its numbers.
 _WIDENED = (
-    KnownViolation(
-        "CM-D1",
-        "with float32 parameters and statistics, y for 16-bit x is float32: the result is not converted to x's dtype,"
-        " as that of LayerNorm is",
-        links=(f"{SOURCE}_batch_norm.py (_norm)",),
-        failures=("dtype",),
-        outputs=("y",),
-    ),
+    "with float32 parameters and statistics, y for 16-bit x is float32: the result is not converted to x's dtype, as"
+    f" that of LayerNorm is; {SOURCE}_batch_norm.py (_norm)"
 )
 
 #: What LayerNorm lets pass, and every block around it.
@@ -131,9 +124,9 @@ BINDINGS: tuple[Binding, ...] = (
         "batch_norm",
         'equinox.nn.BatchNorm(mode="batch")',
         _batch_norm,
-        conventions={"storage": "native", "momentum": "old"},
-        reasons={"storage": _NATIVE, "momentum": _OLD},
-        expected=(*_WIDENED, *EMPTY),
+        conventions={"storage": "native", "momentum": "old", "mixed_dtypes": "promoted"},
+        reasons={"storage": _NATIVE, "momentum": _OLD, "mixed_dtypes": _WIDENED},
+        expected=EMPTY,
         accepts=_accepts,
         defaults=_batch_norm,
     ),

@@ -32,6 +32,15 @@ def _declared(*facts: tuple[str, str], expected: tuple[KnownViolation, ...] = ()
     )
 
 
+# What each backend adds to everything --------------------------------------------------------------------
+
+_SINGLE = (
+    "float64=float32",
+    'on this backend keras.backend.result_type turns float64 into float32, "to be aligned with JAX\'s default behavior":'
+    f" what takes and returns float64 computes in float32; {SOURCE}backend/common/dtypes.py (BIT64_TO_BIT32_DTYPE)",
+)
+_EVERYWHERE = () if BACKEND == "tensorflow" else (_SINGLE,)
+
 # Reasons --------------------------------------------------------------------------------------------------
 
 _MOMENTUM = (
@@ -114,11 +123,11 @@ _NEGATIVE = _negative("BN-F1", "BN-G1", "BN-G2")
 
 _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
-LAYER_NORM = _declared(expected=_second_order("LN-G9"))
-BATCH_NORM = _declared(_MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
-OPS_BATCH_NORM = _declared(_NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
-RESIDUAL = _declared(expected=_ADDED)
-PRE_NORM = _declared(expected=(*_ADDED, *_second_order("PR-G6")))
-POST_NORM = _declared(_SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6")))
-HIGHWAY = _declared(_EACH_ROUNDED, expected=(_BROADCAST,))
-MHC = _declared(_EACH_ROUNDED, expected=(_BROADCAST,))
+LAYER_NORM = _declared(*_EVERYWHERE, expected=_second_order("LN-G9"))
+BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
+OPS_BATCH_NORM = _declared(*_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
+RESIDUAL = _declared(*_EVERYWHERE, expected=_ADDED)
+PRE_NORM = _declared(*_EVERYWHERE, expected=(*_ADDED, *_second_order("PR-G6")))
+POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6")))
+HIGHWAY = _declared(*_EVERYWHERE, _EACH_ROUNDED, expected=(_BROADCAST,))
+MHC = _declared(*_EVERYWHERE, _EACH_ROUNDED, expected=(_BROADCAST,))

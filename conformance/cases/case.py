@@ -94,6 +94,11 @@ class Case:
         assert x is not None
         return x
 
+    @property
+    def promoted(self) -> bool:
+        """Whether y has another dtype than x: its cotangent has it too."""
+        return self.g.dtype != self.x.dtype
+
     def random(self, purpose: str) -> Stream:
         """A stream for what a check needs beside the case, the same for the same purpose."""
         seed = self.description.seed if self.description else 0

@@ -12,6 +12,7 @@ from ...adapters.session import Evaluation
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from ..translated import one_plus
 from ..truth import gradient_name
 from .registry import check, ordinary
 from .relations import same_gradients
@@ -157,6 +158,8 @@ def other(case: Case) -> Case:
         name: np.roll(value, 1) if name == "running_var" else (np.roll(value, 1) * -2).astype(value.dtype)
         for name, value in inputs.items()
     }
+    if "gamma" in moved:  # that gamma - 1 is exact, for who is handed that
+        moved["gamma"] = one_plus(moved["gamma"])
     return case.replace(g=np.roll(case.g, 1), **moved)
 
 

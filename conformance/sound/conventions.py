@@ -6,8 +6,9 @@ import numpy as np
 
 from .batch_norm import BatchNorm
 from .operator import Arrays, Operator
-from .registry import sound
+from .registry import OPERATORS, sound
 from .rows import Array, Rows, Statistics
+from .storage import Storage
 
 
 @sound("one-pass", conventions={"variance_algorithm": "one-pass"})
@@ -100,3 +101,34 @@ class SinglePrecisionEps(Rows):
     def rstd(self, variance: Array, eps: np.floating) -> Array:
         # A column where rows were scaled, and then of what was rounded before; one number everywhere else.
         return super().rstd(variance, variance.dtype.type(np.float32(eps)) if np.ndim(eps) == 0 else eps)
+
+
+@sound("float32-for-float64", operators=tuple(OPERATORS), conventions={"float64": "float32"})
+class Float32ForFloat64(Storage):
+    """float64 data rounded to float32, computed there and widened."""
+
+    def working_dtype(self, dtype: np.dtype) -> np.dtype:
+        return np.dtype(np.float32)
+
+
+@sound("promoted", conventions={"mixed_dtypes": "promoted"})
+class Promoted(Operator):
+    """y in the dtype of the parameters, where that is wider than x's."""
+
+    wider: np.dtype
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        given = [array.dtype for array in arrays[:3] if array is not None]
+        self.wider = max(given, key=lambda dtype: dtype.itemsize)
+
+    def write(self, array: Array, shape: tuple[int, ...], dtype: np.dtype, role: str) -> Array:
+        return super().write(array, shape, self.wider if role == "y" else dtype, role)
+
+
+@sound("one-plus-gamma", operators=("layer_norm", "batch_norm"), conventions={"gain": "one-plus-gamma"})
+class OnePlusGamma(Storage):
+    """A gain that is stored as its difference from 1."""
+
+    def read(self, array: Array, role: str) -> Array:
+        found = super().read(array, role)
+        return found + 1 if role == "gamma" else found

@@ -28,11 +28,22 @@ SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "po-native": ("float16", ("PO-F1", "PO-G1")),
     "hw-native": ("bfloat16", ("HW-F1", "HW-G3")),
     "mh-native": ("float16", ("MH-F1", "MH-G3")),
+    "ln-float32-for-float64": ("float64", ("LN-F1", "LN-G1", "LN-F8")),
+    "bn-float32-for-float64": ("float64", ("BN-F1", "BN-G1", "BN-S2")),
+    "rs-float32-for-float64": ("float64", ("RS-F1",)),
+    "pr-float32-for-float64": ("float64", ("PR-F1", "CM-C2")),
+    "po-float32-for-float64": ("float64", ("PO-F1",)),
+    "hw-float32-for-float64": ("float64", ("HW-F1", "HW-G3")),
+    "mh-float32-for-float64": ("float64", ("MH-F1", "MH-G3")),
+    "ln-promoted": ("float16", ("CM-D1",)),
+    "bn-promoted": ("bfloat16", ("CM-D1",)),
+    "ln-one-plus-gamma": ("float32", ("LN-F1", "LN-G1")),
+    "bn-one-plus-gamma": ("float16", ("BN-F1", "BN-G1")),
 }
 #: Within the normative envelope on all of the deck: a shift by the first value costs at most a factor of n.
 TIGHT = {"ln-shifted", "bn-shifted"}
 #: Translated before the call, so that nothing differs in the values.
-TRANSLATED = {"bn-old-momentum"}
+TRANSLATED = {"bn-old-momentum", "ln-one-plus-gamma", "bn-one-plus-gamma"}
 
 
 def declaration(variant: Sound) -> tuple[str, ...]:

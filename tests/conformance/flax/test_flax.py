@@ -33,8 +33,6 @@ DECLARED = [
     ("flax x + sublayer(nnx.LayerNorm(x))", "storage", "CM-D1", "bfloat16"),
     ("flax nnx.LayerNorm(x + sublayer(x))", "variance_algorithm", "PO-F1", "float32"),
     ("flax nnx.LayerNorm(x + sublayer(x))", "storage", "PO-G1", "bfloat16"),
-    ("flax x + sublayer(nnx.LayerNorm(x))", "subnormals", "PR-F1", "float32"),
-    ("flax nnx.LayerNorm(x + sublayer(x))", "subnormals", "PO-F1", "float32"),
 ]
 
 

@@ -73,5 +73,4 @@ PLAIN = (
 #: The cases that show a convention, where not every one does.
 SHOWING: Mapping[str, dict[str, Any]] = {
     "variance_algorithm": {"regime": "offset"},
-    "subnormals": {"regime": "subnormal", "cases": 5, "generated": 80},
 }

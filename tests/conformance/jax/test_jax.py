@@ -28,11 +28,6 @@ DECLARED = [
     ("jax jax.nn.standardize(x + sublayer(x))", "storage", "PO-F1", "bfloat16"),
     ("jax H * t + x * (1 - t)", "storage", "HW-F1", "bfloat16"),
     ("jax x + einsum(softmax(logits), stack(H))", "storage", "MH-F1", "bfloat16"),
-    ("jax x + branch(x)", "subnormals", "RS-F1", "float32"),
-    ("jax x + sublayer(jax.nn.standardize(x))", "subnormals", "PR-F1", "float32"),
-    ("jax jax.nn.standardize(x + sublayer(x))", "subnormals", "PO-F1", "float32"),
-    ("jax H * t + x * (1 - t)", "subnormals", "HW-F1", "float32"),
-    ("jax x + einsum(softmax(logits), stack(H))", "subnormals", "MH-F1", "float32"),
 ]
 
 

@@ -1,0 +1,117 @@
+"""What a declared function is handed in the place of a case's arrays, and what is read of what it returns."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from normspec import Verdict
+from normspec.adapters.errors import BadOutput, Unsupported
+from normspec.conformance.cases.case import Description
+from normspec.conformance.library import Library
+from normspec.conformance.translated import Translation, one_plus
+
+from .runs import VARIANT, function, result, run
+
+DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gains_are_moved_to_where_their_difference_from_one_is_exact(dtype) -> None:
+    """Every gain has an exact gamma - 1 afterwards, most are where they were, and none is negative zero."""
+    random = np.random.Generator(np.random.Philox(3))
+    drawn = np.concatenate([random.normal(size=500), 64 * random.normal(size=500), [0.0, -0.0, 1.0, 2.0**-20]])
+    gamma = drawn.astype(dtype)
+    snapped = one_plus(gamma)
+    assert snapped.dtype == gamma.dtype
+    less = Translation(gain=True).inputs({"gamma": snapped})["gamma"]
+    assert less is not None and less.dtype == gamma.dtype
+    back = Translation(gain=True).given_back({"gamma": less})["gamma"]
+    assert back.tobytes() == snapped.tobytes()
+    if dtype in (np.float32, np.float64):
+        np.testing.assert_allclose(snapped.astype(float), gamma.astype(float), atol=2.0**-23)
+
+
+def test_an_inexact_difference_is_unsupported() -> None:
+    """A gain whose difference from 1 has to be rounded is not handed over."""
+    with pytest.raises(Unsupported, match="not exact in float32"):
+        Translation(gain=True).inputs({"x": np.ones(1), "gamma": np.array([2.0**-30], np.float32)})
+
+
+def test_a_library_holds_such_gains_and_promoted_cotangents() -> None:
+    """The cases of a subject have gains that can be handed over, and a cotangent of the dtype that y has."""
+    described = Description("layer_norm", 5, (("normal", 0), ("normal", 1)), gamma="small", tags=frozenset({"mixed"}))
+    gamma = Library("bfloat16", one_plus=True).case(described).inputs["gamma"]
+    assert gamma is not None
+    np.testing.assert_array_equal(one_plus(gamma), gamma)
+    plain, promoted = Library("bfloat16").case(described), Library("bfloat16", promoted=True).case(described)
+    assert (plain.promoted, promoted.promoted) == (False, True)
+    assert promoted.g.dtype == np.float32
+    np.testing.assert_array_equal(promoted.g, plain.g.astype(np.float32))
+
+
+def test_what_is_handed_over_in_float64_rounds_to_the_case() -> None:
+    """x lies beside the float32 numbers that it rounds to, zeros, infinities and subnormal numbers included."""
+    x = np.array([1.0, -1.0, 3.7, 2.0**-149, 1e-40, np.finfo(np.float32).max, np.inf, 0.0, np.nan], np.float32)
+    handed = Translation(wide=True, beside=True).inputs({"x": x})["x"]
+    assert handed is not None and handed.dtype == np.float64
+    np.testing.assert_array_equal(handed.astype(np.float32), x)
+    assert (handed[:6] != x[:6]).all()
+
+
+def test_float32_in_place_of_float64_is_a_wrong_dtype() -> None:
+    """What computes float64 in float32 has to return float64 all the same."""
+    with pytest.raises(BadOutput, match="y has dtype float32 in place of float64"):
+        Translation(wide=True).results({"y": np.ones(2, np.float32)})
+
+    made = VARIANT["ln-float32-for-float64"].build()
+    target = function("layer_norm", lambda *a, **s: made.call(*a, **s).astype(np.float32))
+    report = run(target, dtypes=("float64",), requirements={"CM-T2"}, conventions={"float64": "float32"})
+    assert result(report, "CM-T2", "float64").verdict is Verdict.FAIL
+
+
+def test_float32_is_held_to_float32() -> None:
+    """A function that rounds float64 data to bfloat16 is no float32 function."""
+    made = VARIANT["ln-float32-for-float64"].build()
+
+    def coarse(x, *arguments, **settings):
+        return made.call(x.astype(ml_dtypes.bfloat16).astype(x.dtype), *arguments, **settings)
+
+    report = run(
+        function("layer_norm", coarse), dtypes=("float64",), requirements={"LN-F1"}, conventions={"float64": "float32"}
+    )
+    assert result(report, "LN-F1", "float64").verdict is Verdict.FAIL
+
+
+def test_a_declaration_about_float64_is_about_float64_alone() -> None:
+    """In float32 and in 16 bits nothing changes, and nothing deviates."""
+    made = VARIANT["ln-float32-for-float64"].build()
+    report = run(
+        function("layer_norm", made.call),
+        dtypes=("float16", "float32"),
+        requirements={"LN-F1"},
+        conventions={"float64": "float32"},
+    )
+    assert {found.verdict for found in report.results} == {Verdict.PASS}
+
+
+def test_y_that_is_not_promoted_as_declared_is_a_violation() -> None:
+    """Who declares promoted and returns x's dtype has declared what is untrue."""
+    made = VARIANT["ln-two-pass" if "ln-two-pass" in VARIANT else "ln-plain"].build()
+    target = function("layer_norm", made.call, vjp=made.vjp)
+    report = run(target, dtypes=("float16",), requirements={"CM-D1"}, conventions={"mixed_dtypes": "promoted"})
+    assert result(report, "CM-D1", "float16").verdict is Verdict.FAIL
+
+
+def test_a_promoted_y_is_held_to_float32() -> None:
+    """y in float32 that has only the digits of 16 bits is no promoted result."""
+    made = VARIANT["ln-promoted"].build()
+
+    def coarse(x, *arguments, **settings):
+        y = made.call(x, *arguments, **settings)
+        return y.astype(x.dtype).astype(y.dtype)
+
+    target = function("layer_norm", coarse, vjp=made.vjp)
+    report = run(target, dtypes=("float16",), requirements={"CM-D1"}, conventions={"mixed_dtypes": "promoted"})
+    assert result(report, "CM-D1", "float16").verdict is Verdict.FAIL
