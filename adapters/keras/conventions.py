@@ -36,8 +36,8 @@ def _declared(*facts: tuple[str, str], expected: tuple[KnownViolation, ...] = ()
 
 _SINGLE = (
     "float64=float32",
-    "keras.backend.result_type turns float64 into float32 on this backend, as JAX does by default: what takes and returns"
-    f" float64 computes in float32; {SOURCE}backend/common/dtypes.py (BIT64_TO_BIT32_DTYPE)",
+    "keras.backend.result_type turns float64 into float32 on this backend, as JAX does by default: what takes and"
+    f" returns float64 computes in float32; {SOURCE}backend/common/dtypes.py (BIT64_TO_BIT32_DTYPE)",
 )
 _EVERYWHERE = () if BACKEND == "tensorflow" else (_SINGLE,)
 
