@@ -83,7 +83,8 @@ def softmax(logits: Number) -> Number:
 
     Relative to w_k: the difference l_k - max is rounded, 2u of it in exp(log_softmax), which subtracts twice; 8u for
     exp and its shift, (K + 4)u for the sum, its error in exp and the division; the logarithm of the sum, which
-    exp(l - logsumexp(l)) rounds, is at most max |l| + log K; through expm1, because the difference
+    exp(l - logsumexp(l)) rounds, is at most max |l| + log K; 6u for each scaling down of what was added up before a
+    larger logit came, of which there are as many as different logits less one; through expm1, because the difference
     may be 10^4. 2 eta for exp and quotient. A logit of -inf has the weight 0 exactly.
     """
     tape, now = logits.tape, logits.tape.now
@@ -93,15 +94,39 @@ def softmax(logits: Number) -> Number:
     finite = near != -np.inf
     depth = np.where(finite, np.abs(near - near.max(initial=-np.inf, where=finite)), 0.0)
     size = np.abs(near[finite]).max(initial=0.0) + np.log(max(len(near), 1))
-    relative = now.u * (2 * depth + size + 8 + len(near) + 4)
+    scaled = 6 * max(len(np.unique(near[finite])) - 1, 0)
+    relative = now.u * (2 * depth + size + 8 + len(near) + 4 + scaled)
     error = np.where(finite, w * np.expm1(np.minimum(relative, 700.0)) + 2 * now.eta, 0.0)
     result = Number(tape, value, w + error, error, np.ones_like(w))
 
     def pull(g: Number) -> Number:
-        return result * (g - (result * g).total(0).expanded(g.shape))
+        found = result * (g - (result * g).total(0).expanded(g.shape))
+        # Differentiated as (sum e_k H_k) / s, the quotients by s underflow before e_k <= 1 multiplies them (A31).
+        error = np.where(finite, found.error + 4 * now.eta * g.hull.min(), 0.0)
+        # Differentiated through the maximum, the sum of all returns to the largest; it is zero but for its roundings.
+        total = error.sum() + (len(near) + 1) * now.u * (np.abs(found.near) + error).sum()
+        found.error = error + np.where(depth == 0, finite * total, 0.0)
+        return found
 
     result.parents = ((logits, pull),)
     return result
+
+
+def weighed(z: Number, weights: Number) -> Number:
+    """
+    sum_k w_k z_k along the first axis, for weights w_k = e_k / s, e_k = exp(l_k - max l).
+
+    As a sum of products; or as (sum e_k z_k) / s, whose quotient may underflow, as g / s may in its gradient, which is
+    formed there before e_k <= 1 multiplies it.
+    """
+
+    def pull(g: Number) -> Number:
+        return Number(g.tape, g.value, g.reach, g.error + g.tape.now.eta, g.hull, ((g, lambda p: p),))
+
+    outputs = Number(z.tape, z.value, z.reach, z.error, z.hull, ((z, pull),))
+    total = (outputs * weights).total(0)
+    total.error = total.error + total.tape.now.eta
+    return total
 
 
 def stacked(numbers: Sequence[Number]) -> Number:

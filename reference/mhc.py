@@ -22,7 +22,7 @@ import numpy as np
 
 from .arguments import floats
 from .bounded import Number
-from .bounded_functions import plain_sum, stacked
+from .bounded_functions import plain_sum, stacked, weighed
 from .bounded_functions import softmax as weights_of
 from .elementary import softmax
 from .pullback import Part, added, nearest, pulled, returned
@@ -35,7 +35,7 @@ def formula(x: Number, logits: Number | None, *, branches: Sequence[Part], fuse:
     if fuse is not None:
         return plain_sum(x, fuse(ys))
     weights = weights_of(_some(logits)).reshaped((len(ys), *(1,) * len(x.shape)))
-    weighted = (stacked(ys) * weights).total(0)
+    weighted = weighed(stacked(ys), weights)
     return x.in_sum(len(ys) - 1) + weighted.reshaped(x.shape)  # x may come first
 
 

@@ -101,18 +101,23 @@ def test_mhc(drawn: Drawn):
     down = size(logits.astype(np.float64) - float(logits.max()))
     w = np.exp(-down) / np.exp(-down).sum()
     largest = float(size(logits).max())
-    w_error = w * np.expm1(u * (2 * down + largest + np.log(count) + 8 + count + 4)) + 2 * eta
+    scaled = 6 * (len(set(logits.tolist())) - 1)
+    w_error = w * np.expm1(u * (2 * down + largest + np.log(count) + 8 + count + 4 + scaled)) + 2 * eta
     above = w + w_error
     x_size, g_size, h = size(x), size(g), np.stack([size(output) for output in outputs.values()])
     weigh = np.tensordot  # sum over k of weight_k h_k
-    y = weigh(w_error, h, 1) + u * (count * x_size + (count + 2) * weigh(above, h, 1)) + eta * one(h).sum(axis=0)
+    y = weigh(w_error, h, 1) + u * (count * x_size + (count + 2) * weigh(above, h, 1)) + eta * (one(h).sum(axis=0) + 1)
     agrees(call.y().error, y)
     found = {name: value.error for name, value in call.gradients(g).items()}
     for k, name in enumerate(names):
-        agrees(found[name], g_size * w_error[k] + 2 * u * g_size * above[k] + eta * one(g_size))
+        agrees(found[name], g_size * w_error[k] + 2 * u * g_size * above[k] + eta * (1 + one(g_size)))
     inner, hull = (g_size * h).sum(axis=(1, 2)), (one(g_size) * one(h)).sum(axis=(1, 2))
     inner_error = u * (x.size + 1) * inner + eta * hull
     mean = (above * inner).sum()
     mean_error = (inner * w_error + above * inner_error).sum() + u * (count + 1) * mean + eta * hull.sum()
     dlogits = above * (inner_error + mean_error) + (inner + mean) * (w_error + 3 * u * above)
-    agrees(found["logits"], dlogits + eta * (hull + hull.sum()))
+    dlogits = dlogits + eta * (hull + hull.sum() + 4 * hull.min())
+    signed = np.array([(g.astype(np.float64) * output.astype(np.float64)).sum() for output in outputs.values()])
+    exact = np.abs(w * (signed - (w * signed).sum()))
+    returned = dlogits.sum() + u * (count + 1) * (exact + dlogits).sum()
+    agrees(found["logits"], dlogits + np.where(down == 0, returned, 0.0))

@@ -82,22 +82,6 @@ class Stacked(Mhc):
         return np.asarray(np.vdot(g, output))
 
 
-@sound("divided-last", operators=("mhc",))
-class DividedLast(Mhc):
-    """The outputs weighted by exp(logits - max), and divided once by the sum of the exponentials."""
-
-    exponentials: Array
-
-    def weights(self, logits: Array) -> Array:
-        wide = self.read(logits, "logits")
-        self.exponentials = np.exp(wide - np.max(wide))
-        return super().weights(logits)
-
-    def combine(self, skip: Array, outputs: list[Array], w: Array) -> Array:
-        weighted = super().combine(np.zeros_like(skip), outputs, self.exponentials)
-        return skip + weighted / np.add.reduce(self.exponentials)
-
-
 sound("wide", operators=("mhc",))(Wide)
 
 
