@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .adapters.errors import Unsupported as Unsupported
     from .adapters.known import KnownViolation as KnownViolation
     from .conformance.api import check as check
     from .conformance.compare import Comparison as Comparison
@@ -22,7 +23,17 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Comparison", "KnownViolation", "Report", "Result", "Verdict", "__version__", "check", "compare"]
+__all__ = [
+    "Comparison",
+    "KnownViolation",
+    "Report",
+    "Result",
+    "Unsupported",
+    "Verdict",
+    "__version__",
+    "check",
+    "compare",
+]
 
 #: Where each public name lives.
 _ROOMS = {
@@ -32,6 +43,7 @@ _ROOMS = {
     "KnownViolation": "adapters.known",
     "Report": "conformance.verdicts",
     "Result": "conformance.verdicts",
+    "Unsupported": "adapters.errors",
     "Verdict": "conformance.verdicts",
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "BadOutput",
+    "BadSibling",
     "DeviceUnavailable",
     "FrameworkMissing",
     "LayoutNotApplicable",
@@ -21,12 +22,14 @@ __all__ = [
     "UnknownConvention",
     "UnknownDtype",
     "UnknownFramework",
+    "UnknownMode",
     "UnknownOperator",
     "UnknownProfile",
     "UnknownTarget",
     "Unsupported",
     "WrongEntry",
     "WrongSignature",
+    "carries_a_part_error",
     "choices",
     "one_line",
     "part_error",
@@ -53,6 +56,10 @@ class UnknownFramework(NormspecError):
     """The framework is not one that has a bridge, or cannot be told from what the target imports."""
 
 
+class UnknownMode(NormspecError):
+    """The mode is neither training nor inference."""
+
+
 class UnknownConvention(NormspecError):
     """A convention's name, or the value given to it, does not exist."""
 
@@ -75,6 +82,10 @@ class WrongSignature(NormspecError):
 
 class WrongEntry(NormspecError):
     """A known violation names a dtype, a mode or a kind of failure that does not exist."""
+
+
+class BadSibling(NormspecError):
+    """What stands beside a function to describe it, NAME_accepts or NAME_expected, is not what it has to be."""
 
 
 class FrameworkMissing(NormspecError):
@@ -103,7 +114,7 @@ class TargetRaised(Exception):
         #: What it raised, in one line.
         self.words = words or (one_line(original) if original is not None else "an exception")
         #: Whether it is what a part raised that is there to raise, or carries that.
-        self.by_a_part = _carries_a_part_error(original) if by_a_part is None else by_a_part
+        self.by_a_part = carries_a_part_error(original) if by_a_part is None else by_a_part
 
     @property
     def out_of_memory(self) -> bool:
@@ -167,7 +178,7 @@ def part_error(number: float) -> PartRaised:
     return raised(f"this part is there to raise (a {kind.__name__}): what calls it has to let that pass")
 
 
-def _carries_a_part_error(error: BaseException | None) -> bool:
+def carries_a_part_error(error: BaseException | None) -> bool:
     """Whether an exception is a part's own, or was raised from it or while it was handled."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
@@ -179,12 +190,18 @@ def _carries_a_part_error(error: BaseException | None) -> bool:
 
 
 class Unsupported(Exception):
-    """The target lacks what was asked of it, which is no violation."""
+    """
+    The target lacks what was asked of it, which is no violation.
 
-    def __init__(self, reason: str) -> None:
+    A function of a user's raises it, as ``normspec.Unsupported("eps has to be above 0")``, to decline a call.
+    """
+
+    #: What is lacking, in one line.
+    reason = "declined without a reason"
+
+    def __init__(self, reason: object = "") -> None:
         super().__init__(reason)
-        #: What is lacking, in one line.
-        self.reason = reason
+        self.reason = " ".join(str(reason).split()) or self.reason
 
     def __str__(self) -> str:
         return self.reason

@@ -9,10 +9,30 @@ from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from .binding import ARGUMENTS, DERIVATIVES, OPERATORS, OPTIONAL, SETTINGS, SIGNATURES, Binding, Target
-from .errors import NoSuchName, UnknownFramework, UnknownOperator, WrongSignature, choices, one_line
+from .binding import (
+    ARGUMENTS,
+    DERIVATIVES,
+    OPERATORS,
+    OPTIONAL,
+    SETTINGS,
+    SIGNATURES,
+    Binding,
+    Target,
+    accepts_all,
+)
+from .errors import (
+    BadSibling,
+    NoSuchName,
+    UnknownFramework,
+    UnknownOperator,
+    Unsupported,
+    WrongSignature,
+    choices,
+    one_line,
+)
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, known
 from .imports import implied_frameworks
+from .known import KnownViolation, entries, without_limits
 from .loading import load_file, load_module
 
 
@@ -83,8 +103,17 @@ def _target(
         framework = _framework_of(function, module, label)
     room = adapter(framework)
     call, has_modes = _with_modes(function)
-    derivatives = _derivatives(function, owner, name)
-    binding = Binding(operator, label, call, derivatives, has_modes=has_modes, lacking=lacking)
+    siblings = {suffix: _beside(function, owner, name, suffix) for suffix in (*DERIVATIVES, "accepts", "expected")}
+    binding = Binding(
+        operator,
+        label,
+        call,
+        MappingProxyType({one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}),
+        expected=_expected(siblings["expected"], label),
+        accepts=_accepts(siblings["accepts"], label),
+        has_modes=has_modes,
+        lacking=lacking,
+    )
     return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=known(framework) in SLOW)
 
 
@@ -201,16 +230,61 @@ def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
     return call, True
 
 
-def _derivatives(function: Any, owner: ModuleType | None, name: str) -> Mapping[str, Callable[..., Any]]:
+def _beside(function: Any, owner: ModuleType | None, name: str, suffix: str) -> Any:
     """NAME_vjp and its like beside the function in its module, or the attributes vjp and so on of a callable."""
-    found = {}
-    for derivative in DERIVATIVES:
-        beside = getattr(owner, f"{name}_{derivative}", None) if owner is not None else None
-        if beside is None:
-            beside = _attribute(function, derivative) or _attribute(function, f"{name}_{derivative}")
-        if callable(beside):
-            found[derivative] = beside
-    return MappingProxyType(found)
+    beside = getattr(owner, f"{name}_{suffix}", None) if owner is not None else None
+    if beside is None:
+        beside = _attribute(function, suffix) or _attribute(function, f"{name}_{suffix}")
+    return beside
+
+
+def _accepts(beside: Any, label: str) -> Callable[[tuple[int, ...], Mapping[str, Any]], str | None]:
+    """
+    What NAME_accepts says of a call, None or a reason; it may decline as a call does, too.
+
+    Raises BadSibling, now or when it is asked, where it is none or does not answer so.
+    """
+    name = f"{label}_accepts"
+    if beside is None:
+        return accepts_all
+    if not callable(beside):
+        raise BadSibling(f"{name} is {type(beside).__name__}: make it a function (shape, settings) -> None or a reason")
+
+    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        try:
+            reason = beside(tuple(shape), dict(settings))
+        except (Unsupported, NotImplementedError) as declined:
+            return str(declined) or one_line(declined)
+        except Exception as error:
+            raise BadSibling(
+                f"{name} raises {one_line(error)} for shape {tuple(shape)} and {dict(settings)}: return None where"
+                " the function takes such a call, and the reason where it does not"
+            ) from error
+        if reason is None or (isinstance(reason, str) and reason.strip()):
+            return None if reason is None else " ".join(reason.split())
+        raise BadSibling(f"{name} returned {reason!r}: return None where the function takes the call, else a reason")
+
+    return accepts
+
+
+def _expected(beside: Any, label: str) -> tuple[KnownViolation, ...]:
+    """
+    NAME_expected: what the function is known to violate, as entries, or as a dict from requirements to reasons.
+
+    Raises BadSibling, or WrongEntry, where it is neither.
+    """
+    if beside is None:
+        return ()
+    if isinstance(beside, KnownViolation):
+        return (beside,)
+    if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
+        return without_limits(beside)
+    if isinstance(beside, (list, tuple)):
+        return entries(beside)
+    raise BadSibling(
+        f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"
+        " requirements, such as 'CM-V3', to why they are violated"
+    )
 
 
 def _attribute(function: Any, name: str) -> Any:

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import BadOutput, LayoutNotApplicable, TakesNoPart, TargetRaised, Unsupported, one_line
+from .errors import (
+    BadOutput,
+    LayoutNotApplicable,
+    TakesNoPart,
+    TargetRaised,
+    Unsupported,
+    carries_a_part_error,
+    one_line,
+)
 
 #: What passes a stage unchanged.
-_OURS = (KeyboardInterrupt, TargetRaised, BadOutput, Unsupported, LayoutNotApplicable)
+_OURS = (KeyboardInterrupt, TargetRaised, BadOutput, LayoutNotApplicable)
+
+#: What it means that a stage raises NotImplementedError; in every other stage the call is declined.
+_LACKING = {
+    "vjp": "no gradients",
+    "jvp": "no forward-mode derivative",
+    "vjp_vjp": "no second-order derivative",
+}
 
 
 class Stage:
@@ -26,8 +41,14 @@ class Stage:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is None or isinstance(error, _OURS):
             return
-        if self.name == "vjp" and isinstance(error, NotImplementedError):
-            raise Unsupported(f"no gradients: {one_line(error)}") from error
-        if self.optional and isinstance(error, NotImplementedError):
-            raise TakesNoPart(f"it does not take {self.optional}: {one_line(error)}") from error
-        raise TargetRaised(error, self.name) from error
+        # What a part raises that is there to raise is no answer of the target's, whatever carries it.
+        declines = isinstance(error, (Unsupported, NotImplementedError)) and not carries_a_part_error(error)
+        if not declines:
+            raise TargetRaised(error, self.name) from error
+        ours = isinstance(error, Unsupported)
+        if isinstance(error, TakesNoPart) or (ours and not self.optional):
+            return
+        words = str(error) if ours else one_line(error)
+        if self.optional:
+            raise TakesNoPart(f"it does not take {self.optional}: {words}") from error
+        raise Unsupported(f"{_LACKING[self.name]}: {words}" if self.name in _LACKING else words) from error

@@ -11,6 +11,7 @@ from ..adapters.frameworks import known
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
 from .judges import judged
+from .modes import checked_mode
 from .profiles import profile_of
 from .progress import Listener
 from .request import Request, checked_dtypes
@@ -35,6 +36,7 @@ def check(
     seed: int | None = None,
     forward_only: bool = False,
     slow: bool | None = None,
+    mode: str | None = None,
     python: str | Mapping[str, str] | None = None,
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
@@ -53,6 +55,8 @@ def check(
     ``forward_only``: the target has no gradients by design; they are reported as unsupported.
     ``slow``: whether its calls are slow, so that each requirement is put to few cases of few shapes; None: a function
     is timed by its first calls, and slow from 20 ms on.
+    ``mode``: "training" or "inference", in which alone batch_norm is judged; by default in both, and in inference
+    alone where it declines every training call.
     ``progress`` receives a Progress after every case. ``shared``: a framework's operators may be divided over two
     processes.
 
@@ -77,6 +81,7 @@ def check(
         seed=DEFAULT_SEED if seed is None else seed,
         forward_only=forward_only,
         slow=slow,
+        mode=checked_mode(mode),
         pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
         limits=Limits(
             seconds=float("inf") if time_limit is None else time_limit,

@@ -21,6 +21,7 @@ from ..adapters.frameworks import known
 from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
 from .limits import bytes_of, seconds_of
+from .modes import checked_mode
 from .profiles import profile_of
 
 if sys.version_info >= (3, 11):
@@ -175,6 +176,10 @@ def _seed(value: Any, _: Path) -> int:
     return value
 
 
+def _mode(value: Any, _: Path) -> str:
+    return checked_mode(_text(value, 'a mode of batch_norm, such as "inference",'))
+
+
 def _conventions(value: Any, _: Path) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _expected('a table, such as { momentum = "old" },', value)
@@ -204,6 +209,7 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "dtypes": _dtypes,
     "device": _device,
     "seed": _seed,
+    "mode": _mode,
     "time-limit": lambda value, _: seconds_of(value),
     "memory-limit": lambda value, _: bytes_of(value),
     "conventions": _conventions,

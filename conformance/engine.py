@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any
 
 import attrs
 import numpy as np
 
 from ..adapters.binding import OPERATORS, Binding, Target
 from ..adapters.bridge import DTYPES
-from ..adapters.conventions import CONVENTIONS, NORMATIVE
-from ..adapters.errors import TargetLost, TargetRaised
+from ..adapters.conventions import NORMATIVE
+from ..adapters.errors import NormspecError
 from ..adapters.frameworks import KNOWN
 from ..spec import requirement, requirements
 from .cases.case import Description
 from .checks.registry import Check, checks_of
 from .checks.seams import at_the_seams
+from .dtypes import Probe, Probes
 from .library import Library, enough, fitted
+from .modes import Mode, cases_in, checks_in, mode_of
 from .pace import pace
-from .platform import platform_of
+from .platform import described, platform_of
 from .profiles import Profile
 from .progress import Listener, Progress
 from .shrink import Shrinker, passes_under
-from .subject import CALL_FAILED, Subject
-from .tally import Tally, plain_call
-from .verdicts import Deviation, Report, Result, Verdict
+from .subject import Subject
+from .tally import Tally, deviation, plain_call
+from .verdicts import Report, Result, Taken, Verdict
 
 
 @attrs.frozen
@@ -49,6 +51,8 @@ class Plan:
     explain: bool = True
     #: Only these requirements, where given.
     requirements: frozenset[str] | None = None
+    #: "training" or "inference": batch_norm is judged in that mode alone.
+    mode: str = ""
 
 
 #: To how many more cases a check is put that none of those chosen for it could judge: as many as a further spelling is
@@ -57,20 +61,6 @@ _MORE, _MORE_SLOW = 8, 1
 
 #: One part of a run that can be done by itself: an operator in a dtype, of all targets.
 Unit = tuple[str, str]
-
-
-@attrs.frozen
-class Probe:
-    """What became of the plainest call of a binding in a dtype."""
-
-    #: Why the dtype is not checked; empty where it is.
-    reason: str = ""
-    #: Whether the target was lost.
-    lost: bool = False
-
-    @property
-    def works(self) -> bool:
-        return not self.reason
 
 
 @attrs.define
@@ -82,13 +72,17 @@ class Run:
     interrupted: bool = False
     _results: list[Result] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
-    _probes: dict[tuple[str, str, str], Probe | None] = attrs.field(factory=dict)
     #: Why a target is put to fewer cases, by its name; empty where it is put to all.
     _paces: dict[str, str] = attrs.field(factory=dict)
+    _probes: Probes = attrs.field(init=False)
+    _taken: list[Taken] = attrs.field(factory=list)
     _lost: bool = False
     _done: int = 0
     _total: int = 0
     _failing: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._probes = Probes(self._subject)
 
     def report(self, units: Iterable[Unit] | None = None) -> Report:
         """
@@ -96,7 +90,7 @@ class Run:
 
         Truths are shared by the targets of a unit, and nothing by two units.
         """
-        started = time.perf_counter()
+        started, plan = time.perf_counter(), self.plan
         try:
             with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
                 for unit in self.units() if units is None else units:
@@ -105,15 +99,19 @@ class Run:
             self.interrupted = True
         return Report(
             results=tuple(sorted(self._results, key=self.place)),
-            profile=self.plan.profile.name,
-            seed=self.plan.seed,
+            profile=plan.profile.name,
+            seed=plan.seed,
             subjects=tuple(
-                {**_described(t, b, self.plan), "slow": self._paces.get(t.name, "")}
-                for t in self.plan.targets
+                {
+                    **described(t, b, plan.device, plan.conventions, plan.dtypes or t.dtypes),
+                    "slow": self._paces.get(t.name, ""),
+                }
+                for t in plan.targets
                 for b in t.bindings
             ),
             partial=self.interrupted or self._lost,
             seconds=time.perf_counter() - started,
+            taken=tuple(sorted(self._taken, key=self.place)),
         )
 
     def units(self) -> list[Unit]:
@@ -129,7 +127,7 @@ class Run:
             )
         ]
 
-    def place(self, result: Result) -> tuple[int, ...]:
+    def place(self, result: Result | Taken) -> tuple[int, ...]:
         """Where a result stands in a report: by target, operator, binding and dtype, as they are named."""
         names = [target.name for target in self.plan.targets]
         target = names.index(result.target)
@@ -147,9 +145,8 @@ class Run:
             bindings = [binding for binding in target.bindings if binding.operator == operator]
             if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
                 continue
-            probe = self._usable(target, bindings[0], dtype)
             for binding in bindings:
-                subject = self._subject(target, binding, dtype)
+                subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
                 library = libraries.setdefault(subject.library.kind, subject.library)
                 if not probe.works:
                     self._results += self._lacking(subject, probe)
@@ -181,52 +178,14 @@ class Run:
         slow = bool(self._paces[target.name])
         return attrs.evolve(subject, slow=slow, repeats=self.plan.profile.repeated(slow=slow))
 
-    def _usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
-        """Whether to check a dtype: not where its plainest call raises while that of another works."""
-        if dtype not in target.dtypes:
-            return Probe(f"{target.name} has no {dtype}")
-        found = self._probe(target, binding, dtype)
-        if found is None or found.works or found.lost:
-            return found or Probe()
-        others = [other for other in target.dtypes if other != dtype]
-        if any(other is not None and other.works for other in (self._probe(target, binding, d) for d in others)):
-            return found
-        return Probe()  # it never works: every requirement says so
-
-    def _probe(self, target: Target, binding: Binding, dtype: str) -> Probe | None:
-        """What became of the plainest call in a dtype; None where the binding takes no such call."""
-        key = (target.name, binding.name, dtype)
-        if key not in self._probes:
-            self._probes[key] = self._probed(target, binding, dtype)
-        return self._probes[key]
-
-    def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe | None:
-        plain = Description(
-            binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf"
-        )
-        fit = fitted(plain, binding)
-        if fit is None:
-            return None
-        subject = self._subject(target, binding, dtype)
-        target.begin()
-        try:
-            _ = subject.observe(subject.library.case(fit)).outputs
-        except TargetRaised as raised:
-            return Probe(f"the plainest call raises {raised}")
-        except TargetLost as lost:
-            return Probe(f"in the plainest call {lost}", lost=True)
-        except CALL_FAILED:
-            pass  # it returned something: what, is judged
-        return Probe()
-
     # -- one subject -----------------------------------------------------------------------------
 
-    def _checks(self, operator: str, dtype: str) -> list[Check]:
+    def _checks(self, operator: str, dtype: str, mode: str = "") -> list[Check]:
         wanted = self.plan.requirements
         order = list(requirements())
         found = [
             check
-            for check in checks_of(operator)
+            for check in checks_in(mode, checks_of(operator))
             if dtype in check.dtypes and (wanted is None or check.requirement in wanted)
         ]
         return sorted(found, key=lambda check: order.index(check.requirement))
@@ -253,13 +212,17 @@ class Run:
 
         ``each``: only as many cases as put every check to so many of them. ``first``: no other came before.
         """
-        checks = self._checks(subject.operator, subject.format)
+        mode = mode_of(subject, self.plan.mode, cases, library)
+        asked = cases_in(mode.name, cases)
+        checks = self._checks(subject.operator, subject.format, mode.name)
         if subject.binding.seams is not None:
             checks = [at_the_seams(check) for check in checks]
         tallies = [Tally(check) for check in checks]
         before = len(results)
         try:
-            self._run_checks(subject, tallies, cases, library, results, each, first=first)
+            self._run_checks(subject, tallies, asked, library, results, each, mode, first=first)
+        except NormspecError:
+            raise
         except KeyboardInterrupt:
             rest = tallies[len(results) - before :]
             results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
@@ -277,6 +240,7 @@ class Run:
         library: Library,
         results: list[Result],
         each: int | None,
+        mode: Mode,
         *,
         first: bool,
     ) -> None:
@@ -291,14 +255,20 @@ class Run:
             pulled = set(enough(fitting, [check for check in checks if check.gradient], library, each))
             pulled |= {description for description in fitting if "size" in description.tags}
         self._total += len(fitting) - len(cases)
+        untaken, put = Counter[str](), 0
         for description in fitting:
-            self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
+            declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
+            if declined is not None and "mixed" not in description.tags:
+                put += 1
+                untaken.update([declined] if declined else [])
             self._done += 1
             self._tell(subject)
             if self._hopeless(tallies):
                 break
         else:
             self._exercise(subject, tallies, [*fitting, *whole], library)
+        place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
+        self._taken.append(Taken(*place, put, dict(untaken), mode.name, mode.reason))
         for tally in tallies:
             if tally.violation is not None:
                 self._tell(subject, f"shrinking {tally.check.requirement}")
@@ -313,23 +283,37 @@ class Run:
         most: int | None,
         *,
         gradients: bool,
-    ) -> None:
+    ) -> str | None:
         """
         Run every check on one case; those that make calls of their own on so many cases at most, and those of gradients
         on such that have them taken.
+
+        Return why the target declines the plain call, empty where it takes it; None where no check asks for it.
         """
         case = library.case(description)
+        asking = [
+            tally
+            for tally in tallies
+            if not ((most is not None and tally.calling >= most) or (tally.check.gradient and not gradients))
+            and tally.violation is None
+            and tally.check.when(case)
+        ]
+        if not asking:
+            return None
+        declined = subject.declines(case)
+        if declined:
+            for tally in asking:
+                tally.decline(description, declined)
+            return declined
         if most is not None:
             plain_call(subject, case, gradients=gradients)
-        for tally in tallies:
-            if (most is not None and tally.calling >= most) or (tally.check.gradient and not gradients):
-                continue
-            if tally.violation is None and tally.check.when(case):
-                tally.run(subject, case, description)
-                self._lost |= tally.lost
-                if tally.violation is not None:
-                    self._failing += 1
-                    self._tell(subject)
+        for tally in asking:
+            tally.run(subject, case, description)
+            self._lost |= tally.lost
+            if tally.violation is not None:
+                self._failing += 1
+                self._tell(subject)
+        return ""
 
     def _exercise(self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library) -> None:
         """Put those checks that no case could judge until now to some of the others, one after the other."""
@@ -337,8 +321,13 @@ class Run:
             left = (one for one in cases if one not in tally.tried)
             asking = (one for one in left if tally.check.when(library.case(one)))
             for description in islice(asking, _MORE_SLOW if subject.slow else _MORE):
-                if tally.verdict is not Verdict.NOT_EXERCISED:
+                declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
+                if not declining and tally.verdict is not Verdict.NOT_EXERCISED:
                     break
+                declined = subject.declines(library.case(description))
+                if declined:
+                    tally.decline(description, declined)
+                    continue
                 tally.run(subject, library.case(description), description)
                 self._lost |= tally.lost
                 self._failing += tally.violation is not None
@@ -378,7 +367,7 @@ class Run:
                 except Exception as error:  # ours: the violation stands as it was found
                     tally.broke(error)
         elif verdict is Verdict.DEVIATES:
-            finding, reason = tally.known, _deviation(subject, tally, known)
+            finding, reason = tally.known, deviation(subject, tally, known)
         elif verdict is Verdict.PASS:
             reason = ""
         elif verdict is Verdict.NOT_EXERCISED and descriptions is not None:
@@ -395,39 +384,10 @@ class Run:
             verdict=verdict,
             ratio=tally.ratio,
             cases=tally.judged,
+            declined=dict(tally.declined),
             reason=reason,
             counterexample=finding.counterexample() if finding is not None else None,
             passes_under=under,
             traceback=tally.defect,
             known=known,
         )
-
-
-def _deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str:
-    """
-    What a result rests on: known violations, and declarations, of which the reasons for a binding's own stand with the
-    subject.
-    """
-
-    def source(key: str) -> str:
-        if key in subject.measured:
-            return f"measured: {subject.measured[key]}"
-        return f"declared by the {'binding' if key in subject.binding.conventions else 'caller'}"
-
-    declared = ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
-    return "; and ".join([*(one.reason for one in known if one.shown), *([declared] if declared else [])])
-
-
-def _described(target: Target, binding: Binding, plan: Plan) -> dict[str, Any]:
-    declared = {**binding.conventions, **plan.conventions}
-    return {
-        "target": target.name,
-        "binding": binding.name,
-        "op": binding.operator,
-        "framework": target.framework,
-        "version": target.version,
-        "device": plan.device,
-        "conventions": {k: v for k, v in declared.items() if v != CONVENTIONS[k][0]},
-        "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
-        "measured": platform_of(target, binding, plan.device, plan.conventions).described(plan.dtypes or target.dtypes),
-    }

@@ -108,6 +108,7 @@ def _merged(report: Report, others: Sequence[Report], run: Run) -> Report:
     return attrs.evolve(
         report,
         results=tuple(sorted(results, key=run.place)),
+        taken=tuple(sorted((one for part in (report, *others) for one in part.taken), key=run.place)),
         partial=run.interrupted or report.partial or any(other.partial for other in others),
     )
 

@@ -54,28 +54,43 @@ class Library:
 
 
 def fitted(description: Description, binding: Binding) -> Description | None:
-    """Return the description in a number of dimensions that the binding takes, or None."""
+    """
+    Return the description in a number of dimensions that the binding takes; None where that alone keeps it from it.
+
+    What it declines for another reason is returned all the same: its call says so.
+    """
     if binding.seams is not None:
         return _as_sequences(description)
     if description.operator != "batch_norm":
         return description
-    asked = [(description.rank, description.channel_axis)]
-    if "axes" not in description.tags:  # there the dimensions are what the case is about
-        asked += [(rank, 1) for rank in _RANKS]
+    own = (description.rank, description.channel_axis)
+    bound = "axes" in description.tags  # the dimensions are what the case is about
+    places = [own] if bound else [own, *((rank, axis) for axis in (1, -1) for rank in _RANKS)]
+    for place in places:
+        if _takes(binding, description, *place):
+            return attrs.evolve(description, rank=place[0], channel_axis=place[1])
+    if bound and any(_takes(binding, description, rank, own[1]) for rank in _RANKS):
+        return None
+    plain = Description("batch_norm", description.n, description.groups, repeat=description.repeat)
+    for mode in (description.training, not description.training):
+        for rank, axis in places:  # its own reason to decline shows in a shape that it takes
+            if _takes(binding, attrs.evolve(plain, training=mode), rank, axis):
+                return attrs.evolve(description, rank=rank, channel_axis=axis)
+    return description
+
+
+def _takes(binding: Binding, description: Description, rank: int, axis: int) -> bool:
+    """Whether the binding takes a BatchNorm case in so many dimensions, the channels along that axis."""
+    if not -rank <= axis < rank or (rank == 2 and description.samples not in (None, description.n)):
+        return False
+    settings = {
+        "eps": description.eps,
+        "momentum": description.momentum,
+        "training": description.training,
+        "channel_axis": axis,
+    }
     channels = description.repeat or len(description.groups)
-    for rank, axis in asked:
-        if not -rank <= axis < rank or (rank == 2 and description.samples not in (None, description.n)):
-            continue
-        shape = channel_shape(description.n, channels, rank, axis, description.samples)
-        settings = {
-            "eps": description.eps,
-            "momentum": description.momentum,
-            "training": description.training,
-            "channel_axis": axis,
-        }
-        if binding.accepts(shape, settings) is None:
-            return attrs.evolve(description, rank=rank, channel_axis=axis)
-    return None
+    return binding.accepts(channel_shape(description.n, channels, rank, axis, description.samples), settings) is None
 
 
 #: How many cases of each trait are chosen, where that is asked: two, since a fault may spare the values of one.

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from ..adapters.binding import Binding, Target
+from ..adapters.conventions import CONVENTIONS
 from ..adapters.traits import Trait
 from ..reference.formats import FORMATS
 
@@ -64,3 +65,21 @@ def platform_of(target: Target, binding: Binding, device: str, declared: Mapping
     """The platform of a binding on a device, where the user has declared these conventions."""
     known = frozenset({**binding.conventions, **declared})
     return Platform(tuple(trait for trait in target.traits(device) if trait.key not in known), known)
+
+
+def described(
+    target: Target, binding: Binding, device: str, conventions: Mapping[str, str], dtypes: Sequence[str]
+) -> dict[str, Any]:
+    """A binding as a report shows it: what was run, what is declared of it by whom, and what was measured."""
+    declared = {**binding.conventions, **conventions}
+    return {
+        "target": target.name,
+        "binding": binding.name,
+        "op": binding.operator,
+        "framework": target.framework,
+        "version": target.version,
+        "device": device,
+        "conventions": {k: v for k, v in declared.items() if v != CONVENTIONS[k][0]},
+        "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
+        "measured": platform_of(target, binding, device, conventions).described(dtypes),
+    }

@@ -35,6 +35,8 @@ class Request:
     seed: int
     forward_only: bool = False
     slow: bool | None = None
+    #: "training" or "inference" for batch_norm; "" for both.
+    mode: str = ""
     #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
     pythons: Mapping[str, str] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
@@ -65,7 +67,7 @@ class Request:
         """The plan of this request for its opened targets."""
         return Plan(
             tuple(targets), self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
-            self.forward_only, self.slow,
+            self.forward_only, self.slow, mode=self.mode,
         )  # fmt: skip
 
     def python_of(self, name: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..adapters.binding import COMPOSED, OUTPUTS, Binding, Target
 from ..adapters.conventions import CONVENTIONS
-from ..adapters.errors import BadOutput, TargetLost, TargetRaised, Unsupported
+from ..adapters.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from ..adapters.session import Evaluation, Session
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
@@ -213,6 +213,27 @@ class Subject:
         else:
             runs = self.repeated_gradients(case, times)
         return all(name in run and np.array_equal(run[name], value, equal_nan=True) for run in runs)
+
+    def declines(self, case: Case) -> str:
+        """Why the target declines the plain call of a case; empty where it takes it, whatever comes of that."""
+        self.target.begin()
+        try:
+            _ = self.observe(case).outputs
+        except TakesNoPart:  # it takes the call without that part
+            return ""
+        except Unsupported as declined:
+            return str(declined)
+        except CALL_FAILED:
+            return ""
+        return ""
+
+    def lacking_gradients(self, case: Case) -> Unsupported | None:
+        """Why the target gives no gradients of a case; None where it gives them. What else it raises passes."""
+        try:
+            _ = self.observe(case).gradients
+        except Unsupported as lacking:
+            return lacking
+        return None
 
     def require_gradients(self) -> None:
         """Raise Unsupported where the user has said that there are none."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
+from collections.abc import Sequence
 
 import attrs
 
@@ -13,7 +15,7 @@ from .defects import trace, words
 from .findings import Finding
 from .known import shown_as
 from .subject import CALL_FAILED, Subject
-from .verdicts import Verdict
+from .verdicts import Deviation, Verdict
 
 
 @attrs.define
@@ -33,6 +35,10 @@ class Tally:
     deviates: set[str] = attrs.field(factory=set)
     #: Why nothing could be judged: the target lacks it, or raised.
     unsupported: str = ""
+    #: On how many cases the target declined a call, or lacked a derivative, by the reason.
+    declined: Counter[str] = attrs.field(factory=Counter)
+    #: On how many of them it was the plain call that it declined.
+    untaken: int = 0
     error: str = ""
     #: The traceback of an exception of our own, which then is the error.
     defect: str = ""
@@ -53,6 +59,17 @@ class Tally:
             self._add_up(subject, case, description)
         finally:
             self.calling += subject.target.calls > before
+
+    def decline(self, description: Description, reason: str) -> None:
+        """The target declines the plain call of a case: nothing can be judged on it."""
+        self.tried.add(description)
+        self.untaken += 1
+        self.lacks(reason)
+
+    def lacks(self, reason: str) -> None:
+        """The target lacks what the check asks of it on a case."""
+        self.declined[reason] += 1
+        self.unsupported = self.unsupported or reason
 
     def _add_up(self, subject: Subject, case: Case, description: Description) -> None:
         for finding in findings(self.check, subject, case, self):
@@ -103,8 +120,9 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
                 break
     except Unsupported as lacking:
         if tally is not None:
-            tally.unsupported = tally.unsupported or str(lacking)
-            tally.refused |= check.raising == "unsupported" and not isinstance(lacking, TakesNoPart)
+            tally.lacks(str(lacking))
+            # Values were judged without what is lacking; a derivative was not.
+            tally.refused |= check.raising == "unsupported" and not isinstance(lacking, TakesNoPart) and not found
     except TargetLost as lost:
         if tally is not None:
             tally.error, tally.lost = tally.error if tally.lost else str(lost), True
@@ -113,9 +131,9 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if check.raising == "unsupported":
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or f"raised {said}", True
-        elif check.raising == "violates" and plain_works(check, subject, case):
+        elif check.raising == "violates" and plain_works(check, subject, case, failure):
             raised = isinstance(failure, TargetRaised)
-            output = "gradient" if raised and failure.stage == "vjp" else "y"
+            output = "gradient" if of_gradients(failure) else "y"
             note = f"raised {said}" if raised else said
             finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
             found.append(subject.known.sifted(check.requirement, finding))
@@ -128,11 +146,16 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
     return found
 
 
-def plain_works(check: Check, subject: Subject, case: Case) -> bool:
+def of_gradients(failure: TargetRaised | BadOutput) -> bool:
+    """Whether it was in taking gradients that the target failed."""
+    return failure.stage == "vjp" if isinstance(failure, TargetRaised) else failure.kind == "gradient"
+
+
+def plain_works(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
     """Whether the plain call of the case (and its gradient) works, so that the check's own twist is what failed."""
     try:
         _ = subject.observe(case).outputs
-        if check.gradient:
+        if check.gradient or of_gradients(failure):
             _ = subject.observe(case).gradients
     except CALL_FAILED:
         # A check that itself makes the plain call speaks for it: sizes, ranges.
@@ -147,3 +170,18 @@ def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
         _ = subject.observe(case).outputs
         if gradients and not subject.forward_only:
             _ = subject.observe(case).gradients
+
+
+def deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str:
+    """
+    What a result rests on: known violations, and declarations, of which the reasons for a binding's own stand with the
+    subject.
+    """
+
+    def source(key: str) -> str:
+        if key in subject.measured:
+            return f"measured: {subject.measured[key]}"
+        return f"declared by the {'binding' if key in subject.binding.conventions else 'caller'}"
+
+    declared = ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
+    return "; and ".join([*(one.reason for one in known if one.shown), *([declared] if declared else [])])

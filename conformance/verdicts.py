@@ -76,6 +76,8 @@ class Result:
     ratio: float | None = None
     #: Number of cases judged.
     cases: int = 0
+    #: On how many cases the target declined the call, or lacked a derivative, by the reason: nothing was judged there.
+    declined: Mapping[str, int] = attrs.field(factory=dict)
     #: Why it is unsupported, deviates, failed or could not be judged.
     reason: str = ""
     counterexample: Counterexample | None = None
@@ -87,6 +89,28 @@ class Result:
     traceback: str = ""
     #: The binding's known violations of this requirement that the run put to the test.
     known: tuple[Deviation, ...] = ()
+
+
+@attrs.frozen
+class Taken:
+    """
+    How many of the cases put to a binding in one dtype it took.
+
+    Each is a call that the specification allows. Not counted are those in another rank than a batch_norm takes, with
+    an optional part that a function lacks, and 16-bit data with float32 parameters: a target may lack these.
+    """
+
+    target: str
+    binding: str
+    op: str
+    dtype: str
+    cases: int
+    #: The cases whose plain call it declined, by the reason.
+    declined: Mapping[str, int] = attrs.field(factory=dict)
+    #: "training" or "inference" where batch_norm was judged in that mode alone; "" for both, and other operators.
+    mode: str = ""
+    #: Why, where nobody asked for that mode.
+    mode_reason: str = ""
 
 
 @attrs.frozen
@@ -104,6 +128,14 @@ class Report:
     seconds: float = 0.0
     #: Tracebacks of defects of normspec that belong to no requirement.
     defects: tuple[str, ...] = ()
+    #: What each binding took of its cases, and in which mode it was judged.
+    taken: tuple[Taken, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of the cases that was taken, of all bindings and dtypes together; 1 where there was none."""
+        cases = sum(one.cases for one in self.taken)
+        return 1 - sum(sum(one.declined.values()) for one in self.taken) / cases if cases else 1.0
 
     def failures(self) -> tuple[Result, ...]:
         """The violations of MUST requirements."""

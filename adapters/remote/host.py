@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import (
     BadOutput,
+    BadSibling,
     DeviceUnavailable,
     LayoutNotApplicable,
     NormspecError,
@@ -184,6 +185,8 @@ def _refusals(message: Mapping[str, Any]) -> tuple[type[NormspecError], ...]:
     """The errors of the caller that a request may end in: any other would end the whole run."""
     if message["do"] == "device":
         return (DeviceUnavailable,)
+    if message["do"] == "accepts":
+        return (BadSibling,)
     if message.get("layouts") or message.get("layout", "contiguous") != "contiguous":
         return (LayoutNotApplicable,)
     return ()

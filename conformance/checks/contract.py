@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...adapters.binding import COMPOSED, differentiable
-from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
+from ...adapters.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..known import shown_as
@@ -132,10 +132,8 @@ def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
     for wrong, bad in _bad_calls(case):
         try:
             subject.outputs(bad)
-        except TargetRaised:
+        except (TargetRaised, Unsupported, BadSibling):  # to decline a bad call is to refuse it
             yield Finding(bad, violated=False)
-        except Unsupported:
-            continue
         except BadOutput as accepted:
             yield _violation(bad, "y", f"{wrong}, and was accepted: {accepted}", "accepts")
         else:
@@ -155,11 +153,7 @@ def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
     if subject.forward_only:
         return
-    try:
-        gradients = subject.observe(case).gradients
-    except Unsupported:
-        return
-    for name, value in gradients.items():
+    for name, value in subject.observe(case).gradients.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and value.dtype != owner.dtype:
             yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")

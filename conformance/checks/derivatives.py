@@ -9,7 +9,7 @@ import numpy as np
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check, tagged
+from .registry import BOTH, check, tagged
 
 
 def _directions(case: Case, purpose: str) -> dict[str, np.ndarray | None]:
@@ -28,7 +28,7 @@ def _derivable(case: Case) -> bool:
     return tagged("derivative")(case)
 
 
-@check("LN-G9", "BN-G10", when=_derivable, gradient=True, raising="unsupported")
+@check("LN-G9", "BN-G10", when=_derivable, gradient=True, raising="unsupported", modes=BOTH)
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
@@ -52,7 +52,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
         yield subject.judge(case, f"second-order gradient of {name}", value, want, bounds, note)
 
 
-@check("LN-G10", "BN-G11", when=_derivable, gradient=True, raising="unsupported")
+@check("LN-G10", "BN-G11", when=_derivable, gradient=True, raising="unsupported", modes=BOTH)
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, within the propagated envelope."""
     subject.require_gradients()

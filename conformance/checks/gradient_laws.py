@@ -14,7 +14,7 @@ from ..truth import GRADIENTS
 from .exactly import added, exact, judge_exactly, moments, summed
 from .groups import as_rows, spread
 from .laws_exact import rescaled, stored_exactly
-from .registry import check, ordinary
+from .registry import BOTH, check, ordinary
 from .relations import close, equal, same, scaled_exactly
 
 
@@ -91,7 +91,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-@check("LN-G8", "BN-G9", when=_law, gradient=True, raising="violates")
+@check("LN-G8", "BN-G9", when=_law, gradient=True, raising="violates", modes=BOTH)
 def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of a sum of cotangents are the sums of the gradients."""
     _ = subject.observe(case).gradients
@@ -109,7 +109,7 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-G11", "BN-G12", when=_law, gradient=True, raising="violates")
+@check("LN-G11", "BN-G12", when=_law, gradient=True, raising="violates", modes=BOTH)
 def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient does not depend on which others are asked for."""
     together = subject.observe(case).gradients

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import Body, check, ordinary, tagged
+from .registry import BOTH, INFERENCE, Body, check, ordinary, tagged
 
 
 def gradient_of(name: str) -> Body:
@@ -23,10 +23,11 @@ def gradient_of(name: str) -> Body:
 
 
 for _place, _name in enumerate(("dx", "dgamma", "dbeta"), start=1):
-    check(f"LN-G{_place}", f"BN-G{_place}", when=ordinary, gradient=True)(gradient_of(_name))
+    _modes = None if _name == "dx" else BOTH  # dx in inference is BN-G4's
+    check(f"LN-G{_place}", f"BN-G{_place}", when=ordinary, gradient=True, modes=_modes)(gradient_of(_name))
 
 
-@check("BN-G4", when=tagged("inference"), gradient=True)
+@check("BN-G4", when=tagged("inference"), gradient=True, modes=INFERENCE)
 def inference_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference the statistics are constants: dx = gamma r g."""
     _ = subject.observe(case).outputs

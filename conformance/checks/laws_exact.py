@@ -11,7 +11,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .groups import as_rows, from_rows
-from .registry import check, ordinary
+from .registry import BOTH, check, ordinary
 from .relations import close, equal, scaled_exactly
 
 #: x is scaled by 2^3, eps by 2^6: far enough to move any misplaced eps, near enough to stay exact.
@@ -84,7 +84,7 @@ def without_beta(case: Case) -> Case:
     return case if beta is None else case.replace(beta=np.zeros_like(beta))
 
 
-@check("LN-L4", "BN-L4", when=_law, raising="violates")
+@check("LN-L4", "BN-L4", when=_law, raising="violates", modes=BOTH)
 def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     """gamma and beta times a power of two give y times it."""
     gamma, beta = case.inputs["gamma"], case.inputs["beta"]

@@ -13,7 +13,7 @@ from ..subject import Subject
 from .exactly import shifted_exactly
 from .groups import as_rows, from_rows, group_size, only_group, some_groups
 from .purity import other
-from .registry import check, ordinary
+from .registry import BOTH, check, ordinary
 from .relations import close, equal, same
 
 
@@ -21,7 +21,7 @@ def _law(case: Case) -> bool:
     return "law" in case.tags and ordinary(case)
 
 
-@check("LN-L7", "BN-L6", when=_law, raising="violates")
+@check("LN-L7", "BN-L6", when=_law, raising="violates", modes=BOTH)
 def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone equals the group in a batch, within the envelope."""
     rows = as_rows(case, subject.observe(case).outputs["y"])
@@ -62,7 +62,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _permuted(subject, case, moved, lambda y: y[..., order], "features permuted")
 
 
-@check("BN-L5", when=_law, raising="violates")
+@check("BN-L5", when=_law, raising="violates", modes=BOTH)
 def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the values of every channel alike permutes y."""
     order = case.random("samples").permutation(group_size(case))

@@ -14,7 +14,7 @@ from ..subject import Subject
 from .exactly import added, averaged, exact, judge_exactly
 from .exactly import moments as exact_moments
 from .groups import as_rows, from_rows, group_size
-from .registry import check, ordinary
+from .registry import BOTH, check, ordinary
 
 
 def _law(case: Case) -> bool:
@@ -83,7 +83,7 @@ def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", y, where=where, note="a constant group")
 
 
-@check("LN-L14", "BN-L11", when=_law, raising="violates")
+@check("LN-L14", "BN-L11", when=_law, raising="violates", modes=BOTH)
 def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     """y is linear in gamma and moves with beta: y(a + b, beta) = y(a, beta) + y(b, 0)."""
     gamma = case.inputs["gamma"]

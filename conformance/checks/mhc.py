@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...adapters.errors import TargetRaised, Unsupported
+from ...adapters.errors import TargetRaised
 from ...adapters.part import Part
 from ...reference.formats import format_of
 from ...reference.scaled import Scaled
@@ -101,7 +101,7 @@ def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("MH-L1", when=_weighted)
 def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """One number added to every logit changes neither y nor any gradient, where the sums are exact."""
-    logits = _logits(case)
+    logits, lacking = _logits(case), None
     for shift in (8.0, -64.0):
         moved = (logits.astype(np.float64) + shift).astype(logits.dtype)
         # What rounding moved is no longer the same spread: logits on the grid of their sums, here and there.
@@ -111,14 +111,14 @@ def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
         first, second = case.replace(logits=here), case.replace(logits=moved)
         for name, value in subject.observe(second).outputs.items():
             yield _related(subject, first, second, name, value, subject.observe(first).outputs[name], shift)
-        if subject.forward_only:
+        lacking = subject.lacking_gradients(first)
+        if lacking is not None:
             continue
-        try:
-            gradients, wanted = subject.observe(second).gradients, subject.observe(first).gradients
-        except Unsupported:
-            continue
+        gradients, wanted = subject.observe(second).gradients, subject.observe(first).gradients
         for name in gradients.keys() & wanted.keys():
             yield _related(subject, first, second, name, gradients[name], wanted[name], shift)
+    if lacking is not None:
+        raise lacking
 
 
 def _related(

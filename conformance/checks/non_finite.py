@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import COMPOSED
-from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ...adapters.errors import Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes
@@ -60,7 +60,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     """A non-finite value in one group leaves every other group as it is."""
     if group_count(case) < 2 and not _inference(case):
         return
-    clean = subject.observe(case)
+    clean, lacking = subject.observe(case), None
     y = clean.outputs["y"]
     for poison in _POISONS:
         bad, hit = _poisoned(case, poison)
@@ -74,10 +74,13 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
         try:
             before = clean.gradients["dx"]
             dx = subject.named_gradients(evaluation.pull(bad.g).gradients(), bad)["dx"]
-        except (Unsupported, TargetRaised, BadOutput):
+        except Unsupported as found:
+            lacking = found
             continue
         finding = same(subject, case, "dx", np.where(hit, before, dx), before, note)
         yield attrs.evolve(finding, case=bad)
+    if lacking is not None:
+        raise lacking
 
 
 @check("CM-N2", when=_poisonable, raising="violates")

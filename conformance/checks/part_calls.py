@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ...adapters.errors import BadOutput
 from ...adapters.part import ROLES
 from ...adapters.recording import Recorder
 from ...reference.composed import Value
@@ -137,10 +137,7 @@ def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
         assert recorder is not None
         yield from _unchanged(case, recorder, "the forward pass")
         if not options and not subject.forward_only:
-            try:
-                evaluation.pull(case.g).gradients()
-            except (Unsupported, TargetRaised, BadOutput):
-                return
+            evaluation.pull(case.g).gradients()
             yield from _unchanged(case, recorder, "the backward pass")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...adapters.binding import OUTPUTS
-from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
+from ...adapters.errors import MissingGradient, Unsupported
 from ...adapters.session import Evaluation
 from ..cases.case import Case
 from ..findings import Finding
@@ -52,13 +52,16 @@ def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: 
 @check("CM-P1", when=_with_inference, raising="error")
 def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the inputs nor the cotangent are changed, with gamma and beta or without."""
-    yield from _unchanged(subject, case)
-    if "gamma" not in case.inputs:
-        return
-    try:  # without parameters there is least to do, and most temptation to do it in place
-        yield from _unchanged(subject, case.replace(gamma=None, beta=None))
-    except Unsupported:
-        return
+    cases, lacking = [case], None
+    if "gamma" in case.inputs:  # without parameters there is least to do, and most temptation to do it in place
+        cases.append(case.replace(gamma=None, beta=None))
+    for one in cases:
+        try:
+            yield from _unchanged(subject, one)
+        except Unsupported as found:
+            lacking = found
+    if lacking is not None:
+        raise lacking
 
 
 def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
@@ -78,10 +81,7 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from inputs_kept(evaluation, "the call")
     if subject.forward_only:
         return
-    try:
-        pulled = evaluation.pull(case.g)
-    except (Unsupported, TargetRaised, BadOutput):
-        return
+    pulled = evaluation.pull(case.g)
     pulled.gradients()
     yield from inputs_kept(evaluation, "taking gradients")
     yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
@@ -112,7 +112,7 @@ def _differences(subject: Subject, case: Case) -> Iterator[Difference]:
         return
     try:
         gradients = subject.observe(case).gradients
-    except (Unsupported, BadOutput):
+    except Unsupported:
         return
     for _ in range(0, subject.repeats, _OTHERS):
         try:
@@ -175,12 +175,9 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
             yield changed(before[name], value, case, name, f"{name} changed when another call was made")
     if subject.forward_only:
         return
-    try:
-        pulled = evaluation.pull(case.g)
-        gradients = pulled.gradients()
-        later.pull(other(case).g).gradients()
-    except (Unsupported, BadOutput, TargetRaised):
-        return
+    pulled = evaluation.pull(case.g)
+    gradients = pulled.gradients()
+    later.pull(other(case).g).gradients()
     for name, value in pulled.gradients().items():
         known = gradients[name]
         if value is not None and known is not None:

@@ -20,6 +20,11 @@ When = Callable[[Case], bool]
 Raising = Literal["violates", "error", "unsupported"]
 
 
+#: The modes of a requirement of batch_norm that holds in both, and of one that is about inference.
+BOTH = ("training", "inference")
+INFERENCE = ("inference",)
+
+
 @attrs.frozen
 class Check:
     """One requirement's check for one operator."""
@@ -34,6 +39,8 @@ class Check:
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
     #: Whether it takes gradients of y: a target without them is unsupported here.
     gradient: bool = False
+    #: The modes of batch_norm in which the requirement has a meaning.
+    modes: tuple[str, ...] = BOTH
 
 
 #: (operator, requirement) -> check, in the order of registration.
@@ -46,8 +53,13 @@ def check(
     raising: Raising = "error",
     dtypes: tuple[str, ...] | None = None,
     gradient: bool = False,
+    modes: tuple[str, ...] | None = None,
 ) -> Callable[[Body], Body]:
-    """Register a function as the check of requirements: those of one page of its operator, CM- of several."""
+    """
+    Register a function as the check of requirements: those of one page of its operator, CM- of several.
+
+    By default those of the common page have a meaning in both modes of batch_norm, and those of its own in training.
+    """
 
     def register(body: Body) -> Body:
         for requirement in requirements:
@@ -55,7 +67,8 @@ def check(
                 key = (operator, requirement)
                 if key in CHECKS:
                     raise ValueError(f"{requirement} has two checks for {operator}")
-                made = Check(requirement, operator, body, when, raising, gradient=gradient)
+                own = ("training",) if requirement.startswith("BN-") else BOTH
+                made = Check(requirement, operator, body, when, raising, gradient=gradient, modes=modes or own)
                 CHECKS[key] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 

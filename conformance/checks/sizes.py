@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...adapters.binding import COMPOSED
-from ...adapters.errors import Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -23,11 +22,7 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
         yield subject.judge_output(case, name, value, note=note)
     if subject.forward_only:
         return
-    try:
-        gradients = subject.observe(case).gradients
-    except Unsupported:
-        return
-    for name, value in gradients.items():
+    for name, value in subject.observe(case).gradients.items():
         yield subject.judge_gradient(case, name, value, note=note)
 
 
@@ -65,10 +60,7 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     yield Finding(empty, violated=False)
     if subject.forward_only:
         return
-    try:
-        gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
-    except Unsupported:
-        return
+    gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
     for name, value in gradients.items():
         if np.any(value.astype(np.float64) != 0):
             worst = float(value.astype(np.float64).reshape(-1)[0])

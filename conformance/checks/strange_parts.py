@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
+from ...adapters.errors import BadOutput, TargetRaised, Unsupported
 from ...adapters.part import Part
 from ..cases.case import Case
 from ..findings import Finding
@@ -63,7 +63,7 @@ def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Fi
         bad = _with(case, role, kind)
         try:
             y = subject.outputs(bad, mode="inference")["y"]
-        except TargetRaised:
+        except (TargetRaised, Unsupported):  # to decline it is to refuse it
             yield Finding(bad, violated=False)
             continue
         except BadOutput as returned:
@@ -109,6 +109,8 @@ def _swallowed(subject: Subject, bad: Case) -> str:
         subject.outputs(bad, mode="inference")
     except TargetRaised as raised:
         return "" if raised.by_a_part else f"what reached the caller is {raised} alone"
+    except Unsupported as declined:
+        return f"the call was declined: {declined}"
     except BadOutput as returned:
         return f"the call returned: {returned}"
     return "the call returned y"
@@ -139,9 +141,6 @@ def x_itself(subject: Subject, case: Case) -> Iterator[Finding]:
     yield changed(case.x, now, case, "x", "x was changed by the call")
     if subject.forward_only:
         return
-    try:
-        gradients = subject.observe(case).gradients
-    except (Unsupported, MissingGradient):
-        return
+    gradients = subject.observe(case).gradients
     for name, value in gradients.items():
         yield subject.judge_gradient(case, name, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -32,35 +32,41 @@ def _repeated_group(case: Case) -> Case:
     return case.replace(x=from_rows(case, np.broadcast_to(rows[:1], rows.shape).copy()))
 
 
-def _compared(subject: Subject, case: Case, layouts: dict[str, str], note: str) -> Iterator[Finding]:
-    """Compare a call on views with the call on their contiguous copies."""
+def _compared(
+    subject: Subject, case: Case, layouts: dict[str, str], note: str
+) -> Generator[Finding, None, Unsupported | None]:
+    """Compare a call on views with the call on their contiguous copies, and return why there are no gradients."""
     plain = subject.observe(case)
     try:
         evaluation = subject.start(case, layouts=layouts)
     except LayoutNotApplicable:
-        return
+        return None
     except TargetRaised as raised:
         yield Finding(case, violated=True, output="y", note=f"{note}: raised {raised}", failure="raises")
-        return
+        return None
     for name, value in checked_shapes(evaluation.outputs(), case).items():
         yield same(subject, case, name, value, plain.outputs[name], note)
     if subject.forward_only:
-        return
+        return None
     try:
         contiguous = plain.gradients
         gradients = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
-    except Unsupported:
-        return
+    except Unsupported as lacking:
+        return lacking
     yield from same_gradients(subject, case, gradients, contiguous, note)
+    return None
 
 
 @check("CM-V1", when=_for_layouts, raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
+    lacking = None
     for layout in _views(subject):
         _ = subject.observe(case).outputs
         handed = _repeated_group(case) if layout == "zero_stride" else case
-        yield from _compared(subject, handed, {"x": layout}, f"x {layout}")
+        lacking = (yield from _compared(subject, handed, {"x": layout}, f"x {layout}")) or lacking
+    if lacking is not None:
+        raise lacking
 
 
 @check("CM-V3", when=_for_layouts, raising="violates")
@@ -68,10 +74,13 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided and offset gamma, beta and running statistics equal their contiguous copies."""
     # What a part closes over is the part's: the operator never sees it.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
+    lacking = None
     for layout in sorted({"strided", "offset"}.intersection(_views(subject))):  # what holds anything for a vector
         _ = subject.observe(case).outputs
         for name in names:
-            yield from _compared(subject, case, {name: layout}, f"{name} {layout}")
+            lacking = (yield from _compared(subject, case, {name: layout}, f"{name} {layout}")) or lacking
+    if lacking is not None:
+        raise lacking
 
 
 @check("CM-V2", when=_for_layouts, raising="violates", gradient=True)

@@ -56,6 +56,12 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 )
 @profile_option("standard")
 @seed_option
+@click.option(
+    "--mode",
+    metavar="MODE",
+    help="training or inference: judge batch_norm in that mode alone. A function that declines every training call is "
+    "judged in inference without it.",
+)
 @click.option("--forward-only", is_flag=True, help="Your function has no gradients by design: call them unsupported.")
 @click.option(
     "--slow/--no-slow",
@@ -118,6 +124,7 @@ def check(
         "seed": chosen(context, configured, "seed"),
         "forward_only": forward_only,
         "slow": slow,
+        "mode": chosen(context, configured, "mode"),
         "python": paths or None,
         "time_limit": chosen(context, configured, "time-limit"),
         "memory_limit": chosen(context, configured, "memory-limit"),

@@ -101,7 +101,7 @@ class ManyAxesRefused(Operator):
 
     def before(self, stage: str, arrays: Arrays) -> None:
         if arrays[0] is not None and arrays[0].ndim > self.most:
-            raise NotImplementedError(f"at most {self.most} axes")
+            raise ValueError(f"at most {self.most} axes")
 
 
 @fault("four-axes-refused", ln="CM-T1", kind="argument")

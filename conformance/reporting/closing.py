@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.frameworks import KNOWN
-from ..verdicts import Deviation, Report, Result, Verdict
+from ..verdicts import Deviation, Report, Result, Taken, Verdict
 from .failures import findings
 from .layout import print_prose
 from .symbols import ADVICE, COLOURS, Symbols, is_advice
@@ -79,6 +79,47 @@ def _print_unseen(report: Report, console: Console, symbols: Symbols) -> None:
         print_prose(line, console, indent=2, first=Text(symbols.advice, style=ADVICE))
 
 
+def _print_declined(report: Report, console: Console, symbols: Symbols) -> None:
+    """Print why calls were declined, and of how many cases; in part, where a requirement was judged on others."""
+    calls: dict[str, list[Taken]] = {}
+    for one in report.taken:
+        for reason in one.declined:
+            calls.setdefault(reason, []).append(one)
+    told = {*calls, *(r.reason for r in report.results if r.verdict is Verdict.UNSUPPORTED)}
+    partly: dict[str, list[Result]] = {}
+    for result in report.results:
+        for reason in result.declined.keys() - told:
+            partly.setdefault(reason, []).append(result)
+    lines = []
+    for reason, members in calls.items():
+        declined, cases = sum(m.declined[reason] for m in members), sum(m.cases for m in members)
+        places, dtypes = _several([m.binding for m in members], 3), _several([m.dtype for m in members])
+        lines.append((reason, f"{declined:,} of {cases:,} cases; {places}; {dtypes}"))
+    for reason, results in partly.items():
+        ids, places = _several([r.requirement for r in results], 6), _several([r.binding for r in results], 3)
+        lines.append((reason, f"somewhere in {ids}; {places}; {_several([r.dtype for r in results])}"))
+    if not lines:
+        return
+    console.print()
+    console.print(Text("Calls that the target declines", style="bold"))
+    for reason, where in lines:
+        sign = Text(symbols.verdicts[Verdict.UNSUPPORTED], style=COLOURS[Verdict.UNSUPPORTED])
+        print_prose(Text.assemble(f"{reason} ", (f"({where})", "dim")), console, indent=2, first=sign)
+
+
+def _print_modes(report: Report, console: Console) -> None:
+    modes: dict[tuple[str, str], list[str]] = {}
+    for one in report.taken:
+        if one.mode:
+            modes.setdefault((one.mode, one.mode_reason or "as asked"), []).append(one.binding)
+    if not modes:
+        return
+    console.print()
+    console.print(Text("Judged in one mode", style="bold"))
+    for (mode, reason), names in modes.items():
+        print_prose(Text(f"{_several(names)}: {reason}"), console, indent=12, first=Text(mode, style="cyan"))
+
+
 def _print_conventions(report: Report, console: Console) -> None:
     declared: dict[tuple[str, str], list[str]] = {}
     for subject in report.subjects:
@@ -141,7 +182,10 @@ def last_word(report: Report) -> tuple[str, str]:
     if errors:
         return f"PARTIAL: the target could not be judged on {_ids(errors)}.", "bold yellow"
     if report.conforms:
-        return "CONFORMS", "bold green"
+        limits = _where(report)
+        return f"CONFORMS{limits}", "bold yellow" if limits else "bold green"
+    if report.taken and not report.share:
+        return "NOTHING WAS CHECKED: every call was declined.", "bold yellow"
     return "NOTHING WAS CHECKED", "bold yellow"
 
 
@@ -155,11 +199,27 @@ def _fewer(subject: Mapping[str, Any]) -> str:
     return f"{subject['target']}: put to fewer cases, because {subject['slow']}; --no-slow puts it to all"
 
 
+def _where(report: Report) -> str:
+    """In which mode alone, and for how many of the cases, a conforming target was found to conform."""
+    words = ""
+    alone = [one for one in report.taken if one.mode]
+    if alone:
+        names = "" if len(alone) == len(report.taken) else f", {_several([one.binding for one in alone])}"
+        words = f"{names} in {_several([one.mode for one in alone])} alone"
+    if report.share < 1:
+        percent = int(100 * report.share)
+        share = "more than 99 %" if percent == 99 else f"{percent} %" if percent else "less than 1 %"
+        words += f"{',' if words else ''} where it takes the call: {share} of the cases"
+    return words
+
+
 def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     """Print everything that follows the violations."""
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)
     _print_unseen(report, console, symbols)
+    _print_declined(report, console, symbols)
+    _print_modes(report, console)
     _print_conventions(report, console)
     _print_measured(report, console)
 

@@ -81,6 +81,7 @@ def _result(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "ratio": plain(result.ratio),
         "cases": result.cases,
+        "declined": plain(result.declined),
         "reason": result.reason,
         "counterexample": _case(result.counterexample),
         "passes_under": list(result.passes_under),
@@ -104,6 +105,8 @@ def report_to_json(report: Report) -> str:
         "exit_status": report.exit_status,
         "counts": counts(report),
         "defects": list(report.defects),
+        "share": plain(report.share),
+        "taken": [plain(attrs.asdict(one)) for one in report.taken],
         "subjects": [plain(s) for s in report.subjects],
         "results": [_result(r) for r in report.results],
     }

@@ -35,6 +35,7 @@ def run(
     explain: bool = False,
     conventions: Mapping[str, str] | None = None,
     forward_only: bool = False,
+    mode: str = "",
     listener: Listener | None = None,
 ) -> Report:
     """Run the checks of some requirements, all by default, against a target; violations are shrunk if ``explain``."""
@@ -48,6 +49,7 @@ def run(
         forward_only=forward_only,
         explain=explain,
         requirements=None if requirements is None else frozenset(requirements),
+        mode=mode,
     )
     return Run(plan, listener).report()
 

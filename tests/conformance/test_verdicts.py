@@ -144,12 +144,13 @@ def test_a_dtype_alone_that_it_refuses_is_not_checked(operator: str) -> None:
 
 
 def test_a_target_that_takes_none_of_the_cases() -> None:
-    """Nothing that was not run counts as a pass: every requirement is not exercised, and exit status 2 says so."""
+    """A target that declines every call passes nowhere: all is unsupported, and exit status 2 says so."""
     target = specimen(VARIANT["bn-two-pass"])
     refusing = dataclasses.replace(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
     report = run(dataclasses.replace(target, bindings=(refusing,)))
     assert report.results
-    assert {r.verdict for r in report.results} == {Verdict.NOT_EXERCISED}
+    assert {(r.verdict, r.reason) for r in report.results} == {(Verdict.UNSUPPORTED, "it takes nothing")}
+    assert report.share == 0
     assert (report.conforms, report.exit_status) == (False, 2)
 
 
