@@ -20,6 +20,7 @@ profile = "quick"
 dtypes = ["float32", "float64"]
 device = "cuda:1"
 seed = 7
+mode = "inference"
 time-limit = 2.5
 memory-limit = "512MiB"
 conventions = { momentum = "old", subnormals = "flushed" }
@@ -79,6 +80,7 @@ def test_every_key_is_read(write, project):
         "dtypes": ("float32", "float64"),
         "device": "cuda:1",
         "seed": 7,
+        "mode": "inference",
         "time-limit": 2.5,
         "memory-limit": 512 << 20,
         "conventions": {"momentum": "old", "subnormals": "flushed"},
@@ -160,6 +162,7 @@ def test_limits_can_be_none(write):
         ("device = 0", ["device:", "0"]),
         ("seed = -1", ["seed:", "-1"]),
         ("seed = true", ["seed:", "True"]),
+        ('mode = "train"', ["mode:", "did you mean 'training'"]),
         ("time-limit = 0", ["time-limit:", "none"]),
         ("time-limit = true", ["time-limit:", "none"]),
         ("time-limit = inf", ["time-limit:", "none"]),

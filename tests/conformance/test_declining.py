@@ -1,0 +1,282 @@
+"""Functions that decline calls: what they decline is unsupported, counted, and no pass; what they take is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import normspec
+from normspec import Report, Verdict
+from normspec.adapters.binding import Target
+from normspec.adapters.errors import BadSibling
+from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.targets import resolve
+from normspec.conformance.reporting.closing import last_word
+
+from .runs import VARIANT, function, result, run, verdicts
+
+LAYER_NORM = VARIANT["ln-two-pass"].build()
+BATCH_NORM = VARIANT["bn-two-pass"].build()
+
+#: How a call without an eps can be declined, each a way to raise.
+RAISED = (normspec.Unsupported, NotImplementedError, type("Later", (NotImplementedError,), {}))
+
+
+def batch_norm(
+    declines: Callable[..., None], accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] | None = None
+) -> Target:
+    """A sound batch_norm that is asked first, and may raise."""
+
+    def call(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        declines(x, settings)
+        return BATCH_NORM.call(x, *arguments, **settings)
+
+    target = function("batch_norm", call, vjp=BATCH_NORM.vjp, jvp=BATCH_NORM.jvp, vjp_vjp=BATCH_NORM.vjp_vjp)
+    binding = target.bindings[0] if accepts is None else dataclasses.replace(target.bindings[0], accepts=accepts)
+    return dataclasses.replace(target, bindings=(binding,))
+
+
+def without_eps(x: np.ndarray, settings: Mapping[str, Any]) -> str | None:
+    """The reason to decline eps = 0."""
+    return "eps has to be above 0" if settings["eps"] == 0 else None
+
+
+def partly(report: Report, reason: str) -> None:
+    """Assert that a report conforms on what was taken, and says how much that is, and why."""
+    assert (report.conforms, report.exit_status) == (True, 0)
+    (taken,) = report.taken
+    assert list(taken.declined) == [reason]
+    assert 0 < taken.declined[reason] < taken.cases
+    assert report.share == 1 - taken.declined[reason] / taken.cases
+    assert result(report, "BN-F1").declined == {reason: taken.declined[reason]}
+    assert result(report, "BN-F1").verdict is Verdict.PASS
+    words = last_word(report)[0]
+    assert words == f"CONFORMS where it takes the call: {int(100 * report.share)} % of the cases"
+    assert json.loads(report.to_json())["taken"][0]["declined"] == dict(taken.declined)
+    assert json.loads(report.to_json())["share"] == report.share
+
+
+@pytest.mark.parametrize("kind", RAISED)
+def test_a_call_that_raises_so_is_declined(kind: type[Exception]) -> None:
+    """Unsupported of ours and NotImplementedError decline a call, which is unsupported and counted."""
+
+    def declines(x: np.ndarray, settings: Mapping[str, Any]) -> None:
+        if without_eps(x, settings):
+            raise kind("eps has to be above 0")
+
+    words = "eps has to be above 0"
+    partly(run(batch_norm(declines)), words if kind is normspec.Unsupported else f"{kind.__name__}: {words}")
+
+
+def test_accepts_declines_before_anything_is_called() -> None:
+    """What a binding does not accept it is not called with."""
+
+    def never(x: np.ndarray, settings: Mapping[str, Any]) -> None:
+        assert not without_eps(x, settings)
+
+    report = run(batch_norm(never, accepts=lambda shape, settings: without_eps(np.empty(0), settings)))
+    partly(report, "eps has to be above 0")
+
+
+def test_a_rank_that_is_not_taken_is_no_declined_case() -> None:
+    """Cases are put in a rank that is taken; a case about another rank alone counts for nothing."""
+    report = run(
+        batch_norm(lambda x, settings: None, accepts=lambda shape, _: None if len(shape) == 4 else "rank 4 alone")
+    )
+    assert report.conforms and report.share == 1
+    assert last_word(report)[0] == "CONFORMS"
+
+
+def test_a_channel_axis_that_is_not_taken_is_declined() -> None:
+    """The operator has any channel axis: to take the first alone is to decline cases."""
+
+    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        return None if settings["channel_axis"] == 1 else "channels first alone"
+
+    report = run(batch_norm(lambda x, settings: None, accepts=accepts))
+    assert report.conforms and 0.8 < report.share < 1
+    assert "channels first alone" in report.taken[0].declined
+
+
+@pytest.mark.parametrize("stage", ["call", "accepts"])
+def test_who_declines_everything_does_not_conform(stage: str) -> None:
+    """A function that takes no call is unsupported throughout, with exit status 2."""
+
+    def declines(*_: Any) -> None:
+        raise NotImplementedError("later")
+
+    target = batch_norm(declines if stage == "call" else lambda *_: None, declines if stage == "accepts" else None)
+    if stage == "accepts":
+        target = batch_norm(lambda *_: None, lambda *_: "later")
+    report = run(target)
+    assert {r.verdict for r in report.results} == {Verdict.UNSUPPORTED}
+    assert (report.conforms, report.exit_status, report.share) == (False, 2, 0)
+    assert last_word(report)[0] == "NOTHING WAS CHECKED: every call was declined."
+
+
+def test_a_derivative_that_is_declined_in_part() -> None:
+    """Where gradients are declined on some cases, what was judged on others passes, and says how often it was not."""
+
+    def vjp(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if x.size > 60:
+            raise NotImplementedError("at most 60 elements")
+        return LAYER_NORM.vjp(x, *arguments, **settings)
+
+    report = run(function("layer_norm", LAYER_NORM.call, vjp=vjp), requirements={"LN-G1", "CM-S1", "LN-F1"})
+    reason = "no gradients: NotImplementedError: at most 60 elements"
+    assert verdicts(report) == {"LN-G1": "pass", "CM-S1": "pass", "LN-F1": "pass"}
+    assert result(report, "LN-G1").declined[reason] > 5
+    assert result(report, "CM-S1").declined[reason] > 0
+    assert result(report, "LN-F1").declined == {}
+    assert report.share == 1
+
+
+def test_to_decline_a_bad_call_is_to_refuse_it() -> None:
+    """CM-A1 asks that bad arguments raise, and takes Unsupported for that."""
+
+    def call(x: np.ndarray, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
+        if any(p is not None and p.shape != tuple(x.shape[a] for a in axes) for p in (gamma, beta)):
+            raise normspec.Unsupported("gamma and beta have the shape of the axes")
+        return LAYER_NORM.call(x, gamma, beta, eps=eps, axes=axes)
+
+    report = run(function("layer_norm", call), requirements={"CM-A1"})
+    assert verdicts(report) == {"CM-A1": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("raised", "verdict"),
+    [("raise NotImplementedError('no') from None", "fail"), ("raise NotImplementedError('no') from error", "pass")],
+)
+def test_a_declined_call_does_not_stand_for_what_a_part_raised(tmp_path: Any, raised: str, verdict: str) -> None:
+    """CM-C7: NotImplementedError in the place of a part's exception swallows it, unless it carries it."""
+    file = tmp_path / "layers.py"
+    file.write_text(
+        "import numpy\n"
+        "def residual(x, branch, *, shortcut=None, activation=None):\n"
+        "    try:\n"
+        "        y = (x if shortcut is None else shortcut(x)) + branch(x)\n"
+        f"    except Exception as error:\n        {raised}\n"
+        "    return y if activation is None else activation(y)\n"
+    )
+    report = run(resolve(f"{file}:residual"), requirements={"CM-C7"})
+    assert verdicts(report) == {"CM-C7": verdict}
+
+
+SIBLINGS = """
+import numpy
+from normspec.adapters.numpy import layers
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    assert eps
+    return layers.layer_norm(x, gamma, beta, eps=eps, axes=axes)
+
+def layer_norm_accepts(shape, settings):
+    {accepts}
+"""
+
+
+@pytest.mark.parametrize(
+    ("accepts", "message"),
+    [
+        ("return shape[9]", r"layer_norm_accepts raises IndexError: .* return None where"),
+        ("return False", r"layer_norm_accepts returned False: return None where"),
+        ("return ''", r"layer_norm_accepts returned '': return None where"),
+    ],
+)
+def test_accepts_that_makes_no_sense_is_one_clear_error(tmp_path: Any, accepts: str, message: str) -> None:
+    """A sibling that raises, or answers something else than None or a reason, ends the run with one line."""
+    file = tmp_path / "layers.py"
+    file.write_text(SIBLINGS.format(accepts=accepts))
+    with pytest.raises(BadSibling, match=message):
+        normspec.check(f"{file}:layer_norm", dtypes=["float32"], profile="quick")
+
+
+def test_accepts_is_asked_in_the_worker(tmp_path: Any) -> None:
+    """NAME_accepts lives beside the function, and its answers arrive where the judge is."""
+    file = tmp_path / "layers.py"
+    file.write_text(SIBLINGS.format(accepts="return None if settings['eps'] else 'eps of\\n0'"))
+    target = ready(hosted(f"{file}:layer_norm"))
+    try:
+        accepts = target.bindings[0].accepts
+        assert accepts((2, 3), {"eps": 0.0, "axes": (-1,)}) == "eps of 0"
+        assert accepts((2, 3), {"eps": 0.5, "axes": (-1,)}) is None
+    finally:
+        target.close()
+    report = normspec.check(f"{file}:layer_norm", dtypes=["float32"], profile="quick")
+    assert report.conforms and report.share < 1
+
+
+@pytest.mark.parametrize("accepts", ["'no'", "3"])
+def test_accepts_has_to_be_a_function(tmp_path: Any, accepts: str) -> None:
+    """A sibling of that name that cannot be called is told before anything runs."""
+    file = tmp_path / "layers.py"
+    function = "def layer_norm(x, gamma, beta, *, eps, axes): pass"
+    file.write_text(f"import numpy\n{function}\nlayer_norm_accepts = {accepts}\n")
+    with pytest.raises(BadSibling, match=r"layer_norm_accepts is .*: make it a function"):
+        resolve(f"{file}:layer_norm")
+
+
+def test_siblings_as_attributes() -> None:
+    """A callable brings accepts and expected as attributes."""
+
+    def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
+        return x
+
+    vars(layer_norm).update(accepts=lambda shape, settings: "no", expected={"CM-V3": "strided weights are misread"})
+    (binding,) = resolve(layer_norm, framework="numpy").bindings
+    assert binding.accepts((2, 3), {}) == "no"
+    assert set(binding.expected) == {"CM-V3"}
+    vars(layer_norm).update(expected=["CM-V3"])
+    with pytest.raises(BadSibling, match="layer_norm_expected"):
+        resolve(layer_norm, framework="numpy")
+
+
+def test_a_dtype_is_asked_of_each_binding() -> None:
+    """A further binding that has not a dtype is unsupported there, whatever the first one has."""
+
+    def narrow(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if x.dtype == np.float64:
+            raise TypeError("float32 alone")
+        return LAYER_NORM.call(x, *arguments, **settings)
+
+    first = function("layer_norm", LAYER_NORM.call)
+    second = dataclasses.replace(first.bindings[0], name="second", call=narrow)
+    both = dataclasses.replace(first, bindings=(*first.bindings, second))
+    report = run(both, dtypes=("float32", "float64"), requirements={"CM-T1", "LN-F1"})
+    found = {(r.binding, r.dtype): r.verdict for r in report.results if r.requirement == "LN-F1"}
+    assert found.pop(("second", "float64")) is Verdict.UNSUPPORTED
+    assert set(found.values()) == {Verdict.PASS}
+    assert report.conforms
+
+
+@pytest.mark.parametrize("kind", [ValueError, None])
+def test_gradients_that_fail_beside_a_nan_are_no_pass(kind: type[Exception] | None) -> None:
+    """CM-N1 judges gradients too: a backward pass that raises, or gives none, where x has a NaN violates it."""
+
+    def vjp(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if np.isfinite(x.astype(np.float64)).all():
+            return LAYER_NORM.vjp(x, *arguments, **settings)
+        if kind is not None:
+            raise kind("not finite")
+        return None, None, None
+
+    report = run(function("layer_norm", LAYER_NORM.call, vjp=vjp), requirements={"CM-N1", "LN-G1"})
+    assert verdicts(report) == {"CM-N1": "fail", "LN-G1": "pass"}
+
+
+def test_what_needs_gradients_that_raise_is_an_error() -> None:
+    """Where the plain gradient raises, requirements that judge values and gradients pass on neither alone."""
+
+    def vjp(*arguments: Any, **settings: Any) -> Any:
+        raise ZeroDivisionError("by zero")
+
+    wanted = {"CM-P1", "CM-P4", "CM-V1", "CM-N1", "CM-T3", "LN-F1"}
+    report = run(function("layer_norm", LAYER_NORM.call, vjp=vjp), requirements=wanted)
+    found = verdicts(report)
+    assert (found.pop("CM-T3"), found.pop("LN-F1")) == ("fail", "pass")
+    assert set(found.values()) == {"error"}

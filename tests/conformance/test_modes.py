@@ -1,0 +1,110 @@
+"""batch_norm in one mode: what is asked there, what is found, and how a frozen layer is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import normspec
+from normspec import Verdict
+from normspec.adapters.errors import UnknownMode
+from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.reporting.closing import last_word
+
+from .runs import FAULT, VARIANT, function, result, run, specimen, verdicts
+
+BATCH_NORM = VARIANT["bn-two-pass"].build()
+
+#: What is about a training batch, and has no meaning in inference.
+TRAINING = {c.requirement for c in checks_of("batch_norm") if c.modes == ("training",)}
+INFERENCE = {c.requirement for c in checks_of("batch_norm") if c.modes == ("inference",)}
+
+
+def frozen(x: Any, *arguments: Any, training: bool, **settings: Any) -> Any:
+    """A sound batch_norm that has no training."""
+    if training:
+        raise NotImplementedError("frozen")
+    return BATCH_NORM.call(x, *arguments, training=training, **settings)
+
+
+def test_what_has_no_meaning_in_a_mode_is_not_asked() -> None:
+    """The report of one mode has no result about the other, and every other result is a verdict."""
+    for mode, absent in (("inference", TRAINING), ("training", INFERENCE)):
+        report = run(specimen(VARIANT["bn-two-pass"]), mode=mode, dtypes=("float16", "float32"))
+        assert {r.requirement for r in report.results}.isdisjoint(absent)
+        assert {r.verdict for r in report.results} == {Verdict.PASS}
+        assert {one.mode for one in report.taken} == {mode}
+        assert last_word(report)[0] == f"CONFORMS in {mode} alone"
+    assert {"BN-I1", "BN-G4"} <= INFERENCE
+    assert {"BN-F1", "BN-F2", "BN-S1", "BN-G1", "BN-L8", "BN-E1"} <= TRAINING
+
+
+def test_a_function_without_training_is_judged_in_inference() -> None:
+    """Who declines every training call is judged in inference without being told, and the verdict says so."""
+    report = run(function("batch_norm", frozen, vjp=BATCH_NORM.vjp))
+    assert (report.conforms, report.exit_status, report.share) == (True, 0, 1)
+    assert last_word(report)[0] == "CONFORMS in inference alone"
+    assert report.taken[0].mode_reason == "it declines every training call (NotImplementedError: frozen)"
+    for requirement in ("BN-I1", "BN-I2", "BN-I3", "BN-I4", "BN-F3", "CM-T1", "CM-N1", "CM-S1", "BN-G4", "BN-G9"):
+        assert result(report, requirement).verdict is Verdict.PASS
+    assert {r.requirement for r in report.results}.isdisjoint(TRAINING)
+
+
+def test_a_frozen_layer_that_raises_needs_the_mode() -> None:
+    """Another exception in training is a violation there, and nothing under the mode of inference."""
+
+    def raising(x: Any, *arguments: Any, training: bool, **settings: Any) -> Any:
+        if training:
+            raise ValueError("frozen")
+        return BATCH_NORM.call(x, *arguments, training=training, **settings)
+
+    target = function("batch_norm", raising, vjp=BATCH_NORM.vjp)
+    assert result(run(target, requirements={"CM-T1"}), "CM-T1").verdict is Verdict.FAIL
+    assert run(target, mode="inference").conforms
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bn-eps-missing-in-inference",
+        "bn-inference-uses-batch-stats",
+        "bn-running-var-as-deviation",
+        "bn-inference-updates-stats",
+        "bn-inference-saturates",
+        "bn-inference-beta-ignored",
+    ],
+)
+def test_faults_in_inference_are_killed_there(name: str) -> None:
+    """Each fault of inference is found in that mode, by the requirement that forbids it."""
+    report = run(specimen(FAULT[name]), mode="inference")
+    assert result(report, FAULT[name].requirement).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bn-eps-on-std",
+        "bn-eps-double",
+        "bn-affine-order",
+        "bn-affine-needs-both",
+        "bn-negative-channel-axis-misread",
+        "bn-abs-gamma",
+    ],
+)
+def test_faults_of_both_modes_are_killed_in_inference(name: str) -> None:
+    """What isolates eps, the affine map, absent parameters or the axis in training does so in inference."""
+    found = verdicts(run(specimen(FAULT[name]), mode="inference"))
+    assert "fail" in (found[FAULT[name].requirement], found["BN-I1"])
+
+
+def test_a_mode_is_nothing_to_another_operator() -> None:
+    """layer_norm has one mode: it is judged on the same cases under either."""
+    target = specimen(VARIANT["ln-two-pass"])
+    assert verdicts(run(target, mode="inference")) == verdicts(run(target))
+
+
+def test_an_unknown_mode_is_an_error() -> None:
+    """Any other word is told before anything runs."""
+    with pytest.raises(UnknownMode, match="did you mean 'inference'"):
+        normspec.check("numpy", mode="infrence")
