@@ -230,9 +230,13 @@ def test_siblings_as_attributes() -> None:
     vars(layer_norm).update(accepts=lambda shape, settings: "no", expected={"CM-V3": "strided weights are misread"})
     (binding,) = resolve(layer_norm, framework="numpy").bindings
     assert binding.accepts((2, 3), {}) == "no"
-    assert set(binding.expected) == {"CM-V3"}
-    vars(layer_norm).update(expected=["CM-V3"])
-    with pytest.raises(BadSibling, match="layer_norm_expected"):
+    entry = normspec.KnownViolation("CM-V3", "strided weights are misread")
+    assert binding.expected == (entry,)
+    for given in (entry, [entry]):
+        vars(layer_norm).update(expected=given)
+        assert resolve(layer_norm, framework="numpy").bindings[0].expected == (entry,)
+    vars(layer_norm).update(expected="CM-V3")
+    with pytest.raises(BadSibling, match=r"layer_norm_expected is str: make it a tuple of normspec\.KnownViolation"):
         resolve(layer_norm, framework="numpy")
 
 
