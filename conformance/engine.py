@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 import attrs
 import numpy as np
