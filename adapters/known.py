@@ -19,6 +19,14 @@ FAILURES: tuple[str, ...] = ("raises", "accepts", "type", "dtype", "shape", "mis
 #: The modes of a call: by the setting ``training`` where an operator has it, and training otherwise.
 MODES: tuple[str, ...] = ("training", "inference")
 
+#: How the notes of CM-A1 begin, by the argument that has one element in the place of several.
+ONE_OF: Mapping[str, str] = {
+    name: f"{name} has one element and would broadcast" for name in ("gamma", "beta", "logits")
+}
+
+#: The output of a wrong second derivative in x.
+OF_X = ("second-order gradient of x",)
+
 #: Names of dtypes, whether or not this interpreter holds them all.
 _DTYPES: tuple[str, ...] = tuple(dict.fromkeys((*DTYPES, "bfloat16")))
 
@@ -206,3 +214,23 @@ def entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
         if not isinstance(one, KnownViolation):
             raise WrongEntry(f"a known violation is a normspec.KnownViolation, not {type(one).__name__}")
     return several
+
+
+# What several bindings get wrong alike ---------------------------------------------------------------------
+
+
+def float32_momentum(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether the weight of the old statistic is another number in float32, as frameworks hold an attribute."""
+    kept = 1.0 - settings["momentum"]
+    return float(np.float32(kept)) != kept
+
+
+def near_float32_momentum(failure: Failure) -> Predicted:
+    """Whether a running statistic is off by no more than a weight rounded to float32 makes it."""
+    assert failure.got is not None and failure.expected is not None
+    x, axis = np.asarray(failure.inputs["x"], np.float64), failure.settings["channel_axis"]
+    rows = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
+    old = np.asarray(failure.inputs[failure.output[len("new_") :]], np.float64)
+    batch = rows.mean(axis=1) if failure.output == "new_running_mean" else rows.var(axis=1)
+    # Half a unit of the last place of a float32 below 1, twice: the statistic may have been moved before.
+    return np.abs(failure.got - failure.expected) <= 2.0**-24 * (np.abs(old) + np.abs(batch) + np.abs(failure.expected))

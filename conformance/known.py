@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 import numpy as np
 
 from ..adapters.errors import BadOutput, TargetRaised
-from ..adapters.known import Failure, KnownViolation
+from ..adapters.known import Failure, KnownViolation, Predicted
 from .findings import Elements, Finding
 from .verdicts import Deviation
 
@@ -57,15 +57,15 @@ class Known:
         )
 
     def _test(self, entries: Sequence[KnownViolation], finding: Finding) -> None:
-        case = finding.case
+        given = finding.case.inputs, finding.case.settings
         for one in entries:
-            if one not in self.tested and not self.shown[one] and one.shows_in(case.inputs, case.settings):
+            if one not in self.tested and not self.shown[one] and _asked(lambda o=one: o.shows_in(*given)):
                 self.tested.add(one)
 
     def _sifted_whole(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
         kind = finding.failure or _kind(finding.got)
         for one in entries:
-            if (not one.failures or kind in one.failures) and np.all(one.covers(_failure(finding))):
+            if (not one.failures or kind in one.failures) and np.all(_covered(one, finding)):
                 self.shown[one] += 1
                 return attrs.evolve(finding, violated=False, ratio=None, known=(one,))
         self._test(entries, finding)
@@ -78,7 +78,7 @@ class Known:
             like = np.isin(kinds, one.failures) if one.failures else np.ones_like(left)
             if not (left & like).any():
                 continue
-            covered = left & like & np.asarray(one.covers(_failure(finding)), bool)
+            covered = left & like & np.asarray(_covered(one, finding), bool)
             if covered.any():
                 self.shown[one] += 1
                 used.append(one)
@@ -96,6 +96,18 @@ class Known:
 def _within(entry: KnownViolation, finding: Finding) -> bool:
     case, surely = finding.case, finding.violated  # what holds says less of itself
     return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
+
+
+def _covered(entry: KnownViolation, finding: Finding) -> Predicted:
+    return _asked(lambda: entry.covers(_failure(finding)))
+
+
+def _asked(question: Callable[[], Predicted]) -> Predicted:
+    """The answer of an entry; no, where the function that its author gave it raises, or is lost with its worker."""
+    try:
+        return question()
+    except Exception:
+        return False
 
 
 def _failure(finding: Finding) -> Failure:

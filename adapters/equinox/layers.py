@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from ..binding import Binding
 from ..jax.layers import EMPTY
-from ..known import KnownViolation
+from ..known import ONE_OF, KnownViolation
 
 SOURCE = "https://github.com/patrick-kidger/equinox/blob/main/equinox/nn/"
 
@@ -115,6 +115,7 @@ BROADCAST = (
         "the shapes of weight and bias are annotated and not checked, and a weight of one element broadcasts",
         links=(f"{SOURCE}_normalisation.py (LayerNorm.__call__)",),
         failures=("accepts",),
+        notes=(ONE_OF["gamma"], ONE_OF["beta"]),
     ),
 )
 

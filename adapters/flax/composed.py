@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..binding import Binding
 from ..jax.composed import ADDED
 from .conventions import PARTS_ROUNDED, declared
-from .nnx_layers import NARROWED, layer_norm
+from .nnx_layers import layer_norm
 
 _layer_norm = layer_norm(True)
 
@@ -27,7 +27,7 @@ BINDINGS: tuple[Binding, ...] = tuple(
         call,
         conventions=_CONVENTIONS,
         reasons=_REASONS,
-        expected=(*ADDED, *NARROWED),
+        expected=ADDED,
     )
     for operator, name, call in (
         ("pre_norm", "flax x + sublayer(nnx.LayerNorm(x))", _pre_norm),

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..binding import Binding
-from ..known import KnownViolation
+from ..known import ONE_OF, KnownViolation
 
 #: The newest of its parameters, algorithm, is not among those that a type checker finds.
 _standardize: Any = jax.nn.standardize
@@ -38,6 +38,7 @@ BROADCAST = (
         "multiplication and addition broadcast as NumPy's do, a gamma of one element too",
         links=("https://numpy.org/doc/stable/user/basics.broadcasting.html",),
         failures=("accepts",),
+        notes=(ONE_OF["gamma"], ONE_OF["beta"]),
     ),
 )
 

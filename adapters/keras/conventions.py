@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..known import KnownViolation
+import numpy as np
+
+from ..known import OF_X, Failure, KnownViolation
 from .bridge import BACKEND
 
 SOURCE = "https://github.com/keras-team/keras/blob/master/keras/src/"
@@ -104,20 +107,64 @@ _BIAS = KnownViolation(
 # Bindings -------------------------------------------------------------------------------------------------
 
 
-def _second_order(*requirements: str) -> tuple[KnownViolation, ...]:
+def _second_order(requirement: str, *dtypes: str) -> tuple[KnownViolation, ...]:
     if BACKEND != "tensorflow":
         return ()
-    return tuple(
-        KnownViolation(one, _SECOND_ORDER, links=_SECOND_ORDER_LINKS, failures=("value",)) for one in requirements
+    return (
+        KnownViolation(
+            requirement,
+            _SECOND_ORDER,
+            links=_SECOND_ORDER_LINKS,
+            failures=("value",),
+            outputs=OF_X,
+            dtypes=dtypes,
+        ),
     )
 
 
 def _negative(*requirements: str) -> tuple[KnownViolation, ...]:
     if BACKEND != "torch":
         return ()
-    return tuple(KnownViolation(one, _NOT_CLAMPED, links=_NOT_CLAMPED_LINKS) for one in requirements)
+    return tuple(
+        KnownViolation(
+            one,
+            _NOT_CLAMPED,
+            links=_NOT_CLAMPED_LINKS,
+            modes=("training",),
+            where="a channel whose mean is so large that its variance and eps are lost beside mean^2",
+            cases=lambda inputs, settings: bool(_lost(inputs["x"], settings).any()),
+            predicts=_in_a_lost_channel,
+            always=False,  # which way the variance is rounded decides
+        )
+        for one in requirements
+    )
 
 
+def _lost(x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
+    """The channels whose var + eps is below what rounding leaves of mean(x^2) - mean(x)^2."""
+    axis = settings["channel_axis"]
+    rows = np.moveaxis(x.astype(np.float64), axis, 0).reshape(x.shape[axis], -1)
+    unit = 2.0**-8 if x.dtype.name == "bfloat16" else 2.0**-11 if x.dtype == np.float16 else 2.0**-24
+    # The sums, their division and the difference: four roundings of a number of the size of mean(x^2), and one a level.
+    levels = 4 + np.log2(max(rows.shape[1], 1))
+    return (rows**2).mean(axis=1) * unit * levels >= rows.var(axis=1) + settings["eps"]
+
+
+def _in_a_lost_channel(failure: Failure) -> np.ndarray:
+    """Which elements belong to such a channel."""
+    assert failure.got is not None
+    x, settings = failure.inputs["x"], failure.settings
+    assert x is not None
+    lost = _lost(x, settings)
+    if failure.got.ndim == 1 and x.ndim > 1:
+        return lost
+    shape = [1] * x.ndim
+    shape[settings["channel_axis"]] = -1
+    return np.broadcast_to(lost.reshape(shape), x.shape)
+
+
+#: Where the accuracy class of 16-bit data hides it.
+_WIDE = ("float32", "float64")
 _MOMENTS = (_ONE_PASS,) if BACKEND == "torch" else ()
 _NEGATIVE = _negative("BN-F1", "BN-G1", "BN-G2")
 
@@ -125,9 +172,11 @@ _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
 LAYER_NORM = _declared(*_EVERYWHERE, expected=_second_order("LN-G9"))
 BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
-OPS_BATCH_NORM = _declared(*_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
+OPS_BATCH_NORM = _declared(
+    *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))
+)
 RESIDUAL = _declared(*_EVERYWHERE, expected=_ADDED)
-PRE_NORM = _declared(*_EVERYWHERE, expected=(*_ADDED, *_second_order("PR-G6")))
-POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6")))
+PRE_NORM = _declared(*_EVERYWHERE, expected=(*_ADDED, *_second_order("PR-G6", *_WIDE)))
+POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6", *_WIDE)))
 HIGHWAY = _declared(*_EVERYWHERE, _EACH_ROUNDED, expected=(_BROADCAST,))
 MHC = _declared(*_EVERYWHERE, _EACH_ROUNDED, expected=(_BROADCAST,))

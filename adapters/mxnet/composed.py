@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import add
 from typing import Any
 
 import mxnet as mx
+import numpy as np
 
 from ..binding import Binding
 from ..known import KnownViolation
@@ -29,7 +30,16 @@ _BROADCAST = (
     ),
 )
 
+
 #: What the multi-scale highway connection is known to violate by the functions that it is made of.
+def _subnormal_weight(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether softmax(logits) has one."""
+    logits = np.asarray(inputs["logits"], np.float64)
+    weights = np.exp(logits - logits.max())
+    weights /= weights.sum()
+    return bool(((weights > 0) & (weights < 2.0**-126)).any())
+
+
 _MHC_EXPECTED = (
     KnownViolation(
         "CM-S2",
@@ -47,6 +57,8 @@ _MHC_EXPECTED = (
             failures=("value",),
             dtypes=("float32",),
             devices=("cpu",),
+            where="a weight that is a subnormal number",
+            cases=_subnormal_weight,
         )
         for requirement in ("MH-G2", "MH-G3", "MH-G6")
     ),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..binding import Binding
-from ..known import KnownViolation
+from ..known import KnownViolation, float32_momentum, near_float32_momentum
 from .models import Node, described
 
 
@@ -64,7 +64,15 @@ _EXPECTED: Mapping[str, tuple[KnownViolation, ...]] = {
     "layer_norm": (),
     "batch_norm": tuple(
         KnownViolation(
-            requirement, _MOMENTUM, links=(_SPEC + "BatchNormalization.html",), failures=("value",), dtypes=("float64",)
+            requirement,
+            _MOMENTUM,
+            links=(_SPEC + "BatchNormalization.html",),
+            failures=("value",),
+            dtypes=("float64",),
+            modes=("training",),
+            where="a momentum that no float32 number is",
+            cases=float32_momentum,
+            predicts=near_float32_momentum,
         )
         for requirement in ("BN-S1", "BN-S2", "BN-S3")
     ),

@@ -51,6 +51,8 @@ EVALUATOR = Evaluator(
                 links=(_OPS + "op_batch_normalization.py",),
                 failures=("dtype",),
                 outputs=("new_running_mean", "new_running_var"),
+                dtypes=("float16", "bfloat16"),
+                modes=("training",),
             ),
         )
     },

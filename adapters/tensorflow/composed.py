@@ -70,14 +70,16 @@ def _block(operator: str, name: str, call: Callable[..., Any], second_order: str
     )
 
 
-def _native(operator: str, name: str, call: Callable[..., Any]) -> Binding:
+def _native(
+    operator: str, name: str, call: Callable[..., Any], expected: tuple[KnownViolation, ...] = BROADCAST
+) -> Binding:
     return Binding(
         operator,
         name,
         call,
         conventions={"storage": "native"},
         reasons={"storage": _EACH_ROUNDED},
-        expected=BROADCAST,
+        expected=expected,
     )
 
 
@@ -91,5 +93,5 @@ BINDINGS: tuple[Binding, ...] = (
     _block("pre_norm", "tf x + sublayer(batch_normalization(x, *moments(x)))", _pre_norm, "PR-G6"),
     _block("post_norm", "tf batch_normalization(y, *moments(y)), y = x + sublayer(x)", _post_norm, "PO-G6"),
     _native("highway", "tf H * t + x * (1 - t), t = tf.sigmoid", _highway),
-    _native("mhc", "tf x + add_n(softmax(logits)[k] * H[k])", _mhc),
+    _native("mhc", "tf x + add_n(softmax(logits)[k] * H[k])", _mhc, ()),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..binding import Binding
-from ..known import KnownViolation
+from ..known import OF_X, ONE_OF, KnownViolation
 
 SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
@@ -66,6 +66,7 @@ _BROADCAST = KnownViolation(
     "tf.nn.batch_normalization takes parameters that can be broadcast against x",
     links=("https://www.tensorflow.org/api_docs/python/tf/nn/batch_normalization",),
     failures=("accepts",),
+    notes=(ONE_OF["gamma"], ONE_OF["beta"]),
 )
 
 #: What normalising by the moments of x is known to violate; the project's tests pin each with its numbers.
@@ -78,7 +79,14 @@ SECOND_ORDER_LINKS = (f"{_NN} (moments)", "https://github.com/tensorflow/tensorf
 
 def known(second_order: str) -> tuple[KnownViolation, ...]:
     """What a binding is expected to violate, by the requirement about its second-order gradients."""
-    second = KnownViolation(second_order, SECOND_ORDER, links=SECOND_ORDER_LINKS, failures=("value",))
+    second = KnownViolation(
+        second_order,
+        SECOND_ORDER,
+        links=SECOND_ORDER_LINKS,
+        failures=("value",),
+        outputs=OF_X,
+        dtypes=("float32", "float64"),
+    )
     return (second, _BROADCAST)
 
 

@@ -161,6 +161,7 @@ def _batch_norm() -> list[Description]:
         d(9, nine[:3], "axes", eps=_NONE, rank=3, channel_axis=-1),
         d(5, nine[:5], "axes", eps=_NONE, rank=2),
         d(12, nine[:5], "layout", rank=4),
+        d(8, nine[:3], "layout", rank=5),
         d(6, nine[:4], "layout", rank=3),
         d(1, nine[:3], "single", rank=2),
         d(8, _LAWFUL, "inference", "law", "layout", training=False, eps=2.0**-10),

@@ -33,9 +33,13 @@ def _repeated_group(case: Case) -> Case:
 
 
 def _compared(
-    subject: Subject, case: Case, layouts: dict[str, str], note: str
+    subject: Subject, case: Case, layouts: dict[str, str], note: str, cotangent: str = "contiguous"
 ) -> Generator[Finding, None, Unsupported | None]:
-    """Compare a call on views with the call on their contiguous copies, and return why there are no gradients."""
+    """
+    Compare a call on views, and its gradients for such a cotangent, with those on their contiguous copies.
+
+    Returns why there are no gradients.
+    """
     plain = subject.observe(case)
     try:
         evaluation = subject.start(case, layouts=layouts)
@@ -50,7 +54,9 @@ def _compared(
         return None
     try:
         contiguous = plain.gradients
-        gradients = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
+        gradients = subject.named_gradients(evaluation.pull(case.g, cotangent).gradients(), case)
+    except LayoutNotApplicable:
+        return None
     except Unsupported as lacking:
         return lacking
     yield from same_gradients(subject, case, gradients, contiguous, note)
@@ -71,16 +77,41 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-V3", when=_for_layouts, raising="violates")
 def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Strided and offset gamma, beta and running statistics equal their contiguous copies."""
+    """Strided and offset gamma, beta and running statistics equal their contiguous copies, whatever the layout of x."""
     # What a part closes over is the part's: the operator never sees it.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
-    lacking = None
-    for layout in sorted({"strided", "offset"}.intersection(_views(subject))):  # what holds anything for a vector
-        _ = subject.observe(case).outputs
-        for name in names:
-            lacking = (yield from _compared(subject, case, {name: layout}, f"{name} {layout}")) or lacking
+    views, lacking = _views(subject), None
+    for layout in sorted({"strided", "offset"}.intersection(views)):  # what holds anything for a vector
+        for x in ("contiguous", *(one for one in _BESIDE if one in views)):
+            _ = subject.observe(case).outputs
+            together, why = _parameters(subject, case, names, layout, x)
+            lacking = why or lacking
+            if any(finding.violated for finding in together) and len(names) > 1:
+                alone = [one for name in names for one in _parameters(subject, case, [name], layout, x)[0]]
+                together = alone if any(finding.violated for finding in alone) else together
+            yield from together
     if lacking is not None:
         raise lacking
+
+
+#: The layouts of x, and of the cotangent with it, beside which a kernel may read parameters another way.
+_BESIDE = ("channels_last", "transposed")
+
+
+def _parameters(
+    subject: Subject, case: Case, names: list[str], layout: str, x: str
+) -> tuple[list[Finding], Unsupported | None]:
+    """What a call finds on which these parameters have a layout, and x has one; and why there are no gradients."""
+    layouts, note = dict.fromkeys(names, layout), f"{', '.join(names)} {layout}"
+    if x != "contiguous":
+        layouts, note = {**layouts, "x": x}, f"{note}, x {x}"
+    found: list[Finding] = []
+    compared = _compared(subject, case, layouts, note, x)
+    while True:
+        try:
+            found.append(next(compared))
+        except StopIteration as end:
+            return found, end.value
 
 
 @check("CM-V2", when=_for_layouts, raising="violates", gradient=True)

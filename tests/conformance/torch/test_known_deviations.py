@@ -63,16 +63,46 @@ def test_batch_norm_misreads_a_strided_running_variance_in_its_backward() -> Non
     assert any(wrong)
 
 
+SHAPES = ((4, 3), (4, 3, 1), (4, 3, 1, 1), (4, 3, 1, 1, 1), (2, 3, 5), (2, 3, 4, 5), (2, 3, 2, 4, 5))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_strided_weight_is_misread_where_the_channels_lie_last(
+    shape: tuple[int, ...], last: bool, dtype: torch.dtype
+) -> None:
+    """Of x with one place a channel, and of 4-D and 5-D x with the channels last; not in bfloat16."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    if last and len(shape) not in formats:
+        pytest.skip("no such memory format")
+    generator = torch.Generator().manual_seed(0)
+    x, g = (torch.randn(shape, generator=generator).to(dtype) for _ in range(2))
+    if last:
+        x, g = (one.contiguous(memory_format=formats[len(shape)]) for one in (x, g))
+    x.requires_grad_()
+
+    def dx(gamma: torch.Tensor) -> torch.Tensor:
+        y = functional.batch_norm(x, None, None, gamma, None, True, 0.1, EPS)
+        return torch.autograd.grad(y, x, g)[0]
+
+    buffer = torch.tensor(BUFFER).to(dtype)
+    wrong = not torch.allclose(dx(buffer[::2]), dx(buffer[::2].clone()), rtol=1e-3, atol=1e-3)
+    assert wrong == (dtype is not torch.bfloat16 and (last or all(size == 1 for size in shape[2:])))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_check_of_parameter_layouts_meets_them(dtype: str) -> None:
-    """On data of rank 2 CM-V3 finds the misreading, and reports the deviation that the binding expects."""
+    """CM-V3 finds the misreading beside each layout of x that shows it, and nothing else is let pass."""
     target = resolve("torch", op="batch_norm")
     report = run(target, dtypes=(dtype,), requirements={"CM-V3"})
-    for name in ("torch.nn.BatchNorm1d", "torch.nn.functional.batch_norm"):
-        (found,) = (r for r in report.results if r.binding == name)
+    notes = {"1d": "gamma strided", "2d": "gamma strided, x channels_last", "3d": "gamma strided, x channels_last"}
+    for dimensions, note in notes.items():
+        (found,) = (r for r in report.results if r.binding == f"torch.nn.BatchNorm{dimensions}")
         assert found.verdict is Verdict.DEVIATES
         assert found.counterexample is not None
-        assert (found.counterexample.output, found.counterexample.note) == ("dx", "gamma strided")
+        assert (found.counterexample.output, found.counterexample.note) == ("dx", note)
+    assert not report.unseen()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

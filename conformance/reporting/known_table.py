@@ -1,0 +1,48 @@
+"""
+The rows of the table of known deviations in spec/conventions.md, made from the bindings.
+
+``python -m normspec.conformance.reporting.known_table torch jax`` prints those of these targets. A test in each
+framework's environment holds the page to them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from ...adapters.binding import Target
+from ...adapters.targets import resolve
+
+#: What the table begins with.
+HEAD = ("| target | what | requirement | where | what it does |", "|---|---|---|---|---|")
+
+
+def lines(target: Target) -> list[str]:
+    """The target's rows: bindings that are known for the same stand together, and so do their requirements."""
+    bindings: dict[tuple[str, ...], list[str]] = {}
+    for binding in target.bindings:
+        for one in binding.expected:
+            row = one.requirement, _plain(one.scope()), "; ".join(map(_plain, (one.reason, *one.links)))
+            bindings.setdefault(row, []).append(f"`{_plain(binding.name)}`")
+    requirements: dict[tuple[str, ...], list[str]] = {}
+    for (requirement, scope, words), names in bindings.items():
+        requirements.setdefault((", ".join(dict.fromkeys(names)), scope, words), []).append(requirement)
+    return [
+        f"| `{target.name}` | {names} | {', '.join(dict.fromkeys(ids))} | {scope} | {words} |"
+        for (names, scope, words), ids in requirements.items()
+    ]
+
+
+def _plain(words: str) -> str:
+    """Words that end no cell."""
+    return words.replace("|", "\\|")
+
+
+def main(names: Iterable[str]) -> None:
+    """Print the rows of these targets."""
+    for name in names:
+        print("\n".join(lines(resolve(name))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

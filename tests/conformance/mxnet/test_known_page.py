@@ -1,0 +1,18 @@
+"""The table of known deviations has what the bindings in the worker say."""
+
+from __future__ import annotations
+
+import os
+
+from normspec.adapters.remote.launching import hosted, ready
+
+from ..known_page import the_page_tells
+
+
+def test_the_page_tells_what_is_known() -> None:
+    """The rows of the target on the page of conventions are those that its bindings make."""
+    target = ready(hosted("mxnet", python=os.environ["NORMSPEC_MXNET_PYTHON"]))
+    try:
+        assert the_page_tells(target)
+    finally:
+        target.close()
