@@ -356,7 +356,7 @@ class Run:
     ) -> Result:
         """Turn a tally into a result; without descriptions a violation is told as it was found."""
         level = str(requirement(tally.check.requirement).level.value)
-        finding, under, reason = tally.violation, (), tally.unsupported or tally.error
+        finding, under, reason = tally.violation, (), tally.error or tally.unsupported
         verdict = tally.verdict
         known = subject.known.deviations(tally.check.requirement)
         if verdict is Verdict.FAIL and finding is not None:

@@ -284,3 +284,18 @@ def test_what_needs_gradients_that_raise_is_an_error() -> None:
     found = verdicts(report)
     assert (found.pop("CM-T3"), found.pop("LN-F1")) == ("fail", "pass")
     assert set(found.values()) == {"error"}
+
+
+def test_an_error_is_told_before_what_is_declined() -> None:
+    """Where some calls are declined and another one raises, the reason of the error is what that raised."""
+
+    def call(x: np.ndarray, *arguments: Any, eps: float, axes: tuple[int, ...]) -> Any:
+        if eps == 0:
+            raise NotImplementedError("later")
+        if len(axes) > 1:
+            raise IndexError("one axis")
+        return LAYER_NORM.call(x, *arguments, eps=eps, axes=axes)
+
+    found = result(run(function("layer_norm", call), requirements={"CM-T1", "LN-F1"}), "LN-F1")
+    assert found.verdict is Verdict.ERROR
+    assert found.reason == "the call raised IndexError: one axis"
