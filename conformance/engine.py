@@ -27,7 +27,7 @@ from .pace import pace
 from .platform import described, platform_of
 from .profiles import Profile
 from .progress import Listener, Progress
-from .shrink import Shrinker, passes_under
+from .shrink import Shrinker
 from .subject import Subject
 from .tally import Tally, deviation, plain_call
 from .verdicts import Report, Result, Taken, Verdict
@@ -74,7 +74,7 @@ class Run:
     _results: list[Result] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
     #: Why a target is put to fewer cases, by its name; empty where it is put to all.
-    _paces: dict[str, str] = attrs.field(factory=dict)
+    paces: dict[str, str] = attrs.field(factory=dict)
     _probes: Probes = attrs.field(init=False)
     _taken: list[Taken] = attrs.field(factory=list)
     _lost: bool = False
@@ -105,7 +105,7 @@ class Run:
             subjects=tuple(
                 {
                     **described(t, b, plan.device, plan.conventions, plan.dtypes or t.dtypes),
-                    "slow": self._paces.get(t.name, ""),
+                    "slow": self.paces.get(t.name, ""),
                 }
                 for t in plan.targets
                 for b in t.bindings
@@ -174,9 +174,9 @@ class Run:
             measured=platform.evidence(dtype),
             forward_only=self.plan.forward_only,
         )
-        if target.name not in self._paces:
-            self._paces[target.name] = pace(subject, self.plan.slow)
-        slow = bool(self._paces[target.name])
+        if target.name not in self.paces:
+            self.paces[target.name] = pace(subject, self.plan.slow)
+        slow = bool(self.paces[target.name])
         return attrs.evolve(subject, slow=slow, repeats=self.plan.profile.repeated(slow=slow))
 
     # -- one subject -----------------------------------------------------------------------------
@@ -247,7 +247,7 @@ class Run:
     ) -> None:
         checks = [tally.check for tally in tallies]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
-        whole = fitting  # which class a failure would pass under is a matter of all cases
+        whole = fitting
         own, slow = subject.target.name not in KNOWN, subject.slow
         if each is not None:
             fitting = enough(fitting, checks, library, each, varied=own, first=first)
@@ -356,7 +356,7 @@ class Run:
     ) -> Result:
         """Turn a tally into a result; without descriptions a violation is told as it was found."""
         level = str(requirement(tally.check.requirement).level.value)
-        finding, under, reason = tally.violation, (), tally.error or tally.unsupported
+        finding, reason = tally.violation, tally.error or tally.unsupported
         verdict = tally.verdict
         known = subject.known.deviations(tally.check.requirement)
         if verdict is Verdict.FAIL and finding is not None:
@@ -364,7 +364,6 @@ class Run:
             if self.plan.explain and descriptions is not None:
                 try:
                     finding = self._shrinker.shrink(subject, tally, library)
-                    under = passes_under(subject, tally, list(descriptions), library)
                 except Exception as error:  # ours: the violation stands as it was found
                     tally.broke(error)
         elif verdict is Verdict.DEVIATES:
@@ -388,7 +387,7 @@ class Run:
             declined=dict(tally.declined),
             reason=reason,
             counterexample=finding.counterexample() if finding is not None else None,
-            passes_under=under,
+            violated_on=tally.description,
             traceback=tally.defect,
             known=known,
         )

@@ -33,6 +33,7 @@ from ..adapters.targets import TARGETS
 from ..adapters.worker.limits import die_with_parent
 from .defects import trace
 from .engine import Run, Unit
+from .excuse import excused
 from .progress import Listener
 from .request import Request
 from .verdicts import Report
@@ -70,6 +71,7 @@ def judged(request: Request, listener: Listener | None, *, shared: bool = True) 
         targets = request.open()
         run, started = Run(request.plan(targets), listener), time.perf_counter()
         report = run.report() if second is None else _shared(run, second)
+        report = excused(run, attrs.evolve(report, seconds=time.perf_counter() - started))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
     finally:
         try:

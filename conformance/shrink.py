@@ -1,16 +1,11 @@
-"""From a violation to the smallest case that shows it, and to the convention under which it would pass."""
+"""From a violation to the smallest case that shows it."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import attrs
 
-from ..adapters.binding import COMPOSED
-from ..adapters.conventions import CONVENTIONS
 from .cases.case import Description
 from .cases.strategy import smallest
 from .checks.registry import Check
@@ -124,66 +119,3 @@ def _smaller(description: Description) -> Iterator[Description]:
                 yield attrs.evolve(description, n=n, **shaped)
                 if description.samples is not None:
                     yield attrs.evolve(description, n=n, samples=n)
-
-
-def weaker_conventions(subject: Subject) -> Iterator[dict[str, str]]:
-    """Yield what else the target could declare: one change first, then two together."""
-    declared: Mapping[str, str] = subject.conventions
-
-    def others(key: str) -> list[str]:
-        values = CONVENTIONS[key]
-        if key == "storage" and subject.operator in COMPOSED:
-            # Every class but H0 lets each operation of a composed operator round: the plainest name for that.
-            return [] if declared.get(key) == "native" else ["native"]
-        return list(values[values.index(declared.get(key, values[0])) + 1 :])
-
-    keys = ["variance_algorithm"]
-    if subject.operator == "batch_norm":
-        keys += ["running_variance", "momentum", "single_value"]
-    if subject.dtype == "float64":
-        keys.append("eps_dtype")
-    if subject.narrow:
-        keys.append("storage")
-    keys.append("subnormals")
-    single = [{key: value} for key in keys for value in others(key)]
-    # Of the variances the tightest that passes is named first; the table lists one-pass, the weakest, before.
-    single.sort(key=lambda change: change == {"variance_algorithm": "one-pass"})
-    yield from single
-    for first, second in itertools.combinations(single, 2):
-        if first.keys() != second.keys():
-            yield {**first, **second}
-
-
-def passes_under(subject: Subject, tally: Tally, descriptions: list[Description], library: Library) -> tuple[str, ...]:
-    """Return the first declaration under which the requirement holds on every case, as KEY=VALUE texts."""
-    assert tally.description is not None and tally.violation is not None
-    got = tally.violation.got
-    if got is not None and not math.isfinite(got):  # no class excuses a NaN
-        return ()
-    for change in weaker_conventions(subject):
-        if len(change) > 1 and elements(tally.description) > LARGE:
-            break
-        weaker = attrs.evolve(
-            subject,
-            conventions={**subject.conventions, **change},
-            session=None,
-            observed=OrderedDict(),
-            repeated={},
-            recorded={},
-            arithmetics={},
-        )
-        if _holds(weaker, tally, tally.description, library, judged=True) and all(
-            _holds(weaker, tally, description, library) for description in descriptions
-        ):
-            return tuple(f"{key}={value}" for key, value in change.items())
-    return ()
-
-
-def _holds(subject: Subject, tally: Tally, description: Description, library: Library, *, judged: bool = False) -> bool:
-    """Whether the check finds no violation there, and, if asked, judges something."""
-    case = library.case(description)
-    if not tally.check.when(case):
-        return True
-    probe = Tally(tally.check)
-    probe.run(subject, case, description)
-    return probe.violation is None and (probe.judged > 0 or not judged)

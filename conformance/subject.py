@@ -32,7 +32,7 @@ CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 Bound = Callable[[bool], np.ndarray]
 
 #: The operators that have a gain.
-_WITH_GAIN = ("layer_norm", "batch_norm", "pre_norm", "post_norm")
+WITH_GAIN = ("layer_norm", "batch_norm", "pre_norm", "post_norm")
 
 #: Cases whose results are kept: checks of one case follow one another closely.
 _KEPT = 64
@@ -140,7 +140,7 @@ class Subject:
 
     @property
     def _translation(self) -> Translation:
-        gain = self.operator in _WITH_GAIN and self.conventions.get("gain") == "one-plus-gamma"
+        gain = self.operator in WITH_GAIN and self.conventions.get("gain") == "one-plus-gamma"
         wide = self.format != self.dtype
         return Translation(gain, wide, beside=wide and self.operator not in COMPOSED)
 

@@ -81,8 +81,8 @@ class Result:
     #: Why it is unsupported, deviates, failed or could not be judged.
     reason: str = ""
     counterexample: Counterexample | None = None
-    #: Weaker conventions ("storage=H2") under which this failure would pass.
-    passes_under: tuple[str, ...] = ()
+    #: The description of the case on which it was found to be violated (cases/case.py), to be judged again.
+    violated_on: Any = None
     #: The named fault that explains the failure.
     diagnosis: str | None = None
     #: The traceback of a defect of normspec; empty where there was none.
@@ -120,7 +120,8 @@ class Report:
     results: tuple[Result, ...]
     profile: str
     seed: int
-    #: What was run: one line a binding, with the framework's version and its declared conventions.
+    #: What was run: one line a binding, with the framework's version, its declared conventions, and under
+    #: "passes_under" what it would have to declare where that would make it conform.
     subjects: tuple[Mapping[str, Any], ...] = ()
     #: True when the run was interrupted or a target died: what is here was established, the rest was not.
     partial: bool = False

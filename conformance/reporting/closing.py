@@ -136,6 +136,19 @@ def _print_conventions(report: Report, console: Console) -> None:
         print_prose(line, console, indent=28, first=Text(convention, style="cyan"))
 
 
+def _print_excuses(report: Report, console: Console) -> None:
+    """What a binding would have to declare to conform, once for all that it violates."""
+    found = [(subject, subject["passes_under"]) for subject in report.subjects if subject.get("passes_under")]
+    if not found:
+        return
+    console.print()
+    console.print(Text("Would pass, declared: judged so on all of its cases", style="bold"))
+    for subject, declaration in found:
+        print_prose(
+            Text(str(subject.get("binding", ""))), console, indent=28, first=Text(", ".join(declaration), style="cyan")
+        )
+
+
 def _print_measured(report: Report, console: Console) -> None:
     """What every function on a platform does, so that it is no choice of those that are judged."""
     found: dict[tuple[str, str, str], None] = {}
@@ -222,6 +235,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     _print_modes(report, console)
     _print_conventions(report, console)
     _print_measured(report, console)
+    _print_excuses(report, console)
 
     console.print()
     names, numbers = Text(" "), Text(" ")

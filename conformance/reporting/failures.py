@@ -109,8 +109,6 @@ def _outcome_rows(result: Result) -> list[tuple[str, str]]:
     rows = [("how", case.note)] if case is not None and case.note else []
     if result.reason and (case is None or result.reason != case.note):
         rows.append(("first", result.reason))
-    if result.passes_under:
-        rows.append(("note", "would pass under " + ", ".join(result.passes_under)))
     if result.diagnosis is not None:
         rows.append(("diagnosis", result.diagnosis))
     return rows

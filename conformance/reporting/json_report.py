@@ -84,7 +84,6 @@ def _result(result: Result) -> dict[str, Any]:
         "declined": plain(result.declined),
         "reason": result.reason,
         "counterexample": _case(result.counterexample),
-        "passes_under": list(result.passes_under),
         "diagnosis": result.diagnosis,
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],

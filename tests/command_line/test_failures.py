@@ -37,10 +37,14 @@ def test_a_failure_shows_the_case_in_hexadecimal(a_result, a_report, printed, co
         assert part in text
 
 
-def test_a_failure_names_the_class_under_which_it_would_pass(a_result, a_report, printed):
-    """A kernel that is only less accurate learns which convention describes it."""
-    text = printed(a_report(a_result(verdict=Verdict.FAIL, passes_under=("storage=H2",))))
-    assert "would pass under storage=H2" in text
+def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_report, printed):
+    """A kernel that is only less accurate learns which convention describes it, once for all that it violates."""
+    failures = [a_result(requirement=name, verdict=Verdict.FAIL) for name in ("LN-F1", "LN-F2")]
+    subject = {"binding": "mine.py:kernel", "passes_under": ("storage=H2", "float64=float32")}
+    text = words(printed(a_report(*failures, subjects=(subject,))))
+    assert text.count("storage=H2, float64=float32 mine.py:kernel") == 1
+    assert "Would pass, declared" in text
+    assert "Would pass" not in printed(a_report(*failures))
 
 
 def test_a_failure_without_a_diagnosis_says_nothing_of_one(a_result, a_report, printed):

@@ -20,7 +20,9 @@ OPERATORS = tuple(PARAMETERS)
 COMPOSED = [sound for sound in SOUND if sound.operator in OPERATORS]
 every_sound = pytest.mark.parametrize("sound", COMPOSED, ids=lambda sound: sound.name)
 every_declared = pytest.mark.parametrize(
-    "sound", [s for s in DECLARED if s.operator in OPERATORS], ids=lambda sound: sound.name
+    "sound",
+    [s for s in DECLARED if s.operator in OPERATORS and "float64" not in s.conventions],
+    ids=lambda sound: sound.name,
 )
 
 #: Loose: the envelope judges properly elsewhere. Some units in the last place of values up to about 10.

@@ -99,4 +99,4 @@ def test_undeclared_it_fails_and_the_convention_is_named(torch_target: Target, r
     target = dataclasses.replace(torch_target, bindings=tuple(stripped))
     report = run(target, dtypes=(dtype,), requirements={requirement}, explain=True)
     assert {r.binding for r in report.failures()} == bindings
-    assert {r.passes_under for r in report.failures()} == {(convention,)}
+    assert {subject["passes_under"] for subject in report.subjects} == {(convention,)}
