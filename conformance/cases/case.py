@@ -20,7 +20,7 @@ from .regimes import draw_group
 from .stream import Stream
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)  # it is looked up a thousand times for each time that it is made
 class Description:
     """Everything that determines a case, apart from the dtype: small integers and names.
 

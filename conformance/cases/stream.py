@@ -1,9 +1,9 @@
 """
 Random numbers for cases: the same on every machine and with every version of NumPy.
 
-NumPy promises that a bit generator gives the same bits for ever, and does not promise it of the numbers made of them.
-So everything here is made of Philox's raw bits by operations that IEEE 754 rounds correctly, element by element:
-no exp, log or sum whose last bit depends on a library or on how many lanes a processor has.
+NumPy does not promise that its generators keep giving the same numbers. So everything here is made of SplitMix64's bits
+(Steele, Lea and Flood 2014, https://doi.org/10.1145/2714064.2660195), by operations that IEEE 754 rounds correctly,
+element by element: no exp, log or sum whose last bit depends on a library or on how many lanes a processor has.
 """
 
 from __future__ import annotations
@@ -22,22 +22,40 @@ T = TypeVar("T")
 _EIGHT = math.sqrt(1.5)
 
 
+#: SplitMix64's step from one state to the next, and the factors that mix a state.
+_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_WORD = (1 << 64) - 1
+
+
 class Stream:
     """
-    A stream of numbers that depends on its key alone.
+    A stream of numbers that depends on its key alone, integers of any size.
 
     Its methods are named as those of ``numpy.random.Generator``, and take the same arguments.
     """
 
     def __init__(self, *key: int) -> None:
-        self._bits = np.random.Philox(np.random.SeedSequence(key))
+        self._state = len(key)
+        for part in key:
+            while True:
+                self._state = _mixed((self._state ^ (part & _WORD)) + _STEP)
+                part >>= 64
+                if part in (0, -1):
+                    break
 
     def _raw(self, shape: Shape, each: int = 1) -> NDArray[np.uint64]:
         """Sixty-four random bits for each element, ``each`` times, along a new first axis if more than once."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        count = math.prod(shape)
-        raw = np.asarray(self._bits.random_raw(count * each), np.uint64)
-        return raw.reshape(shape if each == 1 else (each, *shape))
+        count = math.prod(shape) * each
+        steps = np.arange(1, count + 1, dtype=np.uint64)
+        steps *= np.uint64(_STEP)  # modulo 2^64, as all of this is
+        steps += np.uint64(self._state)
+        self._state = (self._state + count * _STEP) & _WORD
+        for shift, factor in ((30, _FIRST), (27, _SECOND)):
+            steps ^= steps >> np.uint64(shift)
+            steps *= np.uint64(factor)
+        steps ^= steps >> np.uint64(31)
+        return steps.reshape(shape if each == 1 else (each, *shape))
 
     def integers(self, low: int, high: int, size: Shape = ()) -> NDArray[np.int64]:
         """Integers from ``low`` up to, not including, ``high``: int64 of shape ``size``."""
@@ -83,6 +101,15 @@ class Stream:
     def number(self, low: int, high: int) -> int:
         """An integer from ``low`` to ``high``, both of them among the results."""
         return int(self.integers(low, high + 1))
+
+
+def _mixed(state: int) -> int:
+    """The number of a state."""
+    for shift, factor in ((30, _FIRST), (27, _SECOND)):
+        state &= _WORD
+        state = (state ^ (state >> shift)) * factor
+    state &= _WORD
+    return state ^ (state >> 31)
 
 
 def mean(values: NDArray[np.float64]) -> float:
