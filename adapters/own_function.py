@@ -20,6 +20,7 @@ from .binding import (
     Target,
     accepts_all,
 )
+from .conventions import validate
 from .errors import (
     BadSibling,
     NoSuchName,
@@ -103,12 +104,14 @@ def _target(
         framework = _framework_of(function, module, label)
     room = adapter(framework)
     call, has_modes = _with_modes(function)
-    siblings = {suffix: _beside(function, owner, name, suffix) for suffix in (*DERIVATIVES, "accepts", "expected")}
+    suffixes = (*DERIVATIVES, "conventions", "accepts", "expected")
+    siblings = {suffix: _beside(function, owner, name, suffix) for suffix in suffixes}
     binding = Binding(
         operator,
         label,
         call,
         MappingProxyType({one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}),
+        conventions=_conventions(siblings["conventions"], label),
         expected=_expected(siblings["expected"], label),
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
@@ -265,6 +268,15 @@ def _accepts(beside: Any, label: str) -> Callable[[tuple[int, ...], Mapping[str,
         raise BadSibling(f"{name} returned {reason!r}: return None where the function takes the call, else a reason")
 
     return accepts
+
+
+def _conventions(beside: Any, label: str) -> dict[str, str]:
+    """NAME_conventions: what the function declares. Raises BadSibling, or UnknownConvention for what does not exist."""
+    if beside is None:
+        return {}
+    if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
+        return validate(beside)
+    raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
 
 
 def _expected(beside: Any, label: str) -> tuple[KnownViolation, ...]:

@@ -7,7 +7,13 @@ import functools
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import UnknownFramework, UnknownOperator, WrongSignature
+from normspec.adapters.errors import (
+    BadSibling,
+    UnknownConvention,
+    UnknownFramework,
+    UnknownOperator,
+    WrongSignature,
+)
 from normspec.adapters.own_function import names_a_function
 from normspec.adapters.targets import resolve
 
@@ -245,3 +251,22 @@ def test_framework_cannot_be_told(write, source, message):
     with pytest.raises(UnknownFramework, match=message):
         resolve(f"{path}:layer_norm")
     assert resolve(f"{path}:layer_norm", framework="numpy").framework == "numpy"
+
+
+def test_conventions_beside_a_function(write):
+    """NAME_conventions is what the function declares; what does not exist, or is no dict, is one clear error."""
+    source = """
+        import numpy as np
+
+        def layer_norm(x, gamma, beta, *, eps, axes):
+            return x
+
+        layer_norm_conventions = {}
+    """
+    path = write(source.format("{'storage': 'H2', 'float64': 'float32'}"))
+    (binding,) = resolve(f"{path}:layer_norm").bindings
+    assert binding.conventions == {"storage": "H2", "float64": "float32"}
+    with pytest.raises(UnknownConvention, match="storage"):
+        resolve(f"{write(source.format({'storage': 'H9'}), 'wrong.py')}:layer_norm")
+    with pytest.raises(BadSibling, match="layer_norm_conventions is list: make it a dict"):
+        resolve(f"{write(source.format(['storage=H2']), 'listed.py')}:layer_norm")
