@@ -26,7 +26,8 @@ class Evaluation:
     tensors: dict[str, Any]
     handing: Handing
     _wrt: tuple[str, ...]
-    _size: int
+    #: The number of elements of x, which decides on how many threads it runs.
+    size: int
     #: What came out, once the call has returned.
     results: dict[str, Any] = field(default_factory=dict)
     #: The calls of the parts, where they were recorded.
@@ -62,7 +63,7 @@ class Evaluation:
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no gradients: no function named {sibling(binding, 'vjp')}")
         cotangent = session.target.bridge.tensor(g, layout, session.device)
-        with Stage("vjp"), bridge.guarded(self._size, gradients=True):
+        with Stage("vjp"), bridge.guarded(self.size, gradients=True):
             if own is not None and not bridge.tracks(y):
                 if binding.prepare is not None:
                     binding.prepare(mode="training", wrt=self._wrt)

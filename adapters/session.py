@@ -52,6 +52,7 @@ class Session:
         mode: str = "training",
         record: bool = False,
         defaults: bool = False,
+        alone: bool = False,
     ) -> Evaluation:
         """
         Call the target.
@@ -61,14 +62,14 @@ class Session:
         are not to be contiguous. ``wrt`` names the inputs whose gradients may be asked for: by default all that are
         given and have one. In mode "inference" a binding that has modes is put into inference, and nothing is
         tracked. With ``record``, the calls of the parts are recorded. With ``defaults``, eps and momentum are the
-        framework's own and left out of the settings. Raises Unsupported where the binding takes no such part, or has
-        no defaults.
+        framework's own and left out of the settings. ``alone``: on one thread, as small calls are. Raises Unsupported
+        where the binding takes no such part, or has no defaults.
         """
         bridge = self.target.bridge
-        evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode)
+        evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode, alone=alone)
         handing = evaluation.handing
         recorder = evaluation.recorder = Recorder(bridge) if record else None
-        with Stage("call", handing.optional), bridge.guarded(_size(inputs), gradients=mode == "training"):
+        with Stage("call", handing.optional), bridge.guarded(evaluation.size, gradients=mode == "training"):
             returned = self._call(handing, evaluation.tensors, mode, recorder, defaults=defaults)
             bridge.finish(self.device)
         with Stage("read"):
@@ -83,9 +84,10 @@ class Session:
         parts: Parts | None = None,
         mode: str = "training",
         times: int = 1,
+        alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
         """The results of so many calls, one after the other; see :meth:`start`."""
-        return [self.start(inputs, settings, parts=parts, mode=mode).outputs() for _ in range(times)]
+        return [self.start(inputs, settings, parts=parts, mode=mode, alone=alone).outputs() for _ in range(times)]
 
     def vjp(
         self,
@@ -96,14 +98,15 @@ class Session:
         parts: Parts | None = None,
         wrt: Sequence[str] | None = None,
         times: int = 1,
+        alone: bool = False,
     ) -> list[dict[str, np.ndarray | None]]:
         """The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`."""
         bridge, own = self.target.bridge, "vjp" in self.binding.derivatives
 
         def evaluation() -> Evaluation:
             if bridge.functional and not own:  # it makes a call of its own for the gradients
-                return self._prepared(inputs, settings, parts, None, wrt, "training")
-            return self.start(inputs, settings, parts=parts, wrt=wrt)
+                return self._prepared(inputs, settings, parts, None, wrt, "training", alone=alone)
+            return self.start(inputs, settings, parts=parts, wrt=wrt, alone=alone)
 
         return [evaluation().pull(g).gradients() for _ in range(times)]
 
@@ -115,6 +118,8 @@ class Session:
         layouts: Mapping[str, str] | None,
         wrt: Sequence[str] | None,
         mode: str,
+        *,
+        alone: bool = False,
     ) -> Evaluation:
         """An evaluation whose call is still to be made."""
         binding, training = self.binding, mode == "training"
@@ -130,7 +135,7 @@ class Session:
         handing = self._handing(settings, parts)
         if binding.prepare is not None:
             binding.prepare(mode=mode, wrt=tuple(wrt))
-        return Evaluation(self, tensors, handing, tuple(wrt) if training else (), _size(inputs))
+        return Evaluation(self, tensors, handing, tuple(wrt) if training else (), 0 if alone else _size(inputs))
 
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None

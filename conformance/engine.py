@@ -177,7 +177,15 @@ class Run:
         if target.name not in self.paces:
             self.paces[target.name] = pace(subject, self.plan.slow)
         slow = bool(self.paces[target.name])
-        return attrs.evolve(subject, slow=slow, repeats=self.plan.profile.repeated(slow=slow))
+        checked = self.plan.dtypes or target.dtypes
+        thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in firsts(target)
+        repeated = self.plan.profile.repeated
+        return attrs.evolve(
+            subject,
+            slow=slow,
+            repeats=repeated(slow=slow),
+            large_repeats=repeated(slow=slow, large=not thoroughly),
+        )
 
     # -- one subject -----------------------------------------------------------------------------
 
@@ -391,3 +399,8 @@ class Run:
             traceback=tally.defect,
             known=known,
         )
+
+
+def firsts(target: Target) -> list[Binding]:
+    """The first binding of each operator: the others wrap the same code."""
+    return list({binding.operator: binding for binding in reversed(target.bindings)}.values())

@@ -18,8 +18,9 @@ class Profile:
     #: Generated cases for each operator: free ones, and variations of every case of the deck (cases/generate.py).
     free: int
     rounds: int
-    #: Repetitions of one call, a multiple of 32 (checks/purity.py). A race that shows once in a hundred calls is met
-    #: with probability 1 - 0.99^k: 47% with 64 forward calls, 96% with 320, 99.99% with 1024 (gradients as often).
+    #: Repetitions of one call, a multiple of 32 (checks/purity.py), of the gradients as often. A race that shows once
+    #: in sixty calls goes unseen with probability (59/60)^k: 34% for 64 calls, 0.02% for 512, so that in twenty runs of
+    #: `standard` it does with 0.4%, and 3e-8 for 1024.
     repeats: int
     #: How many cases each requirement is put to in the further bindings of an operator, which wrap the same code as
     #: the first; None: all.
@@ -30,14 +31,18 @@ class Profile:
     slow_own: int | None = None
     #: Repetitions in such a framework: a call takes milliseconds there.
     slow_repeats: int = 64
+    #: Repetitions of a call of 65,536 values or more, which takes milliseconds everywhere, but in the one dtype in
+    #: which it is repeated as often as any: a race between threads is one in every dtype.
+    large_repeats: int = 64
 
     def cases(self, operator: str, seed: int) -> list[Description]:
         """The cases of an operator, in the order they run: the fixed deck first."""
         return deck(operator, self.name, seed) + generate(operator, seed, self.free, self.rounds)
 
-    def repeated(self, *, slow: bool) -> int:
-        """How often one call is repeated."""
-        return min(self.repeats, self.slow_repeats) if slow else self.repeats
+    def repeated(self, *, slow: bool, large: bool = False) -> int:
+        """How often one call is repeated; ``large``: of many values, and not in the dtype where that is done."""
+        most = (self.repeats, *((self.slow_repeats,) if slow else ()), *((self.large_repeats,) if large else ()))
+        return min(most)
 
     def each(self, dtype: str, *, slow: bool, first: bool, own: bool) -> int | None:
         """How many cases each requirement is put to at the least; None: all that there are."""
@@ -52,7 +57,7 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile("quick", 0, 0, 64, further=1, slow=1, slow_own=4),
-        Profile("standard", 40, 1, 320, further=8, slow=2, slow_own=8),
+        Profile("standard", 40, 1, 512, further=8, slow=2, slow_own=8),
         Profile("thorough", 400, 8, 1024, slow_repeats=1024),
     )
 }

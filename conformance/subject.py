@@ -34,6 +34,9 @@ Bound = Callable[[bool], np.ndarray]
 #: The operators that have a gain.
 WITH_GAIN = ("layer_norm", "batch_norm", "pre_norm", "post_norm")
 
+#: Values from which on a call is large: it takes milliseconds, and may be shared by threads.
+LARGE = 1 << 16
+
 #: Cases whose results are kept: checks of one case follow one another closely.
 _KEPT = 64
 
@@ -105,6 +108,8 @@ class Subject:
     slow: bool = False
     #: How often one call is repeated to meet a race (CM-P2, CM-P3).
     repeats: int = 128
+    #: The same for a call of many values.
+    large_repeats: int = 128
     #: The binding's known violations that are about this dtype and device, and what has become of them.
     known: Known = attrs.field(init=False)
     _session: Session | None = None
@@ -188,11 +193,17 @@ class Subject:
         """The outputs of a fresh call, of the shapes that they must have."""
         return self.repeated_outputs(case, 1, mode)[0]
 
-    def repeated_outputs(self, case: Case, times: int, mode: str = "training") -> list[dict[str, np.ndarray]]:
-        """The outputs of so many calls, one after the other."""
+    def repeated_outputs(
+        self, case: Case, times: int, mode: str = "training", *, alone: bool = False
+    ) -> list[dict[str, np.ndarray]]:
+        """The outputs of so many calls, one after the other; ``alone``: each on one thread."""
         self._require_accepted(case)
-        found = self.session.call(case.inputs, case.settings, parts=case.parts, mode=mode, times=times)
+        found = self.session.call(case.inputs, case.settings, parts=case.parts, mode=mode, times=times, alone=alone)
         return [checked_shapes(outputs, case) for outputs in found]
+
+    def repetitions(self, case: Case) -> int:
+        """How often a call of this case is repeated."""
+        return self.repeats if case.x.size < LARGE else self.large_repeats
 
     def observe(self, case: Case) -> Observation:
         """What the target makes of a case, remembered."""
@@ -247,13 +258,19 @@ class Subject:
         return self.repeated_gradients(case, 1, g, wrt)[0]
 
     def repeated_gradients(
-        self, case: Case, times: int, g: np.ndarray | None = None, wrt: tuple[str, ...] | None = None
+        self,
+        case: Case,
+        times: int,
+        g: np.ndarray | None = None,
+        wrt: tuple[str, ...] | None = None,
+        *,
+        alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
-        """The gradients of so many calls, one after the other."""
+        """The gradients of so many calls, one after the other; ``alone``: each on one thread."""
         self.require_gradients()
         self._require_accepted(case)
         g = case.g if g is None else g
-        found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times)
+        found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times, alone=alone)
         return [self.named_gradients(gradients, case) for gradients in found]
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:

@@ -37,6 +37,10 @@ def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collect
         return False
     if "times" in request and any(isinstance(one, list) and len(one) != request["times"] for one in reply.values()):
         return False
+    for several in reply.values() if "times" in request else ():
+        # What has the bits of the first may be left out, where that was said.
+        if isinstance(several, list) and None in several[: None if not request.get("brief") else 1]:
+            return False
     return _FORMS[request["do"]](reply, names)
 
 
@@ -130,8 +134,8 @@ _FORMS: Mapping[str, Form] = {
     "traits": _fields(traits=_all(_trait)),
     "accepts": _fields(reason=_perhaps(_text)),
     "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
-    "call": _fields(outputs=_all(_each(_array))),
-    "vjp": _fields(gradients=_all(_each(_perhaps(_array)))),
+    "call": _fields(outputs=_all(_perhaps(_each(_array)))),
+    "vjp": _fields(gradients=_all(_perhaps(_each(_perhaps(_array))))),
     "start": _fields(
         outputs=_each(_array),
         recorded=_perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),

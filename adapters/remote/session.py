@@ -73,10 +73,12 @@ class RemoteSession:
         parts: Parts | None = None,
         mode: str = "training",
         times: int = 1,
+        alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
         """The results of so many calls; see Session.call."""
-        asked = self._asked("call", inputs, settings, parts, {"mode": mode, "times": times})
-        return asked.reply(OUTPUTS[self.operator])["outputs"]
+        request = {"mode": mode, "times": times, "brief": times > 1, "alone": alone}
+        asked = self._asked("call", inputs, settings, parts, request)
+        return _whole(asked.reply(OUTPUTS[self.operator])["outputs"])
 
     def vjp(
         self,
@@ -87,10 +89,12 @@ class RemoteSession:
         parts: Parts | None = None,
         wrt: Sequence[str] | None = None,
         times: int = 1,
+        alone: bool = False,
     ) -> list[dict[str, np.ndarray | None]]:
         """The gradients in so many calls; see Session.vjp."""
-        asked = self._asked("vjp", inputs, settings, parts, {"g": g, "wrt": wrt, "times": times})
-        return asked.reply(self._gradients(inputs, wrt))["gradients"]
+        request = {"g": g, "wrt": wrt, "times": times, "brief": times > 1, "alone": alone}
+        asked = self._asked("vjp", inputs, settings, parts, request)
+        return _whole(asked.reply(self._gradients(inputs, wrt))["gradients"])
 
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
@@ -288,6 +292,11 @@ class RemoteRecorder:
             found = self._evaluation.ask("recorded", [one["role"] for one in self._found])
             self._read = self._evaluation.requests, found
         return self._read[1]
+
+
+def _whole(results: list[Any]) -> list[Any]:
+    """Results, the first in place of each that was left out because it has the same bits."""
+    return [results[0] if one is None else one for one in results]
 
 
 def _plain(parts: Parts | None) -> dict[str, Any] | None:

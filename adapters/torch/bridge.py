@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -26,8 +27,10 @@ _TORCH_DTYPES = {
 _BFLOAT16 = DTYPES["bfloat16"]
 
 #: Elements of x from which on torch may use the threads that the process gave it. Below, a parallel kernel spends
-#: its time on waking threads, 20 times the work on a busy machine; above, the parallel paths deserve to be tested.
+#: its time on waking threads, 20 times the work on a busy machine; above, the parallel paths deserve to be tested, and
+#: so on two threads at least where there are two cores: a race needs no more.
 _PARALLEL = 1 << 16
+_TWO = min(2, os.cpu_count() or 1)
 
 
 class _Guard:
@@ -50,8 +53,7 @@ class _Guard:
         self._warnings.__enter__()
         warnings.simplefilter("ignore")
         torch.set_grad_enabled(self._gradients)
-        if self._size < _PARALLEL:
-            torch.set_num_threads(1)
+        torch.set_num_threads(1 if self._size < _PARALLEL else max(self._threads, _TWO))
 
     def __exit__(self, *error: Any) -> None:
         torch.set_num_threads(self._threads)

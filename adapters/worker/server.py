@@ -138,15 +138,15 @@ class Server:
 
     def _call(self, request: Request) -> dict[str, Any]:
         session, inputs, mode, times = self._session(request), request["inputs"], request["mode"], request["times"]
-        return {"outputs": session.call(inputs, _settings(request), parts=_parts(request), mode=mode, times=times)}
+        alone, parts = request.get("alone", False), _parts(request)
+        found = session.call(inputs, _settings(request), parts=parts, mode=mode, times=times, alone=alone)
+        return {"outputs": _brief(found) if request.get("brief") else found}
 
     def _vjp(self, request: Request) -> dict[str, Any]:
         session, inputs, wrt, times = self._session(request), request["inputs"], request["wrt"], request["times"]
-        return {
-            "gradients": session.vjp(
-                inputs, _settings(request), request["g"], parts=_parts(request), wrt=wrt, times=times
-            )
-        }
+        alone, parts = request.get("alone", False), _parts(request)
+        found = session.vjp(inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone)
+        return {"gradients": _brief(found) if request.get("brief") else found}
 
     def _jvp(self, request: Request) -> dict[str, Any]:
         session, inputs = self._session(request), request["inputs"]
@@ -209,6 +209,23 @@ class Server:
 
     def _cotangent(self, request: Request) -> dict[str, Any]:
         return {"cotangent": self._pulled[request["pulled"]].cotangent()}
+
+
+def _brief(results: list[Any]) -> list[Any]:
+    """Results, without those that have the same bits as the first."""
+    return results[:1] + [None if _alike(one, results[0]) else one for one in results[1:]]
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two arrays have the same bits; NaN and the sign of zero included."""
+    if a is None or b is None:
+        return a is b
+    bits = f"u{a.dtype.itemsize}"
+    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a.view(bits), b.view(bits))
 
 
 def _settings(request: Request) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import attrs
 from ...adapters.binding import COMPOSED
 from .case import Description
 from .composed_deck import composed_deck
-from .sizes import size_deck
+from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
 
 Groups = tuple[tuple[str, int], ...]
@@ -179,10 +179,10 @@ def _batch_norm() -> list[Description]:
 def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
     if operator in COMPOSED:
-        ordered = composed_deck(operator) + size_deck(operator, profile)
+        ordered = composed_deck(operator) + size_deck(operator, profile) + repeated_deck(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     own = _layer_norm() if operator == "layer_norm" else _batch_norm()
     both = _both(operator)
     laws = 6  # the law and derivative cases stay in front; the operator's own come next
-    ordered = both[:laws] + own + both[laws:] + size_deck(operator, profile)
+    ordered = both[:laws] + own + both[laws:] + size_deck(operator, profile) + repeated_deck(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]

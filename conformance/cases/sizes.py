@@ -123,6 +123,26 @@ def _sizes(profile: str, extent: Extent) -> Iterator[int]:
         yield threshold + 1
 
 
+#: Groups and their length in the calls that are repeated to meet a race, by what they have more of: 64, 1000 and
+#: 100,000 values. Below a limit of that kind code takes one thread, or one block. PyTorch's bridge gives two threads or
+#: more from 65,536 values on; 257 groups of 400 are several to each.
+_REPEATED = ((7, 10), (33, 33), (257, 400))
+#: How many of them `quick` repeats, from the second.
+_QUICK = slice(1, 2)
+
+
+def repeated_deck(operator: str, profile: str) -> list[Description]:
+    """The larger cases whose calls are repeated (CM-P2, CM-P3)."""
+    found = []
+    for groups, n in _REPEATED[_QUICK] if profile == "quick" else _REPEATED:
+        for training in (True, False) if operator == "batch_norm" else (True,):
+            tags = frozenset({"size", "repeat", *(() if profile == "quick" else ("far",))})
+            plain = sized(operator, EXTENTS[operator][0], n)
+            shaped = {"n": n, "samples": None, "rank": 2, "groups": _GROUPS[1:], "repeat": groups}
+            found.append(attrs.evolve(plain, **shaped, training=training, tags=tags))  # type: ignore[arg-type]
+    return found
+
+
 def size_deck(operator: str, profile: str) -> list[Description]:
     """The sweep of a profile, extent by extent, and where two extents are as large as a block, and past it."""
     descriptions = [

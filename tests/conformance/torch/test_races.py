@@ -1,0 +1,76 @@
+"""A race between two threads in a function on PyTorch's tensors, and on how many threads the bridge lets it run."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+import torch
+
+from normspec.adapters.targets import resolve
+from normspec.adapters.torch.bridge import TorchBridge
+
+from ..runs import result, run
+
+
+def added_by_two(lock):
+    """A layer_norm whose two threads add to one tensor: gamma xhat the one, beta the other."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        mean = x.mean(axes, keepdim=True)
+        variance = (x - mean).square().mean(axes, keepdim=True)
+        scaled = (x - mean) / torch.sqrt(variance + eps) * (1 if gamma is None else gamma)
+        if beta is None:
+            return scaled
+        y, ready = torch.zeros_like(x), threading.Barrier(2)
+
+        def add(term):
+            ready.wait()
+            with lock:
+                y.add_(term)
+
+        terms = scaled, beta.expand_as(x).contiguous()
+        threads = [threading.Thread(target=add, args=(term,)) for term in terms]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return y
+
+    return layer_norm
+
+
+class Nothing:
+    """No lock."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="two threads of one core do not race")
+@pytest.mark.parametrize("sound", [False, True], ids=["without a lock", "with a lock"])
+def test_a_race_between_two_threads_is_met(sound):
+    """What two threads add in place to one tensor is lost now and then, unless they hold a lock."""
+    function = added_by_two(threading.Lock() if sound else Nothing())
+    target = resolve(function, op="layer_norm", framework="torch")
+    report = run(target, profile="standard", forward_only=True, requirements={"CM-P2", "CM-S1"})
+    verdicts = {requirement: result(report, requirement).verdict.value for requirement in ("CM-P2", "CM-S1")}
+    assert ("fail" in verdicts.values()) is not sound, verdicts
+
+
+def test_large_calls_run_on_two_threads_at_least():
+    """Where there are two cores, whatever the process was given; small calls, and those asked for alone, on one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with TorchBridge().guarded(1 << 16, gradients=False):
+            assert torch.get_num_threads() == min(2, os.cpu_count() or 1)
+        with TorchBridge().guarded(0, gradients=False):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
