@@ -227,6 +227,8 @@ class Subject:
 
     def declines(self, case: Case) -> str:
         """Why the target declines the plain call of a case; empty where it takes it, whatever comes of that."""
+        if self.binding.seams is not None:  # it has no plain call: what is asked of it, its seams answer
+            return ""
         self.target.begin()
         try:
             _ = self.observe(case).outputs
