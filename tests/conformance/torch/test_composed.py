@@ -157,3 +157,12 @@ def test_a_detached_branch_fails():
 
     report = run(_residual(residual), requirements={"RS-G1", "RS-L2"})
     assert set(verdicts(report).values()) == {"fail"}
+
+
+def test_a_layer_judged_at_its_seams_declines_nothing():
+    """A layer with sublayers of its own takes no part, and is judged on all of its cases all the same."""
+    target = resolve("torch", op="pre_norm")
+    layer = next(binding for binding in target.bindings if binding.seams is not None)
+    report = run(dataclasses.replace(target, bindings=(layer,)), requirements={"PR-F1", "PR-G1"})
+    assert set(verdicts(report).values()) == {"pass"}
+    assert report.share == 1
