@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from normspec.conformance.cases.case import Case
+from normspec.conformance.checks.relations import equal
 from normspec.conformance.sound import variants
 from normspec.conformance.sound.composed.working import Native
 from normspec.conformance.sound.registry import combined
@@ -99,3 +100,12 @@ def test_ordinary_data_is_judged(dtype: str) -> None:
             case = case_of(x, eps, dtype, gamma=random.standard_normal(16), g=random.standard_normal(16))
             for name in ("y", "dx", "dgamma", "dbeta"):
                 assert np.isfinite(subject.bound(case, name)(False)).all(), (k, eps, name)
+
+
+@pytest.mark.parametrize(("x", "judged"), [(2.0**61, False), (3.0, True)])
+def test_bits_are_promised_only_where_values_are(x: float, judged: bool) -> None:
+    """A NaN in the place of 0 violates a law of bits where dx is judged, and nowhere else."""
+    subject, case = subject_of(variants.TwoPass, "float32"), case_of([x], 1e-12, "float32", gamma=0.75, g=[1.5])
+    zero = np.zeros(case.x.shape, np.float32)
+    found = equal(subject, case, "dx", zero * np.nan, zero, "two calls", calls=(), bound=subject.bound(case, "dx"))
+    assert (found.violated, found.judged) == (judged, judged)
