@@ -13,8 +13,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import keras
+import numpy as np
 
 from ..errors import FrameworkMissing
+from ..traits import Trait
 
 #: The backends that normspec drives, and the class of the bridge in the room of that name.
 _BRIDGES = {"tensorflow": "TensorFlowBridge", "torch": "TorchBridge", "jax": "JaxBridge"}
@@ -42,6 +44,17 @@ class KerasBridge(_Backend):
     def tensor(self, array: Any, layout: str, device: str, *, tracked: bool = False) -> Any:
         self._place = device
         return super().tensor(array, layout, device, tracked=tracked)
+
+    def traits(self, device: str) -> tuple[Trait, ...]:
+        """The backend's, and whether Keras's own operations take float64 for float32, as on some backends."""
+        beyond = 1 + 2.0**-40  # no number of float32
+        given = self.tensor(np.full(2, beyond), "contiguous", device)
+        with self.guarded(2, gradients=False):
+            mean = float(keras.ops.convert_to_numpy(keras.ops.mean(given)))
+        found = super().traits(device)
+        if mean == beyond:
+            return found
+        return (*found, Trait("float64", "float64", "float32", f"keras.ops.mean of 1 + 2^-40 is {mean:.17g}"))
 
     @contextmanager
     def guarded(self, size: int, *, gradients: bool) -> Iterator[None]:
