@@ -194,6 +194,23 @@ class DgammaAccumulates(Operator):
         return own
 
 
+@fault("results-kept-by-first-values", ln="CM-P2", bn="CM-P2", kind="state")
+class ResultsKeptByFirstValues(Operator):
+    """Keeps results under the shape and the first eight values of x, and hands them out again for such an x."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[object, ...], Arrays] = {}
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        x = arrays[0]
+        assert x is not None
+        if stage not in ("call", "vjp") or x.size <= 8:
+            return results
+        rest = tuple(None if array is None else (array.dtype.name, array.tobytes()) for array in arrays[1:])
+        key = (stage, x.dtype.name, x.shape, x.reshape(-1)[:8].tobytes(), rest)
+        return tuple(None if one is None else one.copy() for one in self.kept.setdefault(key, results))
+
+
 @fault("running-mean-of-last-call", bn="CM-P2", kind="state")
 class RunningMeanOfLastCall(BatchNorm):
     """Keeps its own running mean from call to call and ignores the given one after the first."""

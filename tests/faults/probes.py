@@ -247,6 +247,14 @@ def prepared(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     yield second.both(i)
 
 
+def nearly_the_same(i: Implementation, op: str, d: Any) -> Iterator[Any]:
+    """Two calls whose x differs in its last value alone."""
+    x = normal(6, 6)
+    yield Situation(op, x, d).both(i)
+    x[-1, -1] += 2
+    yield Situation(op, x, d).both(i)
+
+
 def large(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     """Sizes at which blocks, grids and counters end."""
     for rows, columns in (
@@ -280,6 +288,7 @@ PROBES: tuple[Probe, ...] = (
     bad_arguments,
     prepared,
     calls,
+    nearly_the_same,
     large,
 )
 
