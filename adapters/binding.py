@@ -83,7 +83,14 @@ SECOND: Mapping[str, tuple[str, ...]] = {
 }
 
 #: The derivatives that a function's author may supply beside it, as NAME_vjp and so on.
-DERIVATIVES: tuple[str, ...] = ("vjp", "jvp", "vjp_vjp")
+DERIVATIVES: tuple[str, ...] = ("vjp", "jvp", "vjp_vjp", "jvp_vjp", "vjp_jvp", "jvp_jvp")
+
+#: Those of them that nest forward mode with another: the derivative that is taken last is named first.
+NESTED: Mapping[str, str] = {
+    "jvp_vjp": "forward mode over reverse mode",
+    "vjp_jvp": "reverse mode over forward mode",
+    "jvp_jvp": "forward mode over forward mode",
+}
 
 
 def differentiable(operator: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:

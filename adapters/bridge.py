@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .errors import Unsupported
+
 if TYPE_CHECKING:
     from .traits import Trait
 
@@ -136,6 +138,18 @@ class Bridge(abc.ABC):
         input and one for the cotangent, None where nothing reaches it.
         """
         raise NotImplementedError
+
+    def nested(
+        self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
+    ) -> list[Any | None]:
+        """
+        A derivative of a derivative of call(*inputs), of binding.NESTED; inputs that are None have no tangent.
+
+        "jvp_vjp": the tangents of the gradients of <y, other>, one for each input. "vjp_jvp": the gradients of <ty,
+        other>, ty the tangent of y for the tangents, one for each input. "jvp_jvp": the tangent of ty for the tangents
+        ``other``, alone. None where nothing reaches it. Raises Unsupported where normspec asks a framework for none.
+        """
+        raise Unsupported(f"normspec nests no derivatives of {self.name} in forward mode")
 
     # What parts are made of, beside Python's operators ----------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from .binding import DIFFERENTIABLE, OUTPUTS, SECOND, Binding, Target, differentiable
+from .binding import DIFFERENTIABLE, NESTED, OUTPUTS, SECOND, Binding, Target, differentiable
 from .errors import BadOutput, MissingGradient, Unsupported
 from .evaluation import Evaluation, Pulled, listed, sibling
 from .handing import Handing
@@ -210,6 +210,52 @@ class Session:
         likes = {**{name: inputs[name] for name in names}, "g": g}
         return {
             name: self._zero_or(found[name], likes[name], f"the second-order gradient of {name}") for name in results
+        }
+
+    def nested(
+        self,
+        kind: str,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        tangents: Arrays,
+        other: np.ndarray | Arrays,
+        *,
+        parts: Parts | None = None,
+    ) -> dict[str, np.ndarray | None]:
+        """
+        A derivative of a derivative in forward mode, of binding.NESTED, for the tangents of inputs by name.
+
+        "jvp_vjp" and "vjp_jvp" take a cotangent of y as ``other``, and return what :meth:`Bridge.nested` says by the
+        name of the input, None where the input is None. "jvp_jvp" takes tangents, and returns "y". A tangent that is
+        None, or absent, is zero. Raises Unsupported where neither the framework nor the binding has it.
+        """
+        bridge, binding = self.target.bridge, self.binding
+        own = binding.derivatives.get(kind)
+        if own is None and not bridge.differentiates:
+            raise Unsupported(f"{binding.name} has no {NESTED[kind]}: none named {sibling(binding, kind)}")
+        names = DIFFERENTIABLE[binding.operator]
+        handing, tensors = self._handing(settings, parts), self._tensors(inputs)
+
+        def directions(given: Arrays) -> list[Any]:
+            return [None if inputs[n] is None else self._tensor(_given(given, n, inputs[n])) for n in names]
+
+        moving = directions(tangents)
+        last = self._tensor(other) if isinstance(other, np.ndarray) else directions(other)
+        with Stage(kind), bridge.guarded(_size(inputs), gradients=True):
+            if own is not None:
+                positional, keywords = handing.arguments(tensors, notes={})
+                ahead = [last, *moving] if kind == "jvp_vjp" else [*moving, *(last if kind == "jvp_jvp" else [last])]
+                returned = own(*positional, *ahead, **keywords)
+                found = [returned] if kind == "jvp_jvp" else list(listed(binding, kind, returned, len(names)))
+            else:
+                explicit = [tensors[name] for name in names]
+                found = bridge.nested(kind, self.y_of(handing, tensors, names), explicit, moving, last)
+            bridge.finish(self.device)
+        results = ("y",) if kind == "jvp_jvp" else names
+        likes = {**{name: inputs[name] for name in names}, "y": inputs["x"]}
+        return {
+            name: self._zero_or(value, likes[name], f"the {NESTED[kind]} of {name}")
+            for name, value in zip(results, found)
         }
 
     def seams(

@@ -22,6 +22,9 @@ _LACKING = {
     "vjp": "no gradients",
     "jvp": "no forward-mode derivative",
     "vjp_vjp": "no second-order derivative",
+    "jvp_vjp": "no forward mode over reverse mode",
+    "vjp_jvp": "no reverse mode over forward mode",
+    "jvp_jvp": "no forward mode over forward mode",
 }
 
 

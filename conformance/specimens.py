@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..adapters.binding import Binding, Target
+from ..adapters.binding import DERIVATIVES, Binding, Target
 from ..adapters.numpy import BRIDGE
 from .sound.implementation import Implementation
 
@@ -22,11 +22,7 @@ def target_of(
         operator=operator,
         name=name,
         call=implementation.call,
-        derivatives={
-            "vjp": implementation.vjp,
-            "jvp": implementation.jvp,
-            "vjp_vjp": implementation.vjp_vjp,
-        },
+        derivatives={name: function for name in DERIVATIVES if (function := getattr(implementation, name)) is not None},
         conventions=dict(conventions or {}),
         prepare=implementation.prepare,
     )

@@ -178,6 +178,13 @@ class Subject:
         self._require_accepted(case)
         return self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts)
 
+    def nested(
+        self, kind: str, case: Case, tangents: Mapping[str, np.ndarray | None], other: Any
+    ) -> dict[str, np.ndarray | None]:
+        """The target's derivative of a derivative; see Session.nested."""
+        self._require_accepted(case)
+        return self.session.nested(kind, case.inputs, case.settings, tangents, other, parts=case.parts)
+
     def seams(self, case: Case) -> list[dict[str, np.ndarray]]:
         """What a layer that brings its own sublayers records around them."""
         self._require_accepted(case)

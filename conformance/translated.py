@@ -157,6 +157,15 @@ class TranslatedSession:
         )
         return handed.results(found, "the second-order gradient of ")
 
+    def nested(
+        self, kind: str, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, other: Any, **options: Any
+    ) -> dict[str, Any]:
+        """A derivative of a derivative in forward mode."""
+        handed = self._translation
+        last = handed.array(other) if isinstance(other, np.ndarray) else handed.arrays(other)
+        found = self._session.nested(kind, handed.inputs(inputs), settings, handed.arrays(tangents), last, **options)
+        return handed.results(found, "the nested derivative of ")
+
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """What was recorded around a layer's own sublayers."""
         handed = self._translation

@@ -11,6 +11,7 @@ from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.batch_norm import (
     batch_norm_exact,
     batch_norm_jvp_exact,
+    batch_norm_jvp_jvp_exact,
     batch_norm_vjp_exact,
     batch_norm_vjp_vjp_exact,
 )
@@ -21,6 +22,7 @@ from ..reference.formats import format_of
 from ..reference.layer_norm import (
     layer_norm_exact,
     layer_norm_jvp_exact,
+    layer_norm_jvp_jvp_exact,
     layer_norm_vjp_exact,
     layer_norm_vjp_vjp_exact,
 )
@@ -32,12 +34,14 @@ _EXACT = {
         layer_norm_vjp_exact,
         layer_norm_jvp_exact,
         layer_norm_vjp_vjp_exact,
+        layer_norm_jvp_jvp_exact,
     ),
     "batch_norm": (
         batch_norm_exact,
         batch_norm_vjp_exact,
         batch_norm_jvp_exact,
         batch_norm_vjp_vjp_exact,
+        batch_norm_jvp_jvp_exact,
     ),
 }
 
@@ -170,6 +174,12 @@ class Truth:
         if self._narrower:
             return self._float64.jvp(*tangents)
         return _EXACT[self.case.operator][2](*self.arguments, *tangents, **self.settings)
+
+    def jvp_jvp(self, tangents: tuple[Any, ...], again: tuple[Any, ...]) -> DD:
+        """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x, gamma and beta."""
+        if self._narrower:
+            return self._float64.jvp_jvp(*tangents[:2], *again[:2])
+        return _EXACT[self.case.operator][4](*self.arguments, *tangents, *again, **self.settings)
 
     def vjp_vjp(self, g: np.ndarray, second: tuple[Any, ...]) -> dict[str, DD | None]:
         """The exact second-order "x", "gamma" and "g"."""

@@ -101,10 +101,24 @@ def batch_norm_vjp_vjp_exact(
     )
 
 
+@np.errstate(all="ignore")
+def batch_norm_jvp_jvp_exact(
+    x, gamma, beta, running_mean, running_var, tx, tgamma, tbeta, sx, sgamma, sbeta, *,
+    eps: float, momentum: float, training: bool, channel_axis: int,
+) -> DD:  # fmt: skip
+    """Return the derivative of ty in the direction (sx, sgamma, sbeta), of x's shape; None is zero."""
+    del tbeta, sbeta  # y is linear in beta, and in nothing else that beta meets
+    batch = _Batch(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
+    tx, sx = batch.data("tx", tx), batch.data("sx", sx)
+    tgamma, sgamma = batch.parameter("tgamma", tgamma), batch.parameter("sgamma", sgamma)
+    return batch.back(rows.jvp_jvp(batch.normalised, batch.gamma, tx, tgamma, sx, sgamma))
+
+
 batch_norm = rounded(batch_norm_exact)
 batch_norm_vjp = rounded(batch_norm_vjp_exact)
 batch_norm_jvp = rounded(batch_norm_jvp_exact)
 batch_norm_vjp_vjp = rounded(batch_norm_vjp_vjp_exact)
+batch_norm_jvp_jvp = rounded(batch_norm_jvp_jvp_exact)
 
 
 class _Batch:

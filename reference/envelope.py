@@ -66,6 +66,17 @@ class OperatorEnvelope:
                 )
             )
 
+    def jvp_jvp(self, tx: Any, tgamma: Any, sx: Any, sgamma: Any) -> Array:
+        """Envelope of the forward-mode derivative of the forward-mode derivative of y, shape of x."""
+        with np.errstate(all="ignore"):
+            found = self.derivatives.jvp_jvp(
+                self.layout.rows(_float64(tx)),
+                self.layout.affine(tgamma, 0.0),
+                self.layout.rows(_float64(sx)),
+                self.layout.affine(sgamma, 0.0),
+            )
+            return self.layout.data(found)
+
     def vjp_vjp(self, g: Any, a: Any, b: Any, c: Any) -> dict[str, Array]:
         """Envelopes of the second-order "x", "gamma" and "g" at cotangents (a, b, c)."""
         with np.errstate(all="ignore"):

@@ -85,6 +85,22 @@ class DerivativeEnvelope:
         error = np.where(self._judged(majorant(*self._high)), error, np.inf)
         return rounded(error, self._value(majorant), self.arithmetic.u_data, self.arithmetic.eta_data)
 
+    def jvp_jvp(self, tx: Array, tgamma: Array, sx: Array, sgamma: Array) -> Array:
+        """Envelope of tgamma r P sx + sgamma r P tx - gamma r^2 [xh mean(tx P sx) + m_t P sx + m_s P tx]."""
+        f = self.forward
+
+        def majorant(xh: Array, r: Array) -> Array:
+            pt, ps = self._projected(tx, xh), self._projected(sx, xh)
+            moved = r * (np.abs(tgamma) * ps + np.abs(sgamma) * pt)
+            if f.inference:
+                return moved
+            mt, ms = mean(np.abs(tx) * xh), mean(np.abs(sx) * xh)
+            return moved + np.abs(f.gamma) * r * r * (xh * mean(np.abs(tx) * ps) + mt * ps + ms * pt)
+
+        error = self._envelope(majorant, 0, self._underflow(f.gamma * tx, sx, tgamma, sgamma))
+        error = np.where(self._judged(majorant(*self._high)), error, np.inf)
+        return rounded(error, self._value(majorant), self.arithmetic.u_data, self.arithmetic.eta_data)
+
     def vjp_vjp(self, g: Array, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
         """Envelopes of (x_bar, gamma_bar, g_bar); gamma_bar summed as the parameter gradients are."""
         f, axis = self.forward, self.forward.parameter_axis

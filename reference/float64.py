@@ -83,6 +83,19 @@ class Float64Values:
             moved = gamma * rows.r * self._project(tx)
             return self._data(moved + layout.affine(tgamma, 0.0) * rows.xh + layout.affine(tbeta, 0.0))
 
+    def jvp_jvp(self, tx: Array, tgamma: Array | None, sx: Array, sgamma: Array | None) -> DD:
+        """The derivative of the tangent of y in the direction s."""
+        rows, gamma, _, _, inference, layout = self._parts
+        tx, sx = layout.rows(tx.astype(np.float64)), layout.rows(sx.astype(np.float64))
+        xh, r = rows.xh, rows.r
+        with np.errstate(all="ignore"):
+            pt, ps = self._project(tx), self._project(sx)
+            moved = layout.affine(tgamma, 0.0) * (r * ps) + layout.affine(sgamma, 0.0) * (r * pt)
+            if not inference:
+                inner = xh * mean(tx * ps) + mean(tx * xh) * ps + mean(sx * xh) * pt
+                moved = moved - gamma * (r * r * inner)
+        return self._data(np.broadcast_to(moved, xh.shape))
+
     def vjp_vjp(self, g: Array, a: Array, b: Array | None, c: Array | None) -> tuple[DD, DD, DD]:
         """x_bar, gamma_bar and g_bar."""
         rows, gamma, _, axis, inference, layout = self._parts

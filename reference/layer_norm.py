@@ -83,10 +83,23 @@ def layer_norm_vjp_vjp_exact(
     )
 
 
+@np.errstate(all="ignore")
+def layer_norm_jvp_jvp_exact(
+    x, gamma, beta, tx, tgamma, tbeta, sx, sgamma, sbeta, *, eps: float, axes: Sequence[int]
+) -> DD:
+    """Return the derivative of ty in the direction (sx, sgamma, sbeta), of x's shape; None is zero."""
+    del tbeta, sbeta  # y is linear in beta, and in nothing else that beta meets
+    groups = _Groups(x, gamma, beta, axes)
+    tx, sx = groups.data("tx", tx), groups.data("sx", sx)
+    tgamma, sgamma = groups.parameter("tgamma", tgamma), groups.parameter("sgamma", sgamma)
+    return groups.back(rows.jvp_jvp(groups.normalised(eps), groups.gamma, tx, tgamma, sx, sgamma))
+
+
 layer_norm = rounded(layer_norm_exact)
 layer_norm_vjp = rounded(layer_norm_vjp_exact)
 layer_norm_jvp = rounded(layer_norm_jvp_exact)
 layer_norm_vjp_vjp = rounded(layer_norm_vjp_vjp_exact)
+layer_norm_jvp_jvp = rounded(layer_norm_jvp_jvp_exact)
 
 
 class _Groups:

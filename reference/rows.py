@@ -98,6 +98,25 @@ def vjp_vjp(
     return x_bar, (g * (r * pa)).sum(shared), gamma * (r * pa) + b * rows.xhat + c
 
 
+def jvp_jvp(rows: Rows, gamma: Scaled, tx: Scaled, tgamma: Scaled, sx: Scaled, sgamma: Scaled) -> Scaled:
+    """
+    Return the derivative of the tangent of y in the direction s; no second derivative of y depends on beta.
+
+    With m_z = mean(z xhat):
+
+        y_ts = tgamma r P sx + sgamma r P tx - gamma r^2 [xhat mean(tx P sx) + m_t P sx + m_s P tx]
+
+    Where mean and variance are constants the bracket is zero.
+    """
+    pt, mean_t = _project(rows, tx)
+    ps, mean_s = _project(rows, sx)
+    r = rows.scale
+    moved = tgamma * (r * ps) + sgamma * (r * pt)
+    if rows.constant:
+        return moved
+    return moved - gamma * (r * r * (rows.xhat * (tx * ps).mean(ALONG) + mean_t * ps + mean_s * pt))
+
+
 def _reciprocal_root(variance: Scaled, eps: float) -> Scaled:
     """Return (variance + eps)^(-1/2)."""
     return ONE / (variance + Scaled.of(eps)).sqrt()

@@ -170,7 +170,21 @@ _NEGATIVE = _negative("BN-F1", "BN-G1", "BN-G2")
 
 _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
-LAYER_NORM = _declared(*_EVERYWHERE, expected=_second_order("LN-G9"))
+#: LayerNormalization is torch.nn.functional.layer_norm on PyTorch, in its derivatives too.
+_TANGENT = tuple(
+    KnownViolation(
+        requirement,
+        "PyTorch's layer_norm writes the tangent of y in the saved mean and 1/sqrt(var + eps), which its derivative takes"
+        " for constants",
+        links=("https://github.com/pytorch/pytorch/issues/196700",),
+        failures=("value",),
+        outputs=(output,),
+    )
+    for requirement, output in (("LN-G13", "reverse over forward in x"), ("LN-G14", "forward over forward of y"))
+    if BACKEND == "torch"
+)
+
+LAYER_NORM = _declared(*_EVERYWHERE, expected=(*_second_order("LN-G9"), *_TANGENT))
 BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
 OPS_BATCH_NORM = _declared(
     *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))

@@ -1,4 +1,4 @@
-"""What the built-in NumPy target consists of: its seven operators, each with all its derivatives."""
+"""What the built-in NumPy target consists of: its seven operators, each with the derivatives that it has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from . import blocks, highway, layers, mhc, residual
 
 
 def _binding(operator: str, module: ModuleType) -> Binding:
-    derivatives = {derivative: getattr(module, f"{operator}_{derivative}") for derivative in DERIVATIVES}
+    made = {derivative: getattr(module, f"{operator}_{derivative}", None) for derivative in DERIVATIVES}
+    derivatives = {derivative: function for derivative, function in made.items() if function is not None}
     return Binding(operator, f"normspec.{operator}", getattr(module, operator), derivatives)
 
 

@@ -126,6 +126,18 @@ class Group:
         ty = self.gamma * moved + self.affine.matrix(tgamma, 0.0) * self.xhat + self.affine.matrix(tbeta, 0.0)
         return self.rows.array(ty, x)
 
+    def jvp_jvp(self, x: Array, tx: Array, tgamma: Array | None, sx: Array, sgamma: Array | None) -> Array:
+        tm, sm, xhat = self.rows.matrix(tx), self.rows.matrix(sx), self.xhat
+        pt = _projected(tm, xhat, constants=self.constants)
+        ps = _projected(sm, xhat, constants=self.constants)
+        moved = self.affine.matrix(tgamma, 0.0) * scaled(ps, self.r) + self.affine.matrix(sgamma, 0.0) * scaled(
+            pt, self.r
+        )
+        if not self.constants:
+            bent = xhat * _mean(tm * ps) + _mean(tm * xhat) * ps + _mean(sm * xhat) * pt
+            moved = moved - self.gamma * scaled(bent, self.r * self.r)
+        return self.rows.array(moved, x)
+
     def vjp_vjp(self, x: Array, gamma: Array | None, g: Array, a: Array, b: Array | None, c: Array | None):
         gm, am, xhat = self.rows.matrix(g), self.rows.matrix(a), self.xhat
         bm, cm = self.affine.matrix(b, 0.0), self.affine.matrix(c, 0.0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .arguments import check_eps, check_float, like
 from .groups import Affine, Array, Group, Rows, rsqrt, scaled, statistics
 
@@ -35,6 +37,23 @@ def layer_norm_vjp_vjp(x, gamma, beta, g, a, b, c, *, eps, axes):
     """(x_bar, gamma_bar, g_bar): the vjp of the vjp at cotangents (a, b, c)."""
     group = _layer_norm_group(x, gamma, beta, eps, axes)
     return group.vjp_vjp(x, gamma, like(g, x, "g"), like(a, x, "a"), b, c)
+
+
+def layer_norm_jvp_vjp(x, gamma, beta, g, sx, sgamma, sbeta, *, eps, axes):
+    """The tangents of (dx, dgamma, dbeta): by symmetry what the vjp of the vjp is; dbeta, a sum of g, does not move."""
+    x_bar, gamma_bar, _ = layer_norm_vjp_vjp(x, gamma, beta, g, sx, sgamma, sbeta, eps=eps, axes=axes)
+    return x_bar, gamma_bar, None if beta is None else np.zeros_like(beta)
+
+
+def layer_norm_vjp_jvp(x, gamma, beta, tx, tgamma, tbeta, c, *, eps, axes):
+    """The gradients of sum(ty * c) in x, gamma and beta."""
+    return layer_norm_jvp_vjp(x, gamma, beta, c, tx, tgamma, tbeta, eps=eps, axes=axes)
+
+
+def layer_norm_jvp_jvp(x, gamma, beta, tx, tgamma, tbeta, sx, sgamma, sbeta, *, eps, axes) -> Array:
+    """The tangent of the tangent of y; none of it depends on beta."""
+    group = _layer_norm_group(x, gamma, beta, eps, axes)
+    return group.jvp_jvp(x, like(tx, x, "tx"), tgamma, like(sx, x, "sx"), sgamma)
 
 
 def _layer_norm_group(x, gamma, beta, eps, axes) -> Group:
@@ -86,6 +105,27 @@ def batch_norm_vjp_vjp(x, gamma, beta, running_mean, running_var, g, a, b, c, *,
     """(x_bar, gamma_bar, g_bar): the vjp of the vjp at cotangents (a, b, c)."""
     group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
     return group.vjp_vjp(x, gamma, like(g, x, "g"), like(a, x, "a"), b, c)
+
+
+def batch_norm_jvp_vjp(x, gamma, beta, running_mean, running_var, g, sx, sgamma, sbeta, **settings):
+    """The tangents of (dx, dgamma, dbeta): by symmetry what the vjp of the vjp is; dbeta, a sum of g, does not move."""
+    given = x, gamma, beta, running_mean, running_var, g, sx, sgamma, sbeta
+    x_bar, gamma_bar, _ = batch_norm_vjp_vjp(*given, **settings)
+    return x_bar, gamma_bar, None if beta is None else np.zeros_like(beta)
+
+
+def batch_norm_vjp_jvp(x, gamma, beta, running_mean, running_var, tx, tgamma, tbeta, c, **settings):
+    """The gradients of sum(ty * c) in x, gamma and beta."""
+    return batch_norm_jvp_vjp(x, gamma, beta, running_mean, running_var, c, tx, tgamma, tbeta, **settings)
+
+
+def batch_norm_jvp_jvp(
+    x, gamma, beta, running_mean, running_var, tx, tgamma, tbeta, sx, sgamma, sbeta, *,
+    eps, momentum, training, channel_axis,
+) -> Array:  # fmt: skip
+    """The tangent of the tangent of y; none of it depends on beta."""
+    group, _ = _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
+    return group.jvp_jvp(x, like(tx, x, "tx"), tgamma, like(sx, x, "sx"), sgamma)
 
 
 def _batch_norm_group(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis):

@@ -155,5 +155,6 @@ _FORMS: Mapping[str, Form] = {
     "cotangent": _fields(cotangent=_array),
     "jvp": _fields(tangent=_array),
     "vjp_vjp": _fields(gradients=_each(_perhaps(_array))),
+    "nested": _fields(results=_each(_perhaps(_array))),
     "seams": _fields(blocks=_all(_each(_array))),
 }

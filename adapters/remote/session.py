@@ -115,6 +115,22 @@ class RemoteSession:
         request = {"g": g, "cotangents": dict(cotangents)}
         return self._asked("vjp_vjp", inputs, settings, parts, request).reply(SECOND[self.operator])["gradients"]
 
+    def nested(
+        self,
+        kind: str,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        tangents: Arrays,
+        other: np.ndarray | Arrays,
+        *,
+        parts: Parts | None = None,
+    ) -> dict[str, np.ndarray | None]:
+        """A derivative of a derivative; see Session.nested."""
+        last = other if isinstance(other, np.ndarray) else dict(other)
+        request = {"kind": kind, "tangents": dict(tangents), "other": last}
+        names = ("y",) if kind == "jvp_jvp" else DIFFERENTIABLE[self.operator]
+        return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
+
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:

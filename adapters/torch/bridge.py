@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import func
 from torch.autograd import forward_ad
 
 from ..bridge import DTYPES, Bridge
@@ -185,6 +186,31 @@ class TorchBridge(Bridge):
             torch.autograd.grad([g for g, _ in pairs], [*given, cotangent], [a for _, a in pairs], allow_unused=True)
         )
         return [None if value is None else next(bars) for value in inputs] + [next(bars)]
+
+    def nested(
+        self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
+    ) -> list[Any | None]:
+        given = tuple(value for value in inputs if value is not None)
+        moving = tuple(tangent for value, tangent in zip(inputs, tangents) if value is not None)
+
+        def y_of(*moved: Any) -> Any:
+            rest = iter(moved)
+            return call(*(None if value is None else next(rest) for value in inputs))
+
+        def tangent(*moved: Any) -> Any:
+            return func.jvp(y_of, moved, moving)[1]
+
+        def gradients(*moved: Any) -> Any:
+            return func.vjp(y_of, *moved)[1](other)
+
+        if kind == "jvp_jvp":
+            again = tuple(one for value, one in zip(inputs, other) if value is not None)
+            return [func.jvp(tangent, given, again)[1]]
+        if kind == "vjp_jvp":
+            found = iter(func.vjp(tangent, *given)[1](other))
+        else:
+            found = iter(func.jvp(gradients, given, moving)[1])
+        return [None if value is None else next(found) for value in inputs]
 
     def zeros(self, x: torch.Tensor) -> torch.Tensor:
         # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.

@@ -51,6 +51,7 @@ class Server:
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
             "open": self._open, "accepts": self._accepts, "known": self._known, "device": self._device,
             "traits": self._traits, "call": self._call, "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
+            "nested": self._nested,
             "seams": self._seams, "start": self._start, "outputs": self._outputs, "inputs": self._inputs,
             "recorded": self._recorded, "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
         }  # fmt: skip
@@ -158,6 +159,14 @@ class Server:
                 request["inputs"], _settings(request), request["g"], request["cotangents"], parts=_parts(request)
             )
         }
+
+    def _nested(self, request: Request) -> dict[str, Any]:
+        return {
+            "results": self._session(request).nested(
+                request["kind"], request["inputs"], _settings(request), request["tangents"], request["other"],
+                parts=_parts(request),
+            )
+        }  # fmt: skip
 
     def _seams(self, request: Request) -> dict[str, Any]:
         session, inputs = self._session(request), request["inputs"]

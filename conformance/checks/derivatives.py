@@ -1,4 +1,4 @@
-"""Second-order and forward-mode derivatives; raising is lacking them, a wrong value fails."""
+"""Second-order, forward-mode and nested derivatives; raising is lacking them, a wrong value fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import BOTH, check, tagged
+from .registry import BOTH, Body, check, tagged
 
 
 def _directions(case: Case, purpose: str) -> dict[str, np.ndarray | None]:
@@ -67,3 +67,56 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
         return subject.truth(case, normative=normative).envelope(arithmetic).jvp(*tangents.values())
 
     yield subject.judge(case, "tangent of y", found, exact, bounds)
+
+
+def _over_cotangent(kind: str, words: str) -> Body:
+    """
+    The check of a derivative of x and gamma in one mode over the other.
+
+    Both are the second derivative of <y, g> in the direction of the tangents, which is what the vjp of the vjp gives.
+    """
+
+    def judged(subject: Subject, case: Case) -> Iterator[Finding]:
+        tangents = _directions(case, words)
+        _ = subject.observe(case).outputs
+        found = subject.nested(kind, case, tangents, case.g)
+        directions = tuple(tangents.values())
+        exact = subject.truth(case).vjp_vjp(case.g, directions)
+        for name in ("x", "gamma"):
+            value, want = found[name], exact[name]
+            if value is None or want is None:
+                continue
+
+            def bounds(normative: bool, name: str = name) -> np.ndarray:
+                arithmetic = subject.arithmetic(case, normative=normative)
+                envelope = subject.truth(case, normative=normative).envelope(arithmetic)
+                return envelope.vjp_vjp(case.g, *directions)[name]
+
+            yield subject.judge(case, f"{words} in {name}", value, want, bounds)
+
+    return judged
+
+
+for _ln, _bn, _kind, _words in (
+    ("LN-G12", "BN-G13", "jvp_vjp", "forward over reverse"),
+    ("LN-G13", "BN-G14", "vjp_jvp", "reverse over forward"),
+):
+    check(_ln, _bn, when=_derivable, gradient=True, raising="unsupported")(_over_cotangent(_kind, _words))
+
+
+@check("LN-G14", "BN-G15", when=_derivable, gradient=True, raising="unsupported")
+def forward_over_forward(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The jvp of the jvp equals the exact one, within the propagated envelope."""
+    tangents, again = _directions(case, "forward mode"), _directions(case, "forward over forward")
+    _ = subject.observe(case).outputs
+    value = subject.nested("jvp_jvp", case, tangents, again)["y"]
+    if value is None:
+        return
+    exact = subject.truth(case).jvp_jvp(tuple(tangents.values()), tuple(again.values()))
+
+    def bounds(normative: bool) -> np.ndarray:
+        arithmetic = subject.arithmetic(case, normative=normative)
+        envelope = subject.truth(case, normative=normative).envelope(arithmetic)
+        return envelope.jvp_jvp(tangents["x"], tangents["gamma"], again["x"], again["gamma"])
+
+    yield subject.judge(case, "forward over forward of y", value, exact, bounds)

@@ -70,3 +70,44 @@ class JvpIsVjp(Rows):
     def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
         s = p.statistics
         return s.rstd * self.project(p.gamma * tx, p.xhat, s) + tgamma * p.xhat + tbeta
+
+
+@fault(
+    "reverse-over-forward-detached",
+    ln="LN-G13",
+    bn="BN-G14",
+    kind="second-order",
+    sources=issue("pytorch/pytorch#196700", "pytorch/pytorch#196699"),
+)
+class ReverseOverForwardDetached(Rows):
+    """Takes the saved statistics for constants when the tangent of y is differentiated."""
+
+    def reverse_over_forward(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> tuple[Array, Array]:
+        s = p.statistics
+        x_bar, gamma_bar = super().reverse_over_forward(p, tx, tgamma, tbeta)
+        return x_bar + s.rstd * self.curvature(p, tx, self.project(tx, p.xhat, s)), gamma_bar
+
+
+@fault("forward-over-reverse-detached", ln="LN-G12", bn="BN-G13", kind="second-order")
+class ForwardOverReverseDetached(Rows):
+    """Takes the saved statistics for constants when the gradient moves."""
+
+    def forward_over_reverse(self, p: Pull, sx: Array, sgamma: Array, sbeta: Array) -> tuple[Array, Array]:
+        s = p.statistics
+        x_bar, gamma_bar = super().forward_over_reverse(p, sx, sgamma, sbeta)
+        return x_bar + s.rstd * self.curvature(p, sx, self.project(sx, p.xhat, s)), gamma_bar
+
+
+@fault(
+    "forward-over-forward-detached",
+    ln="LN-G14",
+    bn="BN-G15",
+    kind="tangent",
+    sources=issue("pytorch/pytorch#196700", "pytorch/pytorch#196699"),
+)
+class ForwardOverForwardDetached(Rows):
+    """Takes the saved statistics for constants when the tangent of y moves."""
+
+    def second_tangent(self, p: Pull, tx: Array, tgamma: Array, sx: Array, sgamma: Array) -> Array:
+        plain = Pull(p.x, np.zeros_like(p.gamma), p.beta, p.g, p.h, p.xhat, p.statistics)
+        return super().second_tangent(plain, tx, tgamma, sx, sgamma)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .arguments import check_channel_axis, check_eps, check_shapes
@@ -222,4 +224,59 @@ class BatchNorm(Operator):
             self.write_rows(x_bar, x.dtype, "x_bar"),
             None if gamma is None else self.write(gamma_bar, gamma.shape, gamma.dtype, "gamma_bar"),
             self.write_rows(g_bar, g.dtype, "g_bar"),
+        )
+
+    def jvp_vjp(
+        self, x, gamma, beta, running_mean, running_var, g, sx, sgamma, sbeta, *,
+        eps: float, momentum: float, training: bool, channel_axis: int,
+    ) -> Any:  # fmt: skip
+        """The tangents of (dx, dgamma, dbeta) in the direction (sx, sgamma, sbeta)."""
+        del momentum
+        given = x, gamma, beta, running_mean, running_var, g, sx, sgamma, sbeta
+        return self._nested(self.forward_over_reverse, *given, eps, training, channel_axis)
+
+    def vjp_jvp(
+        self, x, gamma, beta, running_mean, running_var, tx, tgamma, tbeta, c, *,
+        eps: float, momentum: float, training: bool, channel_axis: int,
+    ) -> Any:  # fmt: skip
+        """The gradients of <c, ty>."""
+        del momentum
+        given = x, gamma, beta, running_mean, running_var, c, tx, tgamma, tbeta
+        return self._nested(self.reverse_over_forward, *given, eps, training, channel_axis)
+
+    def jvp_jvp(
+        self, x, gamma, beta, running_mean, running_var, tx, tgamma, tbeta, sx, sgamma, sbeta, *,
+        eps: float, momentum: float, training: bool, channel_axis: int,
+    ) -> Array:  # fmt: skip
+        """The tangent of ty in the direction (sx, sgamma, sbeta)."""
+        del momentum, tbeta, sbeta
+        named: Arrays = {
+            "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var,
+            "tgamma": tgamma, "sgamma": sgamma,
+        }  # fmt: skip
+        self.check(x, named, {"tx": tx, "sx": sx}, eps, channel_axis)
+        self.begin(x, channel_axis, training)
+        p = self.prepared(x, gamma, beta, running_mean, running_var, None, eps)
+        found = self.second_tangent(
+            p, self.rows(tx, "tx"), self.filled(tgamma, "tgamma"), self.rows(sx, "sx"), self.filled(sgamma, "sgamma")
+        )
+        return self.write_rows(found, x.dtype, "tty")
+
+    def _nested(
+        self, step: Any, x, gamma, beta, running_mean, running_var, g, tx, tgamma, tbeta,
+        eps: float, training: bool, channel_axis: int,
+    ) -> Any:  # fmt: skip
+        named: Arrays = {
+            "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var,
+            "tgamma": tgamma, "tbeta": tbeta,
+        }  # fmt: skip
+        self.check(x, named, {"g": g, "tx": tx}, eps, channel_axis)
+        self.begin(x, channel_axis, training)
+        p = self.prepared(x, gamma, beta, running_mean, running_var, g, eps)
+        directions = self.rows(tx, "tx"), self.filled(tgamma, "tgamma"), self.filled(tbeta, "tbeta")
+        x_bar, gamma_bar = step(p, *directions)
+        return (
+            self.write_rows(x_bar, x.dtype, "x_bar"),
+            None if gamma is None else self.write(gamma_bar, gamma.shape, gamma.dtype, "gamma_bar"),
+            None if beta is None else np.zeros_like(beta),
         )

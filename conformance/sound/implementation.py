@@ -20,6 +20,10 @@ class Implementation:
     jvp: Callable[..., Any]
     #: The vector-Jacobian product of the vector-Jacobian product.
     vjp_vjp: Callable[..., Any]
+    #: Forward mode over reverse, reverse over forward, forward over forward; None where they are not written out.
+    jvp_vjp: Callable[..., Any] | None = None
+    vjp_jvp: Callable[..., Any] | None = None
+    jvp_jvp: Callable[..., Any] | None = None
     #: Called as prepare(mode=..., wrt=...) before a call, where the implementation depends on the module's
     #: mode ("training" or "inference") or on which of "x", "gamma", "beta" need a gradient; None where it does not.
     prepare: Callable[..., None] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -126,4 +127,38 @@ class LayerNorm(Groups):
             self.write(x_bar, x.shape, x.dtype, "x_bar"),
             None if gamma is None else self.write(gamma_bar, gamma.shape, gamma.dtype, "gamma_bar"),
             self.write(g_bar, g.shape, g.dtype, "g_bar"),
+        )
+
+    def jvp_vjp(self, x, gamma, beta, g, sx, sgamma, sbeta, *, eps: float, axes: tuple[int, ...]) -> Any:
+        """The tangents of (dx, dgamma, dbeta) in the direction (sx, sgamma, sbeta)."""
+        return self._nested(self.forward_over_reverse, x, gamma, beta, g, sx, sgamma, sbeta, eps, axes)
+
+    def vjp_jvp(self, x, gamma, beta, tx, tgamma, tbeta, c, *, eps: float, axes: tuple[int, ...]) -> Any:
+        """The gradients of <c, ty>."""
+        return self._nested(self.reverse_over_forward, x, gamma, beta, c, tx, tgamma, tbeta, eps, axes)
+
+    def jvp_jvp(
+        self, x, gamma, beta, tx, tgamma, tbeta, sx, sgamma, sbeta, *, eps: float, axes: tuple[int, ...]
+    ) -> Array:
+        """The tangent of ty in the direction (sx, sgamma, sbeta)."""
+        named = {"gamma": gamma, "beta": beta, "tgamma": tgamma, "sgamma": sgamma}
+        self.check(x, named, {"tx": tx, "sx": sx}, eps, axes)
+        self.begin(x, axes)
+        p = self.prepared(x, gamma, beta, None, eps)
+        found = self.second_tangent(
+            p, self.rows(tx, "tx"), self.filled(tgamma, "tgamma"), self.rows(sx, "sx"), self.filled(sgamma, "sgamma")
+        )
+        return self.write(found, x.shape, x.dtype, "tty")
+
+    def _nested(self, step: Any, x, gamma, beta, g, tx, tgamma, tbeta, eps: float, axes: tuple[int, ...]) -> Any:
+        named = {"gamma": gamma, "beta": beta, "tgamma": tgamma, "tbeta": tbeta}
+        self.check(x, named, {"g": g, "tx": tx}, eps, axes)
+        self.begin(x, axes)
+        p = self.prepared(x, gamma, beta, g, eps)
+        directions = self.rows(tx, "tx"), self.filled(tgamma, "tgamma"), self.filled(tbeta, "tbeta")
+        x_bar, gamma_bar = step(p, *directions)
+        return (
+            self.write(x_bar, x.shape, x.dtype, "x_bar"),
+            None if gamma is None else self.write(gamma_bar, gamma.shape, gamma.dtype, "gamma_bar"),
+            None if beta is None else np.zeros_like(beta),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...adapters.binding import NESTED
 from .implementation import Implementation
 from .rows import Rows
 from .storage import Storage
@@ -33,7 +34,8 @@ class Staged(Storage):
             self._staged("vjp"),
             self._staged("jvp"),
             self._staged("vjp_vjp"),
-            getattr(self, "prepare", None),
+            *(self._staged(stage) if hasattr(self, stage) else None for stage in NESTED),
+            prepare=getattr(self, "prepare", None),
         )
 
     def _staged(self, stage: str) -> Callable[..., Any]:

@@ -177,6 +177,24 @@ class Rows:
         g_bar = p.gamma * (s.rstd * projected) + b * p.xhat + c
         return x_bar, gamma_bar, g_bar
 
+    def reverse_over_forward(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> tuple[Array, Array]:
+        """The gradients of <g, ty>, which is <tx, dx> + <tgamma, dgamma> + <tbeta, dbeta>, in x and gamma."""
+        return self.second_order(p, tx, tgamma, tbeta)[:2]
+
+    def forward_over_reverse(self, p: Pull, sx: Array, sgamma: Array, sbeta: Array) -> tuple[Array, Array]:
+        """The tangents of dx and dgamma: the second derivative of <g, y> is symmetric."""
+        return self.second_order(p, sx, sgamma, sbeta)[:2]
+
+    def second_tangent(self, p: Pull, tx: Array, tgamma: Array, sx: Array, sgamma: Array) -> Array:
+        """The derivative of ty in the direction s."""
+        s = p.statistics
+        pt, ps = self.project(tx, p.xhat, s), self.project(sx, p.xhat, s)
+        moved = tgamma * (s.rstd * ps) + sgamma * (s.rstd * pt)
+        if s.fixed:
+            return moved + np.zeros_like(p.xhat)
+        bent = p.xhat * self.row_mean(tx * ps) + self.row_mean(tx * p.xhat) * ps + self.row_mean(sx * p.xhat) * pt
+        return moved - p.gamma * (s.rstd * (s.rstd * bent))
+
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
         """rstd (xhat mean(h P a) + mean(a xhat) P h + mean(h xhat) P a): how dx moves with the statistics."""
         s = p.statistics

@@ -118,3 +118,35 @@ def test_squares_overflow_in_float32(dtype: torch.dtype) -> None:
         assert bool(torch.all(torch.isnan(y) | (y == 0)))
     in_float64 = functional.layer_norm(x.double(), (4,), None, None, EPS).numpy()
     np.testing.assert_allclose(in_float64, exact, rtol=1e-12)
+
+
+#: The second derivative of sum(y c) in the direction t, at x = (1, 2, 4), t = (1, 0, 0) and c = (0, 1, 0).
+NESTED = ([1.0, 2.0, 4.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch.func's own
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_derivatives_of_the_tangent_take_the_statistics_for_constants(operator: str) -> None:
+    """The gradient of a tangent is that with mean and root fixed; the tangent of the gradient is right."""
+    eps = 2.0**-10
+    x, t, c = (torch.tensor(values, dtype=torch.float64) for values in NESTED)
+
+    def y(x: torch.Tensor) -> torch.Tensor:
+        if operator == "layer_norm":
+            return functional.layer_norm(x, (3,), eps=eps)
+        return functional.batch_norm(x[:, None], None, None, None, None, True, 0.1, eps)[:, 0]
+
+    arrays = (x.numpy(), None, None)
+    exact = reference.layer_norm_vjp_vjp(*arrays, c.numpy(), t.numpy(), None, None, eps=eps, axes=(-1,))[0]
+    np.testing.assert_allclose(exact, [-0.180, 0.098, 0.082], atol=5e-4)
+
+    def loss_of_tangent(x: torch.Tensor) -> torch.Tensor:
+        return (torch.func.jvp(y, (x,), (t,))[1] * c).sum()
+
+    got = torch.func.grad(loss_of_tangent)(x).numpy()
+    np.testing.assert_allclose(got, [0.038, 0.210, -0.019], atol=5e-4)
+    d, moved = NESTED[0] - np.mean(NESTED[0]), NESTED[1] - np.mean(NESTED[1])
+    r3 = (np.mean(d * d) + eps) ** -1.5
+    np.testing.assert_allclose(got, -r3 * (np.mean(d * moved) * c.numpy() + moved * np.mean(c.numpy() * d)), rtol=1e-12)
+    gradient = torch.func.grad(lambda x: (y(x) * c).sum())
+    np.testing.assert_allclose(torch.func.jvp(gradient, (x,), (t,))[1].numpy(), exact, rtol=1e-12)
