@@ -174,8 +174,8 @@ _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 _TANGENT = tuple(
     KnownViolation(
         requirement,
-        "PyTorch's layer_norm writes the tangent of y in the saved mean and 1/sqrt(var + eps), which its derivative takes"
-        " for constants",
+        "layer_norm of PyTorch writes the tangent of y in the saved mean and 1/sqrt(var + eps); its derivative takes"
+        " these for constants",
         links=("https://github.com/pytorch/pytorch/issues/196700",),
         failures=("value",),
         outputs=(output,),
