@@ -12,6 +12,7 @@ import numpy as np
 from .errors import Unsupported
 
 if TYPE_CHECKING:
+    from .known import KnownViolation
     from .traits import Trait
 
 try:
@@ -52,6 +53,8 @@ class Bridge(abc.ABC):
     differentiates: bool
     #: Whether gradients are those of a call that is made for them (:meth:`pullback`), and not those of a result.
     functional: bool = False
+    #: What every function there violates, because an operation of the framework does.
+    violations: tuple[KnownViolation, ...] = ()
 
     @abc.abstractmethod
     def check_device(self, device: str) -> None:

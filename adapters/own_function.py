@@ -112,7 +112,7 @@ def _target(
         call,
         MappingProxyType({one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}),
         conventions=_conventions(siblings["conventions"], label),
-        expected=_expected(siblings["expected"], label),
+        expected=(*room.BRIDGE.violations, *_expected(siblings["expected"], label)),
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
         lacking=lacking,

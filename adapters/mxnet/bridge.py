@@ -14,6 +14,7 @@ from mxnet import autograd
 
 from ..bridge import Bridge
 from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
+from ..known import KnownViolation
 from ..layouts import place
 from .part_functions import matmul, replay, shift
 
@@ -56,6 +57,15 @@ class MxnetBridge(Bridge):
 
     name = "mxnet"
     version = mx.__version__
+    violations = (
+        KnownViolation(
+            "CM-S2",
+            "a sum or mean over arrays without elements raises 'Shape size mismatch', forward or backward",
+            links=("https://github.com/apache/mxnet/blob/v1.9.x/src/operator/tensor/broadcast_reduce_op.h",),
+            failures=("raises",),
+            always=False,
+        ),
+    )
     dtypes = _DTYPES
     # No strides: what is a view lies in one piece somewhere in a larger buffer.
     layouts = ("contiguous", "offset")
