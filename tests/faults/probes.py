@@ -71,6 +71,15 @@ class Situation:
         tx, tgamma, tbeta = self.g, self.gamma * 2 + 1, self.beta * 3 - 1
         yield attempt(lambda: implementation.jvp(*self.arrays, tx, tgamma, tbeta, **self.settings))
         yield attempt(lambda: implementation.vjp_vjp(*self.arrays, self.g, self.x, tgamma, tbeta, **self.settings))
+        first, second = (tx, tgamma, tbeta), (self.x, tgamma, tbeta)
+        nested = {
+            implementation.jvp_vjp: (self.g, *second),
+            implementation.vjp_jvp: (*second, self.g),
+            implementation.jvp_jvp: (*first, *second),
+        }
+        for function, moving in nested.items():
+            if function is not None:
+                yield attempt(lambda f=function, m=moving: f(*self.arrays, *m, **self.settings))
 
 
 def attempt(thunk: Callable[[], Any]) -> Any:
