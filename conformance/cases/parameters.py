@@ -54,7 +54,7 @@ def edges(shape: tuple[int, ...]) -> NDArray[np.float64]:
     """
     weights = np.ones(shape)
     for axis, n in enumerate(shape):
-        line = np.full(n, 2.0**-10 if n > 256 else 2.0**-5)
+        line = np.full(n, 2.0**-13 if n > 8193 else 2.0**-10 if n > 256 else 2.0**-5)
         line[list(edge_places(n))] = 1.0
         weights *= line.reshape([-1 if other == axis else 1 for other in range(len(shape))])
     return weights
