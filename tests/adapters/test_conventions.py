@@ -19,6 +19,9 @@ def test_the_first_value_is_normative():
         "single_value": "beta",
         "eps_dtype": "exact",
         "subnormals": "kept",
+        "float64": "float64",
+        "mixed_dtypes": "kept",
+        "gain": "gamma",
     }
 
 

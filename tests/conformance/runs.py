@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from normspec import Report, Result
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import DERIVATIVES, Binding, Target
 from normspec.adapters.numpy import BRIDGE
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.excuse import excused
@@ -63,7 +63,7 @@ def specimen(made: Fault | Sound, *, declared: bool = True) -> Target:
 
 
 def function(operator: str, call: Callable[..., Any], **derivatives: Callable[..., Any]) -> Target:
-    """A function on NumPy arrays, and its derivatives "vjp", "jvp" and "vjp_vjp", as a target."""
+    """A function on NumPy arrays, and its derivatives "vjp", "jvp" and so on, as a target."""
     return Target("own", "numpy", np.__version__, BRIDGE, (Binding(operator, "own", call, derivatives),))
 
 
@@ -74,7 +74,8 @@ def variant_function(name: str, change: Callable[..., Any]) -> Target:
     def call(*arguments: Any, **settings: Any) -> Any:
         return change(made.call, *arguments, **settings)
 
-    return function(VARIANT[name].operator, call, vjp=made.vjp, jvp=made.jvp, vjp_vjp=made.vjp_vjp)
+    derivatives = {name: getattr(made, name) for name in DERIVATIVES if getattr(made, name) is not None}
+    return function(VARIANT[name].operator, call, **derivatives)
 
 
 def result(report: Report, requirement: str, dtype: str = "float32") -> Result:
