@@ -108,11 +108,12 @@ def _smaller(description: Description) -> Iterator[Description]:
             yield attrs.evolve(description, repeat=description.repeat // 2)
             yield attrs.evolve(description, repeat=description.repeat - 1)
     if len(description.groups) > 1:
+        flat = {**shaped, "samples": description.samples}  # a channel has as many samples as before
         for group in description.groups:
-            yield attrs.evolve(description, groups=(group,), **shaped)
+            yield attrs.evolve(description, groups=(group,), **flat)
         half = len(description.groups) // 2
-        yield attrs.evolve(description, groups=description.groups[:half], **shaped)
-        yield attrs.evolve(description, groups=description.groups[half:], **shaped)
+        yield attrs.evolve(description, groups=description.groups[:half], **flat)
+        yield attrs.evolve(description, groups=description.groups[half:], **flat)
     if description.n > 1:
         for n in dict.fromkeys((2, 3, 4, description.n // 2, description.n - 1)):
             if n < description.n:

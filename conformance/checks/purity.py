@@ -111,7 +111,7 @@ class Repetitions:
 def _repeated(subject: Subject, case: Case) -> Repetitions:
     """Call again and again, once for both checks; only what differs in its bits is judged by the envelope."""
     if case not in subject.repeated:
-        found = subject.repeated[case] = Repetitions()
+        found = Repetitions()
         for name, first, value in _differences(subject, case):
             if first is not None:
                 found.difference = found.difference or (name, first, value)
@@ -119,6 +119,7 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
             found.findings.append(judge(case, name, value, note="a repeated call"))
             if found.violated:
                 break
+        subject.repeated[case] = found  # not before: where a call raised, nothing was found out
     return subject.repeated[case]
 
 

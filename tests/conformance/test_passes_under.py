@@ -32,6 +32,8 @@ SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "po-native": ("float16", ("PO-F1", "PO-G1")),
     "hw-native": ("bfloat16", ("HW-F1", "HW-G3")),
     "mh-native": ("float16", ("MH-F1", "MH-G3")),
+    "mh-native-divided-last": ("float16", ("MH-F1", "MH-G3")),
+    "mh-native-online": ("float16", ("MH-F1", "MH-G3")),
     "ln-float32-for-float64": ("float64", ("LN-F1", "LN-G1", "LN-F8")),
     "bn-float32-for-float64": ("float64", ("BN-F1", "BN-G1", "BN-S2")),
     "rs-float32-for-float64": ("float64", ("RS-F1",)),
