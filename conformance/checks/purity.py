@@ -128,10 +128,6 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
 _THREADED = 1
 
 
-#: Of a large call the gradients are taken so many times more seldom: each takes four times as long as the call alone.
-_GRADIENTS = 4
-
-
 def _differences(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
     """What differed in its bits: its name, the first result to compare it with, and the value."""
     rounds = subject.repetitions(case) // _OTHERS
@@ -140,8 +136,7 @@ def _differences(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray
         if count:
             yield from _different_outputs(subject, case, count, alone=alone)
             if not subject.forward_only:
-                fewer = -(-count // _GRADIENTS) if case.x.size >= LARGE else count
-                yield from _different_gradients(subject, case, fewer, alone=alone)
+                yield from _different_gradients(subject, case, count, alone=alone)
 
 
 def _different_outputs(
