@@ -53,6 +53,8 @@ class Bridge(abc.ABC):
     differentiates: bool
     #: Whether gradients are those of a call that is made for them (:meth:`pullback`), and not those of a result.
     functional: bool = False
+    #: Whether a tensor can be given other values in its own memory (:meth:`rewritten`).
+    rewrites: bool = False
     #: What every function there violates, because an operation of the framework does.
     violations: tuple[KnownViolation, ...] = ()
 
@@ -71,6 +73,14 @@ class Bridge(abc.ABC):
 
         Raises LayoutNotApplicable.
         """
+
+    def rewritten(self, tensor: Any, array: np.ndarray, *, fresh: bool) -> Any:
+        """
+        The tensor, with the values of an array of its shape and dtype written into its memory.
+
+        With ``fresh``, another tensor on that memory, tracked as the first is; only where the bridge ``rewrites``.
+        """
+        raise NotImplementedError
 
     @abc.abstractmethod
     def check_tensor(self, value: Any, what: str) -> None:

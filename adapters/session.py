@@ -65,12 +65,15 @@ class Session:
         framework's own and left out of the settings. ``alone``: on one thread, as small calls are. Raises Unsupported
         where the binding takes no such part, or has no defaults.
         """
-        bridge = self.target.bridge
         evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode, alone=alone)
-        handing = evaluation.handing
-        recorder = evaluation.recorder = Recorder(bridge) if record else None
+        evaluation.recorder = Recorder(self.target.bridge) if record else None
+        return self._called(evaluation, mode, defaults=defaults)
+
+    def _called(self, evaluation: Evaluation, mode: str, *, defaults: bool = False) -> Evaluation:
+        """The evaluation, its call made."""
+        bridge, handing = self.target.bridge, evaluation.handing
         with Stage("call", handing.optional), bridge.guarded(evaluation.size, gradients=mode == "training"):
-            returned = self._call(handing, evaluation.tensors, mode, recorder, defaults=defaults)
+            returned = self._call(handing, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
             bridge.finish(self.device)
         with Stage("read"):
             evaluation.results = self._named(returned)
@@ -110,6 +113,55 @@ class Session:
 
         return [evaluation().pull(g).gradients() for _ in range(times)]
 
+    def recall(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        then: Arrays,
+        *,
+        parts: Parts | None = None,
+        g: np.ndarray | None = None,
+        fresh: bool = False,
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
+        """
+        The outputs and gradients of a second call, whose tensors lie where those of the first lay.
+
+        Between the calls ``then``, arrays as ``inputs`` by name, shape and dtype, is written into the tensors. The
+        second call is handed the same tensors, or with ``fresh`` others on their memory. The gradients, of sum(y * g),
+        are taken after either call; there are none without ``g``, or where the target has none. Raises Unsupported
+        where the framework writes to no tensor in place.
+        """
+        bridge = self.target.bridge
+        if not bridge.rewrites:
+            raise Unsupported(f"normspec writes to no tensor of {bridge.name} in place")
+        wrt = () if g is None else differentiable(self.binding.operator, inputs)
+        tensors = self._tensors(inputs, tracked=wrt)
+        self._results(tensors, inputs, settings, parts, wrt, g)
+        with Stage("call"):
+            for name, array in then.items():
+                if array is not None:
+                    tensors[name] = bridge.rewritten(tensors[name], array, fresh=fresh)
+        return self._results(tensors, inputs, settings, parts, wrt, g)
+
+    def _results(
+        self,
+        tensors: dict[str, Any],
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        parts: Parts | None,
+        wrt: Sequence[str],
+        g: np.ndarray | None,
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
+        """The outputs of a call with these tensors, and its gradients, if any are asked for and there are any."""
+        evaluation = self._called(
+            self._evaluation(tensors, settings, parts, wrt, "training", _size(inputs)), "training"
+        )
+        outputs = evaluation.outputs()
+        try:
+            return outputs, {} if g is None else evaluation.pull(g).gradients()
+        except Unsupported:
+            return outputs, {}
+
     def _prepared(
         self,
         inputs: Arrays,
@@ -132,10 +184,22 @@ class Session:
             else self._tensor(array, layouts.get(name, "contiguous"), tracked=training and name in wrt)
             for name, array in inputs.items()
         }
+        return self._evaluation(tensors, settings, parts, wrt, mode, 0 if alone else _size(inputs))
+
+    def _evaluation(
+        self,
+        tensors: dict[str, Any],
+        settings: Mapping[str, Any],
+        parts: Parts | None,
+        wrt: Sequence[str],
+        mode: str,
+        size: int,
+    ) -> Evaluation:
+        """An evaluation with these tensors, whose call is still to be made."""
         handing = self._handing(settings, parts)
-        if binding.prepare is not None:
-            binding.prepare(mode=mode, wrt=tuple(wrt))
-        return Evaluation(self, tensors, handing, tuple(wrt) if training else (), 0 if alone else _size(inputs))
+        if self.binding.prepare is not None:
+            self.binding.prepare(mode=mode, wrt=tuple(wrt))
+        return Evaluation(self, tensors, handing, tuple(wrt) if mode == "training" else (), size)
 
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None

@@ -165,6 +165,15 @@ class Subject:
         self._require_accepted(case)
         return self.session.start(case.inputs, case.settings, parts=case.parts, **options)
 
+    def recall(self, case: Case, later: Case, *, fresh: bool) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The outputs and gradients of a later case on the memory of a first; see Session.recall."""
+        self._require_accepted(case)
+        g = None if self.forward_only else later.g
+        outputs, gradients = self.session.recall(
+            case.inputs, case.settings, later.inputs, parts=case.parts, g=g, fresh=fresh
+        )
+        return checked_shapes(outputs, later), self.named_gradients(gradients, later)
+
     def jvp(self, case: Case, tangents: Mapping[str, np.ndarray | None]) -> np.ndarray:
         """The target's tangent of y."""
         self._require_accepted(case)

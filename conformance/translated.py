@@ -141,6 +141,16 @@ class TranslatedSession:
         found = self._session.vjp(handed.inputs(inputs), settings, handed.array(g), **options)
         return [handed.results(one, "the gradient of ") for one in found]
 
+    def recall(
+        self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, g: np.ndarray | None = None, **options: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A second call on the memory of a first."""
+        handed = self._translation
+        outputs, gradients = self._session.recall(
+            handed.inputs(inputs), settings, handed.inputs(then), g=handed.array(g), **options
+        )
+        return handed.results(outputs), handed.results(gradients, "the gradient of ")
+
     def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, **options: Any) -> Any:
         """The tangent of y."""
         handed = self._translation

@@ -156,5 +156,11 @@ _FORMS: Mapping[str, Form] = {
     "jvp": _fields(tangent=_array),
     "vjp_vjp": _fields(gradients=_each(_perhaps(_array))),
     "nested": _fields(results=_each(_perhaps(_array))),
+    "recall": _fields(
+        outputs=_each(_array),
+        gradients=lambda value, names: (
+            isinstance(value, dict) and all(one is None or _array(one) for one in value.values())
+        ),
+    ),
     "seams": _fields(blocks=_all(_each(_array))),
 }

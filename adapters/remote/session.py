@@ -96,6 +96,22 @@ class RemoteSession:
         asked = self._asked("vjp", inputs, settings, parts, request)
         return _whole(asked.reply(self._gradients(inputs, wrt))["gradients"])
 
+    def recall(
+        self,
+        inputs: Arrays,
+        settings: Mapping[str, Any],
+        then: Arrays,
+        *,
+        parts: Parts | None = None,
+        g: np.ndarray | None = None,
+        fresh: bool = False,
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
+        """A second call on the memory of a first; see Session.recall."""
+        asked = self._asked("recall", inputs, settings, parts, {"then": dict(then), "g": g, "fresh": fresh})
+        found = asked.reply(OUTPUTS[self.operator])
+        gradients = found["gradients"]
+        return found["outputs"], {name: gradients.get(name) for name in self._gradients(inputs, None) if gradients}
+
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
     ) -> np.ndarray:

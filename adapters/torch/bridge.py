@@ -71,6 +71,7 @@ class TorchBridge(Bridge):
     # torch has no negative strides.
     layouts = ("contiguous", "transposed", "strided", "offset", "channels_last", "zero_stride")
     differentiates = True
+    rewrites = True
 
     def check_device(self, device: str) -> None:
         try:
@@ -104,6 +105,11 @@ class TorchBridge(Bridge):
             buffer = buffer.clone() if device == "cpu" else buffer.to(device)
             made = buffer.as_strided(placed.shape, placed.strides, placed.offset)
         return made.requires_grad_() if tracked else made
+
+    def rewritten(self, tensor: torch.Tensor, array: np.ndarray, *, fresh: bool) -> torch.Tensor:
+        with torch.no_grad():  # a leaf that is tracked may be written to here alone
+            tensor.copy_(_from_numpy(np.array(array, order="C")))
+        return tensor.detach().requires_grad_(tensor.requires_grad) if fresh else tensor
 
     def check_tensor(self, value: Any, what: str) -> None:
         if not isinstance(value, torch.Tensor):

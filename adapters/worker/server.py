@@ -51,7 +51,7 @@ class Server:
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
             "open": self._open, "accepts": self._accepts, "known": self._known, "device": self._device,
             "traits": self._traits, "call": self._call, "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
-            "nested": self._nested,
+            "nested": self._nested, "recall": self._recall,
             "seams": self._seams, "start": self._start, "outputs": self._outputs, "inputs": self._inputs,
             "recorded": self._recorded, "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
         }  # fmt: skip
@@ -167,6 +167,13 @@ class Server:
                 parts=_parts(request),
             )
         }  # fmt: skip
+
+    def _recall(self, request: Request) -> dict[str, Any]:
+        outputs, gradients = self._session(request).recall(
+            request["inputs"], _settings(request), request["then"],
+            parts=_parts(request), g=request["g"], fresh=request["fresh"],
+        )  # fmt: skip
+        return {"outputs": outputs, "gradients": gradients}
 
     def _seams(self, request: Request) -> dict[str, Any]:
         session, inputs = self._session(request), request["inputs"]

@@ -194,6 +194,7 @@ def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
     yield Finding(case, violated=False)
     if "size" not in case.tags:
         yield from _changed_late(subject, case)
+        yield from _memory_used_again(subject, case)
 
 
 def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
@@ -216,6 +217,27 @@ def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
             continue
         for gradient, got in gradients.items():
             yield subject.judge_gradient(later, gradient, got, note=note)
+
+
+#: What a second call is handed: whether its tensors are other objects than the first's, and what is said of them.
+_USED_AGAIN = {
+    False: "every tensor was overwritten in place since the last call",
+    True: "new tensors lie where those of the last call lay",
+}
+
+
+def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Calls with other values in the last call's tensors, or in its memory: neither shows its values."""
+    later = other(case)
+    for fresh, note in _USED_AGAIN.items():
+        try:
+            outputs, gradients = subject.recall(case, later, fresh=fresh)
+        except Unsupported:  # nothing can be written to in place
+            return
+        for name, got in outputs.items():
+            yield subject.judge_output(later, name, got, note=note)
+        for name, got in gradients.items():
+            yield subject.judge_gradient(later, name, got, note=note)
 
 
 @check("CM-P3", when=_repeating, raising="error")

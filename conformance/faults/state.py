@@ -211,6 +211,44 @@ class ResultsKeptByFirstValues(Operator):
         return tuple(None if one is None else one.copy() for one in self.kept.setdefault(key, results))
 
 
+class StatisticsKept(Operator):
+    """Keeps the statistics of the last x, and takes them for those of an x with the same sign."""
+
+    handed: Array | None = None
+    #: The sign, and what it stands for; and the x itself, so that nothing else has its identity or its memory.
+    kept: tuple[object, Statistics, Array] | None = None
+
+    def sign(self, x: Array) -> object:
+        """What x is recognised by."""
+        raise NotImplementedError
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.handed = arrays[0]
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        assert self.handed is not None
+        key = self.sign(self.handed), self.handed.shape, x.shape, x.dtype, float(eps)
+        if self.kept is None or self.kept[0] != key:
+            self.kept = key, super().statistics(x, eps), self.handed
+        return self.kept[1]
+
+
+@fault("statistics-kept-by-identity", ln="CM-P2", bn="CM-P2", kind="state")
+class StatisticsKeptByIdentity(StatisticsKept):
+    """Keeps statistics on the array object x, and takes them for those of what is written into it later."""
+
+    def sign(self, x: Array) -> object:
+        return id(x)
+
+
+@fault("statistics-kept-by-address", ln="CM-P2", bn="CM-P2", kind="state")
+class StatisticsKeptByAddress(StatisticsKept):
+    """Keeps statistics under the address and the shape of x, and takes them for those of any array there."""
+
+    def sign(self, x: Array) -> object:
+        return x.__array_interface__["data"][0]
+
+
 @fault("running-mean-of-last-call", bn="CM-P2", kind="state")
 class RunningMeanOfLastCall(BatchNorm):
     """Keeps its own running mean from call to call and ignores the given one after the first."""

@@ -256,3 +256,36 @@ def test_numpy_has_one_device():
     target = resolve("numpy")
     with pytest.raises(DeviceUnavailable, match="numpy has no device 'cuda': leave --device out"):
         Session(target, target.bindings[0], "cuda")
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_second_call_on_the_memory_of_the_first(layer_norm_inputs, fresh):
+    """It is handed the first call's tensors, or others on their memory, with the later values; so is its gradient."""
+    handed = []
+
+    def call(x, gamma, beta, *, eps, axes):
+        handed.append(x)
+        return x * gamma + beta
+
+    def vjp(x, gamma, beta, g, *, eps, axes):
+        handed.append(x)
+        return g * gamma, (g * x).sum(0), g.sum(0)
+
+    later = {name: value + 1 for name, value in layer_norm_inputs.items()}
+    g = np.ones_like(later["x"])
+    session = _session("layer_norm", call, {"vjp": vjp})
+    outputs, gradients = session.recall(layer_norm_inputs, LAYER_NORM, later, g=g, fresh=fresh)
+    np.testing.assert_array_equal(outputs["y"], call(**later, **LAYER_NORM))
+    np.testing.assert_array_equal(gradients["gamma"], later["x"].sum(0))
+    first, second = handed[0], handed[2]
+    assert handed[1] is first and handed[3] is second
+    assert (first is second) is not fresh and np.shares_memory(first, second)
+    assert session.recall(layer_norm_inputs, LAYER_NORM, later)[1] == {}
+
+
+def test_no_second_call_where_nothing_is_written_to(layer_norm_inputs, monkeypatch):
+    """A framework that writes to no tensor in place has no such call."""
+    monkeypatch.setattr(type(BRIDGE), "rewrites", False)
+    session = _session("layer_norm", lambda x, gamma, beta, *, eps, axes: x)
+    with pytest.raises(Unsupported, match="in place"):
+        session.recall(layer_norm_inputs, LAYER_NORM, layer_norm_inputs)

@@ -264,6 +264,14 @@ def nearly_the_same(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     yield Situation(op, x, d).both(i)
 
 
+def memory_used_again(i: Implementation, op: str, d: Any) -> Iterator[Any]:
+    """Two calls on the same array, overwritten in between."""
+    s = Situation(op, normal(6, 6), d)
+    yield s.both(i)
+    s.x[...] = (normal(6, 6, seed=2) * 2).astype(d)
+    yield s.both(i)
+
+
 def large(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     """Sizes at which blocks, grids and counters end."""
     for rows, columns in (
@@ -298,6 +306,7 @@ PROBES: tuple[Probe, ...] = (
     prepared,
     calls,
     nearly_the_same,
+    memory_used_again,
     large,
 )
 

@@ -367,3 +367,17 @@ def test_the_import_path_is_this_ones(function, inputs, tmp_path, monkeypatch):
     y = target.session(target.bindings[0]).start(inputs, LAYER_NORM).outputs()["y"]
     np.testing.assert_array_equal(y, inputs["x"])
     assert sys.path[0] == str(tmp_path / "ours")
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_second_call_on_the_memory_of_the_first_comes_alike(here, there, inputs, fresh):
+    """Its outputs and gradients are those of a session in this process, with a cotangent or without."""
+    later = {name: value * -2 for name, value in inputs.items()}
+    for g in (None, later["x"]):
+        found = [
+            _session(target, "layer_norm").recall(inputs, LAYER_NORM, later, g=g, fresh=fresh)
+            for target in (here, there)
+        ]
+        for mine, other in zip(*found, strict=True):
+            _same(mine, other)
+        assert bool(found[0][1]) is (g is not None)
