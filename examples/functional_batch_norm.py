@@ -5,8 +5,8 @@ Verdict:      conforms (exit status 0)
 Conventions:  storage=H2, running_variance=bessel, single_value=error
 
 `torch.nn.functional.batch_norm` refuses eps = 0 in training: `batch_norm_accepts` declines such calls, and the verdict
-says which share of the cases is left. Its backward pass reads a strided weight as if it were contiguous:
-`batch_norm_expected` names that, and the report says `deviates`. The three conventions are PyTorch's.
+says which share of the cases is left. Its backward pass reads a strided weight as if it were contiguous, and it is
+wrong where a tangent is differentiated: `batch_norm_expected` names that, and the report says `deviates`. The three conventions are PyTorch's.
 """  # noqa: E501 - a command is one line
 
 import torch.nn.functional as F
@@ -24,4 +24,8 @@ def batch_norm_accepts(shape, settings):
     return "PyTorch asks for eps > 0" if settings["training"] and settings["eps"] == 0 else None
 
 
-batch_norm_expected = {"CM-V3": "on the CPU the backward pass reads a strided weight as if it were contiguous"}
+batch_norm_expected = {
+    "CM-V3": "on the CPU the backward pass reads a strided weight as if it were contiguous",
+    "BN-G14": "a tangent's gradient takes the statistics for constants (pytorch#196699)",
+    "BN-G15": "a tangent's tangent takes the statistics for constants (pytorch#196699)",
+}

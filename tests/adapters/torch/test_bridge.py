@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -146,8 +148,8 @@ def test_the_surroundings_are_put_back(gradients):
         raise ValueError("out")
     assert torch.is_grad_enabled() is mode
     assert torch.get_num_threads() == threads
-    with BRIDGE.guarded(1 << 20, gradients=gradients):
-        assert torch.get_num_threads() == threads
+    with BRIDGE.guarded(1 << 20, gradients=gradients):  # two at least, where there are two cores
+        assert torch.get_num_threads() == max(threads, min(2, os.cpu_count() or 1))
 
 
 def test_subnormal_numbers_are_kept_unless_the_process_flushes_them():

@@ -164,7 +164,7 @@ def test_no_gradient_without_the_cotangents_shape(layer_norm_inputs, function, e
 
 
 def test_what_raises_in_the_backward_or_in_forward_mode(layer_norm_inputs):
-    """A backward that raises, and a missing forward mode, end in TargetRaised with their stage."""
+    """A backward that raises ends in TargetRaised with its stage; a missing forward mode is declined."""
 
     class Broken(torch.autograd.Function):
         @staticmethod
@@ -179,12 +179,13 @@ def test_what_raises_in_the_backward_or_in_forward_mode(layer_norm_inputs):
     x = layer_norm_inputs["x"]
     for stage, act in (
         ("vjp", lambda: session.start(layer_norm_inputs, SETTINGS).pull(x)),
-        ("jvp", lambda: session.jvp(layer_norm_inputs, SETTINGS, {"x": x})),
         ("vjp_vjp", lambda: session.vjp_vjp(layer_norm_inputs, SETTINGS, x, {"x": x})),
     ):
         with pytest.raises(TargetRaised) as caught:
             act()
         assert caught.value.stage == stage
+    with pytest.raises(Unsupported, match="forward-mode"):
+        session.jvp(layer_norm_inputs, SETTINGS, {"x": x})
 
 
 def test_changed_inputs_show_in_inference(layer_norm_inputs):
