@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where a framework that this environment is about is not installed: no test is skipped for that."""
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
     config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
+    config.addinivalue_line("markers", "campaign: takes many minutes, and is run by hand: pytest -m campaign")
     for framework in (FRAMEWORKS or "").split():
         if not _installed(framework):
             raise pytest.UsageError(f"NORMSPEC_FRAMEWORKS names {framework}, which cannot be imported")

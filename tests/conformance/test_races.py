@@ -63,6 +63,7 @@ def test_lost_writes_are_met(above: int, stage: str, periodic: bool) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.campaign
 @pytest.mark.parametrize("stage", ["call", "vjp"])
 @pytest.mark.parametrize("above", [64, 1000, 100_000])
 @of_every_operator

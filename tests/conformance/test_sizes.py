@@ -54,6 +54,7 @@ def test_quick_catches_what_begins_past_4096_or_less(operator: str) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.campaign
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", [1, 2])
 @of_every_operator
@@ -64,6 +65,7 @@ def test_standard_catches_them_in_every_dtype(operator: str, seed: int, dtype: s
 
 
 @pytest.mark.exhaustive
+@pytest.mark.campaign
 @pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
 @of_every_operator
 def test_thorough_catches_all(operator: str, bands: bool) -> None:
@@ -86,6 +88,7 @@ def table(operator: str, *, bands: bool) -> Iterator[str]:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.campaign
 @pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
 def test_table(bands: bool) -> None:
     """The table of what quick (q), standard (s) and thorough (t) catch has no row without thorough."""
