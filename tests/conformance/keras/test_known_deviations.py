@@ -209,5 +209,6 @@ def test_the_check_meets_it(binding, entry) -> None:
         (result,) = run(alone, dtypes=("float32",), requirements={entry.requirement}).results
         return result
 
-    assert (found().verdict.value, found().reason) == ("deviates", entry.reason)
+    assert found().verdict.value == "deviates"
+    assert found().reason.startswith(entry.reason)
     assert found(expected=()).verdict.value == "fail"
