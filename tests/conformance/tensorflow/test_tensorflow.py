@@ -95,7 +95,6 @@ def test_undeclared_it_fails(operator: str, name: str, requirement: str, dtype: 
 #: For an operator, a binding and a dtype: a requirement that only a platform that flushes subnormal numbers fails.
 MEASURED: Mapping[tuple[str, str, str], str] = {
     ("batch_norm", FUSED, "bfloat16"): "BN-G2",
-    ("pre_norm", "tf ", "float32"): "PR-F1",
     ("mhc", "tf ", "float32"): "MH-G6",
 }
 
