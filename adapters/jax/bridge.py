@@ -14,6 +14,7 @@ from jax.core import Tracer
 from ..bridge import DTYPES, Bridge
 from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..evaluation import check_like
+from ..nesting import nested
 from . import part_functions
 
 if TYPE_CHECKING:
@@ -145,27 +146,7 @@ class JaxBridge(Bridge):
     def nested(
         self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
     ) -> list[Any | None]:
-        given = tuple(value for value in inputs if value is not None)
-        moving = tuple(tangent for value, tangent in zip(inputs, tangents) if value is not None)
-
-        def y_of(*moved: Any) -> Any:
-            rest = iter(moved)
-            return call(*(None if value is None else next(rest) for value in inputs))
-
-        def tangent(*moved: Any) -> Any:
-            return jax.jvp(y_of, moved, moving)[1]
-
-        def gradients(*moved: Any) -> Any:
-            return jax.vjp(y_of, *moved)[1](other)
-
-        if kind == "jvp_jvp":
-            again = tuple(one for value, one in zip(inputs, other) if value is not None)
-            return [_derivable(jax.jvp, tangent, given, again)[1]]
-        if kind == "vjp_jvp":
-            found = iter(_derivable(_derivable(jax.vjp, tangent, *given)[1], other))
-        else:
-            found = iter(_derivable(jax.jvp, gradients, given, moving)[1])
-        return [None if value is None else next(found) for value in inputs]
+        return _derivable(nested, jax.jvp, jax.vjp, kind, call, inputs, tangents, other)
 
     def zeros(self, x: Any) -> Any:
         return part_functions.zeros(x)

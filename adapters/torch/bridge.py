@@ -16,6 +16,7 @@ from torch.autograd import forward_ad
 from ..bridge import DTYPES, Bridge
 from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..layouts import place
+from ..nesting import nested
 from .part_functions import Replay, shift
 
 _TORCH_DTYPES = {
@@ -196,27 +197,7 @@ class TorchBridge(Bridge):
     def nested(
         self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
     ) -> list[Any | None]:
-        given = tuple(value for value in inputs if value is not None)
-        moving = tuple(tangent for value, tangent in zip(inputs, tangents) if value is not None)
-
-        def y_of(*moved: Any) -> Any:
-            rest = iter(moved)
-            return call(*(None if value is None else next(rest) for value in inputs))
-
-        def tangent(*moved: Any) -> Any:
-            return func.jvp(y_of, moved, moving)[1]
-
-        def gradients(*moved: Any) -> Any:
-            return func.vjp(y_of, *moved)[1](other)
-
-        if kind == "jvp_jvp":
-            again = tuple(one for value, one in zip(inputs, other) if value is not None)
-            return [func.jvp(tangent, given, again)[1]]
-        if kind == "vjp_jvp":
-            found = iter(func.vjp(tangent, *given)[1](other))
-        else:
-            found = iter(func.jvp(gradients, given, moving)[1])
-        return [None if value is None else next(found) for value in inputs]
+        return nested(func.jvp, func.vjp, kind, call, inputs, tangents, other)
 
     def zeros(self, x: torch.Tensor) -> torch.Tensor:
         # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.
