@@ -14,6 +14,8 @@ from normspec.reference.formats import FORMATS
 
 from .runs import VARIANT, specimen
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 
 def problem(random: np.random.Generator, dtype: str) -> Case:
     """A few branches of any number, logits near each other or far apart, values down to where they underflow."""

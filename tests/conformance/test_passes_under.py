@@ -13,6 +13,8 @@ from normspec.conformance.sound.implementation import Implementation
 
 from .runs import DTYPES, FAULT, VARIANT, function, result, run, specimen
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 #: One or two requirements that each convention bears on, and a dtype in which it shows.
 SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ln-one-pass": ("float32", ("LN-F1", "LN-F8", "LN-G1")),

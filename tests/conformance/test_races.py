@@ -21,6 +21,8 @@ from normspec.conformance.subject import Subject
 
 from .runs import function, result, run
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
 
 
@@ -62,7 +64,6 @@ def test_lost_writes_are_met(above: int, stage: str, periodic: bool) -> None:
     assert met("layer_norm", above, stage, 0, periodic=periodic)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.campaign
 @pytest.mark.parametrize("stage", ["call", "vjp"])
 @pytest.mark.parametrize("above", [64, 1000, 100_000])

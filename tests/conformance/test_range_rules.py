@@ -16,6 +16,8 @@ from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 from normspec.reference.formats import FORMATS
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 #: Ways to compute that form different numbers on the way: x and mu apart, n h, all in one factor and one term.
 WAYS = (variants.TwoPass, variants.FoldedAffine, variants.FusedBackward, variants.ScaledOnce, variants.Welford)
 

@@ -15,6 +15,8 @@ from normspec.conformance.cases.sizes import EXTENTS, PROFILES, THRESHOLDS, size
 from .planted_sizes import Planted, caught, damages
 from .runs import DTYPES
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
 
 
@@ -53,7 +55,6 @@ def test_quick_catches_what_begins_past_4096_or_less(operator: str) -> None:
     assert not [one for one in missed(operator, "quick", "float32", most=4096) if one.extent != "branches"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.campaign
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", [1, 2])
@@ -64,7 +65,6 @@ def test_standard_catches_them_in_every_dtype(operator: str, seed: int, dtype: s
     assert not missed(operator, "standard", dtype, seed, bands=True)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.campaign
 @pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
 @of_every_operator
@@ -87,7 +87,6 @@ def table(operator: str, *, bands: bool) -> Iterator[str]:
         yield f"{operator:10} {extent:19} {direction:8} " + " ".join(f"{low}:{cell:3}" for low, cell in cells.items())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.campaign
 @pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
 def test_table(bands: bool) -> None:

@@ -15,6 +15,8 @@ from normspec.conformance.tally import findings
 
 from .runs import NORMALISATIONS, VARIANT, specimen
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 PREFIX = {"layer_norm": "ln", "batch_norm": "bn"}
 
 
