@@ -1,0 +1,481 @@
+"""
+The notation of the pages, evaluated: an expression as it is printed becomes a number, an array or a linear map.
+
+Values are mpmath numbers, NumPy arrays of them with a group along the last axis, and linear maps. What stands side by
+side is multiplied: numbers and arrays element by element, a map and an array by applying the map. A name that ends in
++ or - without a space before it is a name of its own (`r+`). A name before an opening parenthesis, with no space
+between them, is called where it is a function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+import mpmath
+import numpy as np
+from mpmath import mp, mpf
+
+#: Digits that every evaluation carries, twice over: differences of differences are taken with steps of 10^-40.
+DIGITS = 120
+
+TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
+  | (?P<over>sum\ over\ (?:the\ )?(?:groups|channel\ c|channel|all\ K\ derivatives)(?:\ of\b)?)
+  | (?P<list>\[[A-Za-z]\w*_1(?:\(x\))?,\ \.\.\.,\ \w+_K(?:\(x\))?\])
+  | (?P<range>sum_\{[^}]*\})
+  | (?P<name>dot\ [A-Za-z]\w*|envelope\ of\ \w+|[A-Za-z]\w*(?:_\(\w+\))?'*(?:[+-](?=[\s,;)\]|^]|$))?)
+  | (?P<sign>\.\.\.|[-+*/^()\[\]|<>,=:])
+    )""",
+    re.X,
+)
+
+Env = Mapping[str, Any]
+Node = Callable[[Env], Any]
+
+
+class Unreadable(ValueError):
+    """An expression that is not in the notation."""
+
+
+def array(values: Any) -> np.ndarray:
+    """An array of mpmath numbers."""
+    values = np.asarray(values)
+    result = np.empty(values.shape, dtype=object)
+    for index in np.ndindex(values.shape):
+        result[index] = mpf(values[index])
+    return result
+
+
+def apply(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of a number, of each number of an array."""
+    each = np.frompyfunc(function, 1, 1)
+    return lambda z: each(z) if isinstance(z, np.ndarray) else function(z)
+
+
+@attrs.frozen(eq=False)
+class Linear:
+    """A linear map of arrays, with its transpose."""
+
+    forward: Callable[[Any], Any]
+    backward: Callable[[Any], Any]
+
+    @property
+    def transposed(self) -> Linear:
+        """The transpose."""
+        return Linear(self.backward, self.forward)
+
+    def __call__(self, z: Any) -> Any:
+        return self.forward(z)
+
+    def __add__(self, other: Linear) -> Linear:
+        return Linear(lambda z: self(z) + other(z), lambda z: self.backward(z) + other.backward(z))
+
+    def scaled(self, factor: Any) -> Linear:
+        """The map followed by a product with each element's factor."""
+        return Linear(lambda z: factor * self(z), lambda z: self.backward(factor * z))
+
+    def after(self, other: Linear) -> Linear:
+        """This map of what the other gives."""
+        return Linear(lambda z: self(other(z)), lambda z: other.backward(self.backward(z)))
+
+
+@attrs.frozen(eq=False)
+class Matrix:
+    """A matrix that stands on the right of a group: x W."""
+
+    entries: np.ndarray
+
+
+#: The map that changes nothing.
+IDENTITY = Linear(lambda z: z, lambda z: z)
+
+
+def product(a: Any, b: Any) -> Any:
+    """What a b means."""
+    if isinstance(b, Matrix):
+        return Matrix(a.entries @ b.entries) if isinstance(a, Matrix) else a @ b.entries
+    if isinstance(a, Linear):
+        return a.after(b) if isinstance(b, Linear) else a(value(b))
+    a, b = value(a), b if isinstance(b, Linear) else value(b)
+    return b.scaled(a) if isinstance(b, Linear) else a * b
+
+
+def value(thing: Any) -> Any:
+    """What a name stands for where it is a factor: a part stands for what it returns."""
+    return thing.returned() if hasattr(thing, "returned") else thing
+
+
+def total(z: Any) -> Any:
+    """The sum over the group, kept with length 1."""
+    return np.asarray(z, dtype=object).sum(axis=-1, keepdims=True)
+
+
+def mean(z: Any) -> Any:
+    """The mean over the group, kept with length 1."""
+    return total(z) / np.shape(z)[-1]
+
+
+def over_groups(z: Any) -> Any:
+    """The sum over the groups."""
+    return np.asarray(z, dtype=object).sum(axis=0)
+
+
+def extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Max or min: of one argument over the group, of several element by element."""
+    pair = np.frompyfunc(lambda a, b: choose(a, b), 2, 1)
+
+    def taken(first: Any, *others: Any) -> Any:
+        if not others:
+            values = np.asarray(first, dtype=object)
+            return pair.reduce(values, axis=-1, keepdims=True) if values.ndim else first
+        for other in others:
+            first = pair(first, other)
+        return first
+
+    return taken
+
+
+FUNCTIONS: dict[str, Any] = {
+    "mean": mean,
+    "sum": total,
+    "max": extreme(max),
+    "min": extreme(min),
+    "sqrt": apply(mpmath.sqrt),
+    "log": apply(mpmath.log),
+    "log2": apply(lambda z: mpmath.log(z, 2)),
+    "log1p": apply(mpmath.log1p),
+    "expm1": apply(mpmath.expm1),
+    "tanh": apply(mpmath.tanh),
+    "sigmoid": apply(lambda z: 1 / (1 + mpmath.exp(-z))),
+    "relu": apply(lambda z: max(z, mpf(0))),
+    "sum over groups": over_groups,
+    "sum over the channel": total,
+    "sum over channel c": total,
+    "len": len,
+    "concat": lambda a, b: np.concatenate([a, b]),
+}
+
+
+class Tokens:
+    """The tokens of an expression, consumed from the left."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.list = text, list(self._split(text))
+        self.position = 0
+        #: How many bars are open in each parenthesis.
+        self.bars = [0]
+
+    @staticmethod
+    def _split(text: str) -> Iterator[tuple[str, str, bool]]:
+        """Kind, text, and whether the token touches the one before it."""
+        position, text = 0, text.rstrip()
+        while position < len(text):
+            match = TOKEN.match(text, position)
+            if match is None:
+                raise Unreadable(f"{text!r} at {text[position:]!r}")
+            kind = str(match.lastgroup)
+            yield kind, match[kind], match.start(kind) == position
+            position = match.end()
+
+    def peek(self, ahead: int = 0) -> tuple[str, str, bool]:
+        """The next token, and nothing at the end."""
+        at = self.position + ahead
+        return self.list[at] if at < len(self.list) else ("end", "", False)
+
+    def next(self) -> tuple[str, str, bool]:
+        """Take a token."""
+        token = self.peek()
+        self.position += 1
+        return token
+
+    def takes(self, sign: str) -> bool:
+        """Take this sign, if it comes next."""
+        if self.peek()[:2] == ("sign", sign):
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, sign: str) -> None:
+        """Take this sign, which must come next."""
+        if not self.takes(sign):
+            raise Unreadable(f"{self.text!r}: {sign!r} is missing before {self.peek()[1]!r}")
+
+
+def read(text: str) -> Node:
+    """Read an expression; evaluate it by calling what is returned with the values of the names."""
+    tokens = Tokens(text)
+    node = _sum(tokens)
+    if tokens.peek()[0] != "end":
+        raise Unreadable(f"{text!r}: {tokens.peek()[1]!r} is out of place")
+    return node
+
+
+def evaluate(text: str, env: Env) -> Any:
+    """The value of an expression."""
+    return read(text)(env)
+
+
+def _sum(tokens: Tokens) -> Node:
+    terms: list[tuple[bool, Node]] = []
+    negative = tokens.takes("-")
+    if not negative:
+        tokens.takes("+")
+    terms.append((negative, _product(tokens)))
+    while tokens.peek()[0] == "sign" and tokens.peek()[1] in "+-":
+        negative = tokens.next()[1] == "-"
+        terms.append((negative, _product(tokens)))
+
+    def node(env: Env) -> Any:
+        result = None
+        for negative, term in terms:
+            found = term(env)
+            found = found if isinstance(found, (Linear, tuple)) else value(found)
+            if negative and not env.get("every term positive"):
+                found = -found
+            result = found if result is None else result + found
+        return result
+
+    return node
+
+
+def _starts(tokens: Tokens) -> bool:
+    """Whether a factor comes next."""
+    kind, text, _ = tokens.peek()
+    if kind in ("number", "name", "over", "list", "range"):
+        return True
+    if kind != "sign":
+        return False
+    if text == "|":
+        return tokens.bars[-1] == 0
+    return text in "([" or (text == "<" and tokens.peek(1)[2])
+
+
+def _product(tokens: Tokens) -> Node:
+    node = _factor(tokens)
+    while True:
+        if tokens.takes("*") or _starts(tokens):
+            node = _times(node, _factor(tokens))
+        elif tokens.takes("/"):
+            node = _over(node, _factor(tokens))
+        else:
+            return node
+
+
+def _times(a: Node, b: Node) -> Node:
+    return lambda env: product(a(env), b(env))
+
+
+def _over(a: Node, b: Node) -> Node:
+    return lambda env: value(a(env)) / value(b(env))
+
+
+def _factor(tokens: Tokens) -> Node:
+    node = _primary(tokens)
+    while True:
+        kind, text, touches = tokens.peek()
+        if (kind, text) == ("sign", "^"):
+            tokens.next()
+            node = _power(tokens, node)
+        elif (kind, text) == ("sign", "[") and touches:
+            tokens.next()
+            node = _indexed(tokens, node)
+        else:
+            return node
+
+
+def _power(tokens: Tokens, base: Node) -> Node:
+    if tokens.peek()[:2] == ("name", "T"):
+        tokens.next()
+        return lambda env: base(env).transposed
+    negative = tokens.takes("-")
+    exponent = _primary(tokens)
+
+    def node(env: Env) -> Any:
+        power = value(exponent(env))
+        return value(base(env)) ** (-power if negative else power)
+
+    return node
+
+
+def _indexed(tokens: Tokens, base: Node) -> Node:
+    """An index as in Python: [p], [i:i+1], [..., p]."""
+    parts: list[tuple[Node | None, ...]] = [()]
+    whole = False
+    while not tokens.takes("]"):
+        if tokens.takes("..."):
+            whole = True
+        elif tokens.takes(":"):
+            parts[-1] = (*parts[-1], None)
+        elif tokens.takes(","):
+            parts.append(())
+        else:
+            parts[-1] = (*parts[-1], _sum(tokens))
+
+    def single(part: tuple[Node | None, ...], env: Env) -> Any:
+        if None not in part:
+            return part[0](env)  # type: ignore[misc]
+        at = part.index(None)
+        start = part[at - 1](env) if at else None  # type: ignore[misc]
+        stop = part[at + 1](env) if at + 1 < len(part) else None  # type: ignore[misc]
+        return slice(*(None if bound is None else int(bound) for bound in (start, stop)))
+
+    def node(env: Env) -> Any:
+        index = [single(part, env) for part in parts if part]
+        found = base(env)
+        return found[tuple([Ellipsis, *index] if whole else index)] if whole else found[index[0]]
+
+    return node
+
+
+def _inside(tokens: Tokens, close: str) -> list[Node]:
+    """Expressions parted by commas up to the closing sign."""
+    tokens.bars.append(0)
+    found = [_sum(tokens)]
+    while tokens.takes(","):
+        found.append(_sum(tokens))
+    tokens.expect(close)
+    tokens.bars.pop()
+    return found
+
+
+def _primary(tokens: Tokens) -> Node:
+    kind, text, _ = tokens.next()
+    if kind == "number":
+        return lambda env: int(text) if text.isdigit() else mpf(text)
+    if kind == "over":
+        inner = _sum(tokens) if text.endswith(" of") else _primary(tokens)
+        return lambda env: env[text.removesuffix(" of")](value(inner(env)))
+    if kind == "list":
+        family = text[1:].partition("_1")[0]
+        return lambda env: [value(one) for one in env[f"{family}_"]]
+    if kind == "range":
+        return _ranged(text, _product(tokens))
+    if kind == "name":
+        return _name(tokens, text)
+    if text == "(":
+        inner = _inside(tokens, ")")
+        if len(inner) == 1:
+            return inner[0]
+        return lambda env: tuple(one(env) for one in inner)
+    if text == "[":
+        inner = _inside(tokens, "]")
+        return inner[0] if len(inner) == 1 else lambda env: [one(env) for one in inner]
+    if text == "|":
+        tokens.bars[-1] += 1
+        inner_sum = _sum(tokens)
+        tokens.bars[-1] -= 1
+        tokens.expect("|")
+        return lambda env: abs(value(inner_sum(env)))
+    if text == "<":
+        a, b = _inside(tokens, ">")
+        return lambda env: np.sum(np.asarray(value(a(env)) * value(b(env)), dtype=object))
+    raise Unreadable(f"{tokens.text!r}: {text!r} is out of place")
+
+
+def _name(tokens: Tokens, name: str) -> Node:
+    kind, sign, touches = tokens.peek()
+    if re.fullmatch(r"sum_[a-z]", name):
+        return _over_index(name[-1], _product(tokens))
+    if (kind, sign) == ("sign", "(") and touches:
+        return _called(tokens, name)
+    if (kind, sign) == ("sign", "|") and touches and name in FUNCTIONS:
+        inner = _primary(tokens)
+        return lambda env: env[name](inner(env))
+    if name in FUNCTIONS and _starts(tokens):
+        operand = _product(tokens) if name in ("sum", "min_k") else _factor(tokens)
+        return lambda env: env[name](value(operand(env)))
+    return lambda env: env[name]
+
+
+def _called(tokens: Tokens, name: str) -> Node:
+    tokens.next()
+    tokens.bars.append(0)
+    arguments: list[tuple[str | None, Node]] = []
+    while not tokens.takes(")"):
+        keyword = None
+        if tokens.peek()[0] == "name" and tokens.peek(1)[:2] == ("sign", "="):
+            keyword = tokens.next()[1]
+            tokens.next()
+        arguments.append((keyword, _sum(tokens)))
+        tokens.takes(",")
+    tokens.bars.pop()
+
+    def node(env: Env) -> Any:
+        called = env.get(f"{name}()", env[name] if f"{name}()" not in env else None)
+        found = [(keyword, argument(env)) for keyword, argument in arguments]
+        if not getattr(called, "takes_parts", False):
+            found = [(keyword, one if isinstance(one, (Matrix, list)) else value(one)) for keyword, one in found]
+        if not callable(called):  # a product after all
+            return product(called, found[0][1])
+        return called(*(z for keyword, z in found if keyword is None), **{k: z for k, z in found if k is not None})
+
+    return node
+
+
+def _over_index(index: str, term: Node) -> Node:
+    """sum_k: over the members of the families."""
+
+    def node(env: Env) -> Any:
+        result = None
+        for k in range(env["K"]):
+            found = term(Bound(env, {index: k}))
+            result = found if result is None else result + found
+        return result
+
+    return node
+
+
+def _ranged(text: str, term: Node) -> Node:
+    """sum_{k=2}^{n-1}, sum_{j>=1, 2^j<n}: over the integers that the condition names."""
+    index = text[5]
+
+    def node(env: Env) -> Any:
+        return sum((term(Bound(env, {index: k})) for k in env[text](env)), mpf(0))
+
+    return node
+
+
+class Bound(Mapping[str, Any]):
+    """Values of names, with some bound to others."""
+
+    def __init__(self, env: Env, more: Mapping[str, Any]) -> None:
+        self.env, self.more = env, dict(more)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.more:
+            return self.more[name]
+        base, _, index = name.rpartition("_")
+        bare = index.rstrip("+-'")
+        if base and bare in self.more:
+            family = base + index[len(bare) :]
+            found = self.env[f"{family}_"] if f"{family}_" in self.env else self.env[family]
+            return found[self.more[bare]] if isinstance(found, (list, tuple)) else found[..., self.more[bare]]
+        return self.env[name]
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[str(name)]
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.env, **self.more})
+
+    def __len__(self) -> int:
+        return len(set(self))
+
+
+def digits(text: str) -> Any:
+    """How far a number may be from one that is printed with so many decimals: half of the last; 0 for integers."""
+    decimals = [len(match[1]) for match in re.finditer(r"\d\.(\d+)(?!e)", text)]
+    return mpf(10) ** -min(decimals) / 2 if decimals else mpf(0)
+
+
+def precise() -> Any:
+    """The precision in which everything here is evaluated."""
+    return mp.workdps(DIGITS)
