@@ -15,7 +15,7 @@ from .errors import (
     UnclosedFormula,
     UnknownRequirement,
 )
-from .reader import Level, Requirement, pages, requirement, requirements
+from .reader import Level, Requirement, pages, requirement, requirements, withdrawn
 
 __all__ = [
     "DuplicateRequirement",
@@ -36,4 +36,5 @@ __all__ = [
     "pages",
     "requirement",
     "requirements",
+    "withdrawn",
 ]

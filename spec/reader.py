@@ -113,6 +113,13 @@ def requirements() -> Mapping[str, Requirement]:
     return read(pages())
 
 
+@cache
+def withdrawn() -> Mapping[str, tuple[str, ...]]:
+    """Return the ids that are no longer in force, each with those that say now what it said."""
+    rows = re.findall(r"^\| ([A-Z]{2}-[A-Z][0-9]+) \| ([A-Z0-9, -]+) \|$", pages()["notation"], re.M)
+    return MappingProxyType({id: tuple(successors.split(", ")) for id, successors in rows})
+
+
 def requirement(id: str) -> Requirement:
     """Return the requirement with this id; UnknownRequirement where there is none."""
     try:

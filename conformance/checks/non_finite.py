@@ -1,4 +1,4 @@
-"""NaN and infinity: they stay in their group, and they are not swallowed."""
+"""NaN and infinity: they reach what depends on them (spec/common.md has the table), and nothing else."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...adapters.errors import Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes
-from .groups import as_rows, from_rows, group_count, group_size
+from .groups import as_rows, from_rows, group_count, group_size, spread
 from .registry import check, ordinary, recipes
 from .relations import same
 
-_POISONS = (np.nan, np.inf, -np.inf)
+_INFINITIES = (np.inf, -np.inf)
 
 
 def _poisonable(case: Case) -> bool:
@@ -27,107 +27,158 @@ def _inference(case: Case) -> bool:
     return case.operator == "batch_norm" and not case.settings["training"]
 
 
-#: Operators that do nothing across the features of x: what their parts do is the parts' own.
-_ELEMENTWISE = ("residual", "highway", "mhc")
+#: Operators whose y in one place depends on x there alone, and what their dx depends on: x there, or no x at all.
+_OWN_X = {"residual": False, "highway": True, "mhc": False}
 
 
-def _poisoned(case: Case, poison: float) -> tuple[Case, np.ndarray]:
-    """The case with one non-finite value in a middle group, and where its group is."""
+@attrs.frozen(eq=False)
+class Poisoned:
+    """A case with one value of x that is not finite, and where y and dx may depend on it, through parts too."""
+
+    case: Case
+    y: np.ndarray
+    dx: np.ndarray
+    #: Where y depends on it whatever its parts read.
+    surely: np.ndarray
+
+    @property
+    def shown(self) -> np.ndarray:
+        """Where y has to show it: not where a gamma multiplies it by 0."""
+        own = ~np.isfinite(self.case.x.astype(np.float64))
+        return (self.surely & _nonzero_gain(self.case)) | (own & (self.case.operator == "pre_norm"))
+
+
+def _nonzero_gain(case: Case) -> np.ndarray:
+    """Where gamma is not 0, so that it broadcasts against x."""
+    gamma = case.inputs.get("gamma")
+    if gamma is None:
+        return np.ones((), bool)
+    return (gamma if case.operator in COMPOSED else spread(case, gamma)) != 0
+
+
+def _poisoned(case: Case, poison: float) -> Poisoned:
+    """The case with such a value in a middle group."""
     rows = as_rows(case, case.x).copy()
     group, place = group_count(case) // 2, group_size(case) // 2
     rows[group, place] = poison
-    hit = np.zeros(rows.shape, bool)
+    own, whole = np.zeros(rows.shape, bool), np.zeros(rows.shape, bool)
+    own[group, place], whole[group] = True, True
+    own, whole = from_rows(case, own), from_rows(case, whole)
+    none = np.zeros_like(own)
+    bad = case.replace(x=from_rows(case, rows))
     if _inference(case):
-        hit[group, place] = True
-    else:
-        hit[group] = True
-    return case.replace(x=from_rows(case, rows)), from_rows(case, hit)
+        return Poisoned(bad, own, none, own)
+    if case.operator == "pre_norm":  # LN(x) is differentiated even where nothing reads it, and all of its group with it
+        there = own if _reads_nothing(case) else whole
+        return Poisoned(bad, there, whole, there)
+    if case.operator not in _OWN_X:
+        return Poisoned(bad, whole, whole, whole)
+    if not _reads_nothing(case):
+        return Poisoned(bad, whole, whole, own)
+    return Poisoned(bad, own, own if _OWN_X[case.operator] else none, own)
 
 
-def _spoilt(case: Case, bad: Case, hit: np.ndarray) -> np.ndarray:
-    """Where y cannot be finite: in the whole group, or where x itself is not, if nothing else need know of it."""
-    lone = case.operator in _ELEMENTWISE or (case.operator == "pre_norm" and _leaf_alone(case))
-    return ~np.isfinite(bad.x.astype(np.float64)) if lone else hit
-
-
-def _leaf_alone(case: Case) -> bool:
-    """Whether the sublayer's result has nothing to do with what it is handed."""
-    return case.description is not None and case.description.recipe in ("leaf", "zero", "counted", "dropped_leaf")
+def _reads_nothing(case: Case) -> bool:
+    """Whether what the parts return has nothing to do with what they are handed."""
+    return case.description is not None and case.description.recipe in (
+        "leaf", "leaf_carry", "zero", "counted", "dropped_leaf", "equal"
+    )  # fmt: skip
 
 
 @check("CM-N1", when=_poisonable, raising="violates")
 def contained(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A non-finite value in one group leaves every other group as it is."""
+    """What does not depend on a value that is not finite stays as it is."""
     if group_count(case) < 2 and not _inference(case):
         return
     clean, lacking = subject.observe(case), None
     y = clean.outputs["y"]
-    for poison in _POISONS:
-        bad, hit = _poisoned(case, poison)
-        note = f"{poison} in another group"
-        evaluation = subject.start(bad)
-        got = checked_shapes(evaluation.outputs(), bad)["y"]
-        finding = same(subject, case, "y", np.where(hit, y, got), y, note)
-        yield attrs.evolve(finding, case=bad)
+    for poison in (np.nan, *_INFINITIES):
+        bad = _poisoned(case, poison)
+        note = f"{poison} elsewhere in x"
+        evaluation = subject.start(bad.case)
+        got = checked_shapes(evaluation.outputs(), bad.case)["y"]
+        finding = same(subject, case, "y", np.where(bad.y, y, got), y, note)
+        yield attrs.evolve(finding, case=bad.case)
         if subject.forward_only or _inference(case):
             continue
         try:
             before = clean.gradients["dx"]
-            dx = subject.named_gradients(evaluation.pull(bad.g).gradients(), bad)["dx"]
+            dx = subject.named_gradients(evaluation.pull(case.g).gradients(), bad.case)["dx"]
         except Unsupported as found:
             lacking = found
             continue
-        finding = same(subject, case, "dx", np.where(hit, before, dx), before, note)
-        yield attrs.evolve(finding, case=bad)
+        finding = same(subject, case, "dx", np.where(bad.dx, before, dx), before, note)
+        yield attrs.evolve(finding, case=bad.case)
     if lacking is not None:
         raise lacking
 
 
-@check("CM-N2", when=_poisonable, raising="violates")
-def not_swallowed(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN makes every y of its group NaN; an infinity leaves none of them finite; a NaN in a leaf is seen too."""
-    if (group_size(case) < 2 and not _inference(case)) or case.parts.get("activation"):
-        return  # tanh makes 1 of an infinity, by right
+def _shows(case: Case) -> bool:
+    """Whether what is in x has to show in y: a group of one value is its own mean, and tanh makes 1 of infinity."""
+    several = group_size(case) > 1 or _inference(case) or case.operator in _OWN_X
+    return _poisonable(case) and several and not case.parts.get("activation")
+
+
+def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Finding:
+    """Whether y is NaN, or at least not finite, wherever it has to be."""
+    y = subject.outputs(bad)["y"].astype(np.float64)
+    wrong = shown & (~np.isnan(y) if nan else np.isfinite(y))
+    if not wrong.any():
+        return Finding(bad, violated=False)
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return Finding(
+        bad, violated=True, output="y", index=index, expected=float("nan"), got=float(y[index]), note=note,
+    )  # fmt: skip
+
+
+@check("CM-N3", when=_shows, raising="violates")
+def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A NaN in x makes NaN every y that depends on it."""
     _ = subject.observe(case).outputs
-    spoilt = []
-    for poison in _POISONS:
-        bad, hit = _poisoned(case, poison)
-        spoilt.append((bad, _spoilt(case, bad, hit), poison))
-    if case.operator in COMPOSED and recipes("leaf", "leaf_carry")(case):
-        spoilt += [(*_nan_in_leaf(case, name), np.nan) for name in _shown(case) if case.inputs[name] is not None]
-    for bad, hit, poison in spoilt:
-        y = subject.outputs(bad)["y"].astype(np.float64)
-        wrong = hit & (~np.isnan(y) if np.isnan(poison) else np.isfinite(y))
-        if not wrong.any():
-            yield Finding(bad, violated=False)
-            continue
-        index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        yield Finding(
-            bad,
-            violated=True,
-            output="y",
-            index=index,
-            expected=float("nan"),
-            got=float(y[index]),
-            note=f"{poison} in the group was swallowed",
-        )
-        return
+    bad = _poisoned(case, np.nan)
+    yield _swallowed(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
 
 
-def _shown(case: Case) -> list[str]:
-    """The leaves that y cannot do without, and the logits: not the branch that a logit of -inf switches off."""
+@check("CM-N4", when=_shows, raising="violates")
+def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
+    """An infinity in x leaves no y finite that depends on it."""
+    _ = subject.observe(case).outputs
+    for poison in _INFINITIES:
+        bad = _poisoned(case, poison)
+        yield _swallowed(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
+
+
+def _with_leaves(case: Case) -> bool:
+    """Cases whose parts return their leaves, which a check can make NaN."""
+    return recipes("leaf", "leaf_carry")(case) and "parts" in case.tags
+
+
+@check("CM-N5", when=_with_leaves, raising="violates")
+def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A NaN in what a part returns, or in a logit, makes NaN every y that depends on it."""
+    _ = subject.observe(case).outputs
+    for name in _leaves_that_count(case):
+        bad, shown = _nan_in_leaf(case, name)
+        yield _swallowed(subject, bad, shown, f"a NaN in {name} was swallowed", nan=True)
+
+
+def _leaves_that_count(case: Case) -> list[str]:
+    """The leaves that no gate or weight multiplies by 0, and the logits."""
     if case.description is None or case.description.logits not in ("mixed", "moderate"):
         return []
-    return [name for name in case.inputs if name.endswith((".h", ".z")) or name == "logits"]
+    names = [name for name in case.inputs if name.endswith((".h", ".z")) or name == "logits"]
+    return [name for name in names if case.inputs[name] is not None]
 
 
 def _nan_in_leaf(case: Case, name: str) -> tuple[Case, np.ndarray]:
-    """The case with a NaN in one element of a leaf, and where y cannot be finite."""
+    """The case with a NaN in one element of a leaf, and where y has to show it."""
     leaf = case.inputs[name]
     assert leaf is not None
-    bad = leaf.copy()
-    bad.reshape(-1)[bad.size // 2] = np.nan
-    hit = np.isnan(bad.astype(np.float64)) if bad.shape == case.x.shape else np.ones(case.x.shape, bool)
-    if case.operator == "post_norm":
-        hit = np.broadcast_to(hit.any(axis=-1, keepdims=True), hit.shape)
-    return case.replace(**{name: bad}), hit
+    values = leaf.copy()
+    values.reshape(-1)[values.size // 2] = np.nan
+    bad = case.replace(**{name: values})
+    hit = np.isnan(values.astype(np.float64)) if values.shape == case.x.shape else np.ones(case.x.shape, bool)
+    if case.operator != "post_norm":
+        return bad, hit
+    hit = np.broadcast_to(hit.any(axis=-1, keepdims=True), hit.shape)
+    return bad, hit & _nonzero_gain(case)

@@ -94,6 +94,7 @@ _SOME = {
     "CM-A1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
     "CM-D1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
     "CM-C8": ("residual", "highway", "mhc"),
+    "CM-N5": COMPOSED,
 }
 
 

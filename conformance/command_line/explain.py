@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.errors import NormspecError
-from ...spec import Requirement, requirements
+from ...spec import Requirement, requirements, withdrawn
 from ..reporting.layout import print_prose
 from .console import console_on
 
@@ -24,6 +24,9 @@ def find(identifier: str) -> Requirement:
     known = requirements()
     if identifier.upper() in known:
         return known[identifier.upper()]
+    successors = withdrawn().get(identifier.upper())
+    if successors:
+        raise NoSuchRequirement(f"{identifier.upper()} was withdrawn; {', '.join(successors)} say now what it said")
     near = difflib.get_close_matches(identifier.upper(), known, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else f"ids look like {next(iter(known), 'LN-F1')}"
     raise NoSuchRequirement(f"no requirement has the id {identifier!r}; {hint}")

@@ -10,7 +10,7 @@ from ..sound.rows import Array, Pull, Rows, Statistics
 from .registry import fault
 
 
-@fault("nan-to-zero", ln="CM-N2", bn="CM-N2", kind="non-finite")
+@fault("nan-to-zero", ln="CM-N3", bn="CM-N3", kind="non-finite")
 class NanToZero(Operator):
     """Takes a NaN in x for 0."""
 
@@ -19,7 +19,7 @@ class NanToZero(Operator):
         return np.where(np.isnan(values), values.dtype.type(0), values) if role == "x" else values
 
 
-@fault("nan-skipped", ln="CM-N2", bn="CM-N2", kind="non-finite")
+@fault("nan-skipped", ln="CM-N3", bn="CM-N3", kind="non-finite")
 class NanSkipped(Rows):
     """Leaves NaN out of mean and variance, so that only the element itself is NaN."""
 
@@ -27,7 +27,7 @@ class NanSkipped(Rows):
         return super().row_sum(np.where(np.isnan(terms), terms.dtype.type(0), terms))
 
 
-@fault("nan-output-zeroed", ln="CM-N2", bn="CM-N2", kind="non-finite")
+@fault("nan-output-zeroed", ln="CM-N3", bn="CM-N3", kind="non-finite")
 class NanOutputZeroed(Rows):
     """Replaces NaN in y by 0."""
 
@@ -36,7 +36,7 @@ class NanOutputZeroed(Rows):
         return np.where(np.isnan(y), y.dtype.type(0), y)
 
 
-@fault("inf-clipped", ln="CM-N2", bn="CM-N2", kind="non-finite")
+@fault("inf-clipped", ln="CM-N4", bn="CM-N4", kind="non-finite")
 class InfClipped(Operator):
     """Takes an Inf in x for 1e4."""
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from normspec.conformance.faults import FAULTS
-from normspec.spec import Level, pages, reader, requirement, requirements
+from normspec.spec import Level, pages, reader, requirement, requirements, withdrawn
 
 REQUIREMENTS = tuple(requirements().values())
 #: Requirements that are about a promise rather than a relation of numbers.
@@ -63,12 +63,14 @@ def test_requirements_come_in_page_order():
 
 
 def test_ids_leave_no_gap():
-    """Within a family the numbers run from 1, as none has been withdrawn."""
-    families: dict[str, list[int]] = {}
-    for found in REQUIREMENTS:
-        family, number = re.findall(r"(.*?)(\d+)", found.id)[0]
-        families.setdefault(family, []).append(int(number))
-    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in families.values())
+    """Within a family the numbers run from 1; those that were withdrawn are named with what says it now."""
+    families: dict[str, set[int]] = {}
+    for id in (*requirements(), *withdrawn()):
+        family, number = re.findall(r"(.*?)(\d+)", id)[0]
+        families.setdefault(family, set()).add(int(number))
+    assert all(numbers == set(range(1, len(numbers) + 1)) for numbers in families.values())
+    assert not withdrawn().keys() & requirements().keys()
+    assert {id for successors in withdrawn().values() for id in successors} <= set(requirements())
 
 
 def test_the_levels():
@@ -112,7 +114,7 @@ def test_ids_that_a_page_cites_exist(page: str):
     """Every id and every relative link in the text leads somewhere."""
     text = pages()[page]
     prefixes = "|".join(filter(None, reader.PAGES.values()))
-    assert set(re.findall(rf"\b(?:{prefixes})-[A-Z]\d+", text)) <= set(requirements())
+    assert set(re.findall(rf"\b(?:{prefixes})-[A-Z]\d+", text)) <= {*requirements(), *withdrawn()}
     errata = set(re.findall(r"^### (ERR-\d+): ", pages()["errata"], re.M))
     assert set(re.findall(r"\bERR-\d+", text)) <= errata
     assert set(re.findall(r"\]\((\w+)\.md\)", text)) <= set(reader.PAGES)

@@ -11,6 +11,7 @@ from . import (
     mhc_fusion,
     mhc_gradients,
     mhc_weights,
+    non_finite,
     part_calls,
     part_memory,
     post_norm_steps,
@@ -37,4 +38,5 @@ THEMES = (
     part_memory,
     purity,
     contract,
+    non_finite,
 )

@@ -132,22 +132,6 @@ class Written(Composed):
         return super().write(self.changed(array) if role == "y" else array, shape, dtype, role)
 
 
-@fault("nan-leaks", rs="CM-N1", pr="CM-N1", po="CM-N1", hw="CM-N1", mh="CM-N1", kind="non-finite")
-class NanLeaks(Written):
-    """Adds zero times the sum of all of y to y."""
-
-    def changed(self, y: Array) -> Array:
-        return y + 0 * np.add.reduce(y, axis=None)
-
-
-@fault("nan-zeroed", rs="CM-N2", pr="CM-N2", po="CM-N2", hw="CM-N2", mh="CM-N2", kind="non-finite")
-class NanZeroed(Written):
-    """Replaces NaN and Inf in y by zero."""
-
-    def changed(self, y: Array) -> Array:
-        return np.where(np.isfinite(y), y, y.dtype.type(0))
-
-
 @fault("tail-unwritten", rs="CM-S1", hw="CM-S1", mh="CM-S1", kind="size")
 class TailUnwritten(Written):
     """Leaves the values after the last whole block of 64 unwritten, in rows longer than that."""

@@ -1,0 +1,85 @@
+"""What depends on a value that is not finite shows it, operator by operator, and nothing else does (CM-N1 to CM-N5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec.adapters.binding import OPERATORS
+from normspec.conformance.command_line.explain import NoSuchRequirement, find
+from normspec.spec import pages
+
+from .runs import run, variant_function, verdicts
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
+RULES = ("CM-N1", "CM-N3", "CM-N4")
+#: An operator whose y in one place depends on x there alone, and a sound variant of it.
+OWN_PLACE = {"residual": "rs-plain", "highway": "hw-plain", "mhc": "mh-plain"}
+
+
+def spoiling(whole: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
+    """A change to a call: y is NaN wherever ``whole`` of what is NaN in x is true."""
+
+    def change(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        y = call(x, *arguments, **settings)
+        first, rest = (y[0], y[1:]) if isinstance(y, tuple) else (y, None)
+        spoilt = np.where(whole(np.isnan(x)), first.dtype.type(np.nan), first)
+        return spoilt if rest is None else (spoilt, *rest)
+
+    return change
+
+
+def of_its_row(nan: np.ndarray) -> np.ndarray:
+    """Every place of the last axis where one of them is NaN."""
+    return np.broadcast_to(nan.any(axis=-1, keepdims=True), nan.shape)
+
+
+def of_its_column(nan: np.ndarray) -> np.ndarray:
+    """Every place of the first axis where one of them is NaN."""
+    return np.broadcast_to(nan.any(axis=0, keepdims=True), nan.shape)
+
+
+@pytest.mark.parametrize("operator", OWN_PLACE)
+def test_a_nan_stays_in_its_place_where_nothing_else_depends_on_it(operator: str) -> None:
+    """residual, highway and mhc leave the other values of a row alone: whoever makes them NaN violates CM-N1."""
+    assert verdicts(
+        run(variant_function(OWN_PLACE[operator], spoiling(lambda nan: nan)), requirements=RULES)
+    ) == dict.fromkeys(RULES, "pass")
+    found = verdicts(run(variant_function(OWN_PLACE[operator], spoiling(of_its_row)), requirements=RULES))
+    assert found == {"CM-N1": "fail", "CM-N3": "pass", "CM-N4": "pass"}
+
+
+def test_a_nan_takes_its_group_with_it() -> None:
+    """In layer_norm every y of the group depends on it: whoever shows it in its own place alone violates CM-N3."""
+
+    def in_place(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        nan = np.isnan(x)
+        return np.where(nan, x, call(np.where(nan, x.dtype.type(0), x), *arguments, **settings))
+
+    found = verdicts(run(variant_function("ln-two-pass", in_place), requirements=RULES))
+    assert found == {"CM-N1": "pass", "CM-N3": "fail", "CM-N4": "pass"}
+
+
+def test_in_inference_a_nan_takes_its_channel_nowhere() -> None:
+    """In inference y of batch_norm depends on its own x: whoever makes the channel NaN violates CM-N1."""
+    spoilt = variant_function("bn-two-pass", spoiling(of_its_column))
+    assert verdicts(run(spoilt, requirements=RULES, mode="inference"))["CM-N1"] == "fail"
+
+
+def test_the_table_has_a_row_for_every_operator() -> None:
+    """What y and dx depend on stands on the page for each operator, and for both modes of batch_norm."""
+    section = pages()["common"].partition("## NaN and infinity")[2].partition("###")[0]
+    rows = re.findall(r"^\| `(\w+)`(?: in (\w+))? \|", section, re.M)
+    modes = [("batch_norm", "training"), ("batch_norm", "inference")]
+    assert sorted(rows) == sorted([*modes, *((name, "") for name in OPERATORS if name != "batch_norm")])
+
+
+def test_a_withdrawn_id_leads_to_what_took_its_place() -> None:
+    """Asked for CM-N2, which three requirements replace, explain names these."""
+    with pytest.raises(NoSuchRequirement, match="CM-N2 was withdrawn; CM-N3, CM-N4, CM-N5 say now"):
+        find("cm-n2")
