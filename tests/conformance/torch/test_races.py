@@ -27,7 +27,7 @@ def added_by_two(lock):
 
         def add(term):
             ready.wait()
-            # Not recorded: two threads that write one history make PyTorch raise now and then, and the race is of values.
+            # Not recorded: two threads that write one history make PyTorch raise now and then; the race is of values.
             with lock, torch.no_grad():
                 y.add_(term)
 
