@@ -15,7 +15,7 @@ from .groups import as_rows, from_rows, group_size
 from .purity import changed, other
 from .registry import INFERENCE, check, ordinary, tagged
 from .relations import close
-from .sizes import emptied
+from .sizes import all_zero, emptied
 from .values import y_of
 
 STATISTICS = ("new_running_mean", "new_running_var")
@@ -161,9 +161,9 @@ def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _judge_statistics(subject, case, outputs)
 
 
-@check("BN-E2", when=lambda case: "law" in case.tags and (ordinary(case) or "inference" in case.tags))
+@check("BN-E2", when=_law)
 def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A batch without samples raises, or gives an empty y and leaves the statistics alone."""
+    """In training a batch without samples raises, or gives an empty y and leaves the statistics alone."""
     _ = subject.observe(case).outputs
     empty = emptied(case)
     try:
@@ -175,10 +175,35 @@ def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
         note = f"y has shape {outputs['y'].shape} in place of {empty.x.shape}"
         yield Finding(empty, violated=True, output="y", note=note, failure="shape")
         return
+    yield from _kept(empty, outputs)
+
+
+def _kept(empty: Case, outputs: dict[str, np.ndarray]) -> Iterator[Finding]:
+    """Whether the running statistics are those given, after a batch without samples."""
     for name in STATISTICS:
         given = empty.inputs[name.removeprefix("new_")]
         assert given is not None
         yield changed(given, outputs[name], empty, name, f"{name} after a batch without samples")
+
+
+def _inference_law(case: Case) -> bool:
+    return {"law", "inference"} <= case.tags
+
+
+@check("BN-E3", when=_inference_law, raising="violates", modes=INFERENCE)
+def no_samples_in_inference(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In inference a batch without samples gives an empty y, and leaves the statistics alone."""
+    _ = subject.observe(case).outputs
+    empty = emptied(case)
+    yield from _kept(empty, subject.outputs(empty))  # the shapes of outputs are held there
+
+
+@check("BN-E4", when=_inference_law, raising="violates", gradient=True, modes=INFERENCE)
+def no_samples_no_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In inference a batch without samples adds nothing to the gradients of gamma and beta."""
+    _ = subject.observe(case).outputs
+    empty = emptied(case)
+    yield from all_zero(empty, subject.pull(empty), "no samples at all")
 
 
 @check("BN-L12", when=lambda case: ordinary(case) and bool(case.tags & {"law", "axes"}), raising="violates")

@@ -124,3 +124,44 @@ class InferenceBetaIgnored(BatchNorm):
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
         return super().output(x, s, gamma, None if s.fixed else beta)
+
+
+@fault("empty-inference-refused", bn="BN-E3", kind="argument", sources=issue("pytorch/pytorch#12013"))
+class EmptyInferenceRefused(BatchNorm):
+    """Raises in inference for a batch without samples, as training may."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        if not x.shape[1]:
+            raise ValueError("expected at least one sample")
+        return super().fixed_statistics(x, mean, variance, eps)
+
+
+@fault("empty-inference-clears-stats", bn="BN-E3", kind="statistics")
+class EmptyInferenceClearsStats(BatchNorm):
+    """Returns zeros for the running statistics from inference for a batch without samples."""
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        mean, variance = super().running(s, mean, variance, momentum, count, eps)
+        if self.training or count:
+            return mean, variance
+        return np.zeros_like(mean), np.zeros_like(variance)
+
+
+@fault("empty-inference-nan-gradient", bn="BN-E4", kind="gradient")
+class EmptyInferenceNanGradient(BatchNorm):
+    """Returns NaN for the parameter gradients of a batch without samples, for it scales by the count and back."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        total = super().parameter_sum(terms)
+        return total if terms.shape[1] else total / total.dtype.type(0)
+
+
+@fault("empty-inference-unwritten-gradient", bn="BN-E4", kind="gradient")
+class EmptyInferenceUnwrittenGradient(BatchNorm):
+    """Leaves the parameter gradients of a batch without samples unwritten."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        # A fixed number stands for what the memory happened to hold.
+        return super().parameter_sum(terms) if terms.shape[1] else np.full((len(terms), 1), 3.0, terms.dtype)

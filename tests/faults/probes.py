@@ -120,13 +120,14 @@ def small_variance(i: Implementation, op: str, d: Any) -> Iterator[Any]:
 
 
 def special_groups(i: Implementation, op: str, d: Any) -> Iterator[Any]:
-    """Constant groups, large means, and one or two values a group."""
+    """Constant groups, large means, and no, one or two values a group."""
     yield Situation(op, np.full((4, 4), 3.0), d).both(i)
     yield Situation(op, np.ones((4, 3)) * 1000 + normal(4, 3), d).both(i)
     yield Situation(op, normal(3, 1), d).both(i)
     yield Situation(op, normal(1, 3), d).both(i)
     yield Situation(op, normal(2, 2), d).both(i)
-    yield Situation(op, normal(0, 4), d).both(i)
+    for training in (True, False):
+        yield Situation(op, normal(0, 4), d, training=training).both(i)
     yield Situation(op, normal(4), d).both(i)
     yield Situation(op, normal(5, 4) * 2.0**-16, d).both(i)
     for power in (10,) if d is np.float16 else (50, 100):
