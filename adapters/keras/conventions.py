@@ -43,6 +43,12 @@ _SINGLE = (
     f" returns float64 computes in float32; {SOURCE}backend/common/dtypes.py (BIT64_TO_BIT32_DTYPE)",
 )
 _EVERYWHERE = () if BACKEND == "tensorflow" else (_SINGLE,)
+_DOUBLE = (
+    "float64=float64",
+    f"no statistics are formed, and keras.ops.add, sigmoid and softmax leave float64 as it is on this backend; {_NN}",
+)
+#: What forms no mean, in which alone float64 becomes float32.
+_WITHOUT_MEAN = () if BACKEND == "tensorflow" else (_DOUBLE,)
 
 # Reasons --------------------------------------------------------------------------------------------------
 
@@ -189,8 +195,8 @@ BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE,
 OPS_BATCH_NORM = _declared(
     *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))
 )
-RESIDUAL = _declared(*_EVERYWHERE, expected=_ADDED)
+RESIDUAL = _declared(*_WITHOUT_MEAN, expected=_ADDED)
 PRE_NORM = _declared(*_EVERYWHERE, expected=(*_ADDED, *_second_order("PR-G6", *_WIDE)))
 POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6", *_WIDE)))
-HIGHWAY = _declared(*_EVERYWHERE, _EACH_ROUNDED, expected=(_BROADCAST,))
-MHC = _declared(*_EVERYWHERE, _EACH_ROUNDED, expected=(_BROADCAST,))
+HIGHWAY = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, expected=(_BROADCAST,))
+MHC = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, expected=(_BROADCAST,))
