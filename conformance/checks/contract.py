@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -125,11 +126,9 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
         yield "channel_axis does not exist", case.replace(channel_axis=case.x.ndim)
 
 
-@check("CM-A1", when=lambda case: ordinary(case) and "law" in case.tags)
-def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Arguments that cannot mean anything raise."""
-    _ = subject.observe(case).outputs
-    for wrong, bad in _bad_calls(case):
+def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Finding]:
+    """Whether the target raises for each of these calls; each comes with what is wrong with it."""
+    for wrong, bad in calls:
         try:
             subject.outputs(bad)
         except (TargetRaised, Unsupported, BadSibling):  # to decline a bad call is to refuse it
@@ -138,6 +137,37 @@ def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
             yield _violation(bad, "y", f"{wrong}, and was accepted: {accepted}", "accepts")
         else:
             yield _violation(bad, "y", f"{wrong}, and the call returned without raising", "accepts")
+
+
+def _argument_law(case: Case) -> bool:
+    return ordinary(case) and "law" in case.tags
+
+
+@check("CM-A1", when=_argument_law)
+def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Arguments that cannot mean anything raise."""
+    _ = subject.observe(case).outputs
+    yield from _refused(subject, _bad_calls(case))
+
+
+#: Numbers that no variance can be added to, and that no average can be weighted by. The negative eps is smaller than
+#: most variances, as one is with a mistyped sign: with a greater one a call may raise for another reason.
+_BAD_EPS = (-1e-5, math.inf, math.nan)
+_BAD_MOMENTUM = (-0.25, 1.25, math.nan)
+
+
+@check("CM-A2", when=_argument_law)
+def bad_eps(subject: Subject, case: Case) -> Iterator[Finding]:
+    """An eps that is negative or not finite raises."""
+    _ = subject.observe(case).outputs
+    yield from _refused(subject, ((f"eps is {eps:g}", case.replace(eps=eps)) for eps in _BAD_EPS))
+
+
+@check("BN-A1", when=_argument_law)
+def bad_momentum(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A momentum that is outside 0 to 1 raises in training."""
+    _ = subject.observe(case).outputs
+    yield from _refused(subject, ((f"momentum is {m:g}", case.replace(momentum=m)) for m in _BAD_MOMENTUM))
 
 
 @check("CM-D1", when=tagged("mixed"), dtypes=("float16", "bfloat16"), raising="unsupported")

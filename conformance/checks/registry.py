@@ -92,6 +92,7 @@ _SOME = {
     "CM-S2": tuple(operator for operator in OPERATORS if operator != "batch_norm"),
     "CM-V3": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
     "CM-A1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
+    "CM-A2": ("layer_norm", "batch_norm", "pre_norm", "post_norm"),
     "CM-D1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
     "CM-C8": ("residual", "highway", "mhc"),
     "CM-N5": COMPOSED,

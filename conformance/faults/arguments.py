@@ -55,6 +55,44 @@ class ParametersBroadcastOverChannels(BatchNorm):
         super().check(x, many, likewise, eps, channel_axis)
 
 
+@fault(
+    "eps-unchecked",
+    ln="CM-A2",
+    bn="CM-A2",
+    kind="argument",
+    sources=issue("pytorch/pytorch#166405", "ml-explore/mlx#4312"),
+)
+class EpsUnchecked(Operator):
+    """Computes with whatever eps it is handed."""
+
+    def check(self, x, parameters, likewise, eps, where):  # type: ignore[no-untyped-def, override]
+        super().check(x, parameters, likewise, 0.0, where)  # type: ignore[misc]
+
+
+@fault("eps-by-magnitude", ln="CM-A2", bn="CM-A2", kind="argument")
+class EpsByMagnitude(EpsUnchecked):
+    """Takes an eps by its magnitude, so that one of the wrong sign goes unnoticed."""
+
+    def number(self, value: float) -> np.floating:
+        return super().number(abs(value))
+
+
+@fault("momentum-unchecked", bn="BN-A1", kind="argument", sources=issue("pytorch/pytorch#127736"))
+class MomentumUnchecked(BatchNorm):
+    """Averages with whatever momentum it is handed."""
+
+    def check_weight(self, momentum: float) -> None:
+        """Accept it."""
+
+
+@fault("momentum-clipped", bn="BN-A1", kind="argument")
+class MomentumClipped(MomentumUnchecked):
+    """Takes the nearest momentum from 0 to 1."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return super().updated(old, new, min(max(momentum, 0.0), 1.0))
+
+
 @fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", kind="argument")
 class MissingGammaRefused(Operator):
     """Raises where gamma is None."""

@@ -16,6 +16,12 @@ def check_eps(eps: float) -> None:
         raise ValueError(f"eps must be a finite number >= 0, not {eps!r}")
 
 
+def check_momentum(momentum: float) -> None:
+    """Refuse a weight of the new statistic that is outside 0 to 1 or not a number."""
+    if not 0 <= momentum <= 1:
+        raise ValueError(f"momentum must be a number from 0 to 1, not {momentum!r}")
+
+
 def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     """Refuse axes that are not the trailing ones, as negative integers in order."""
     count = len(axes)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import check_channel_axis, check_eps, check_shapes
+from .arguments import check_channel_axis, check_eps, check_momentum, check_shapes
 from .operator import Operator
 from .rows import Pull, Statistics
 
@@ -28,6 +28,10 @@ class BatchNorm(Operator):
         check_channel_axis(x.shape, channel_axis)
         check_shapes(parameters, (x.shape[channel_axis],))
         check_shapes(likewise, x.shape)
+
+    def check_weight(self, momentum: float) -> None:
+        """Refuse a bad weight of the new statistic."""
+        check_momentum(momentum)
 
     def begin(self, x: Array, channel_axis: int, training: bool) -> None:
         """Note the shape, the channel axis, the mode and the working dtype of the call at hand."""
@@ -123,6 +127,7 @@ class BatchNorm(Operator):
         """(y, new_running_mean, new_running_var), y of x's shape and dtype, the statistics as given."""
         named: Arrays = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
         self.check(x, named, {}, eps, channel_axis)
+        self.check_weight(momentum)
         self.begin(x, channel_axis, training)
         rows = self.rows(x, "x")
         mean, variance = self.column(running_mean, "running_mean"), self.column(running_var, "running_var")

@@ -74,6 +74,7 @@ class PlainBatchNorm(BatchNorm):
     ) -> tuple[Array, Array, Array]:
         named = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
         self.check(x, named, {}, eps, channel_axis)
+        self.check_weight(momentum)
         self.begin(x, channel_axis, training)
         others = tuple(axis for axis in range(x.ndim) if axis != self.channel_axis)
         along = [-1 if axis == self.channel_axis else 1 for axis in range(x.ndim)]

@@ -236,6 +236,7 @@ def bad_arguments(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     if op == "mhc":
         yield composition(op, d, inputs={"logits": np.ones(5)}).call(i)
     yield composition(op, d, inputs={name: np.ones(1) for name in ("gamma", "beta")}).call(i)
+    yield composition(op, d, eps=-0.5).call(i)
 
 
 def sizes(i: Implementation, op: str, d: Any) -> Iterator[Any]:

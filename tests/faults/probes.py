@@ -233,6 +233,7 @@ def powers(i: Implementation, op: str, d: Any) -> Iterator[Any]:
 def bad_arguments(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     """Calls that must be refused."""
     yield Situation(op, normal(4, 5), d, eps=-0.5).call(i)
+    yield Situation(op, normal(4, 5), d, momentum=1.5).call(i)
     yield Situation(op, normal(4, 5), d, gamma=np.ones(1, d)).call(i)
     wrong = Situation(op, normal(4, 5), d)
     wrong.axes, wrong.channel_axis = (-3,), 3

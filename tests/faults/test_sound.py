@@ -145,11 +145,13 @@ def test_variants_take_an_empty_batch(sound: Sound) -> None:
     "wrong",
     [
         {"eps": -1.0},
+        {"eps": float("inf")},
+        {"eps": float("nan")},
         {"axes": (0,), "channel_axis": 2},
         {"axes": (-3,), "channel_axis": -3},
         {"gamma": np.ones(7, np.float32)},
     ],
-    ids=["eps", "axis", "negative axis", "gamma"],
+    ids=["eps", "infinite eps", "NaN for eps", "axis", "negative axis", "gamma"],
 )
 def test_variants_refuse_bad_arguments(sound: Sound, wrong: dict) -> None:
     """A bad argument raises ValueError."""
@@ -164,6 +166,15 @@ def test_bad_running_statistics_are_refused() -> None:
     for sound in SOUND:
         if sound.operator == "batch_norm":
             s = Situation("batch_norm", normal(4, 6), np.float32, mean=np.zeros(5, np.float32))
+            assert s.call(sound.build()) == "ValueError"
+
+
+@pytest.mark.parametrize("momentum", [-0.25, 1.25, float("nan")])
+def test_a_bad_momentum_is_refused(momentum: float) -> None:
+    """A momentum outside 0 to 1 raises ValueError."""
+    for sound in (*SOUND, *DECLARED):
+        if sound.operator == "batch_norm":
+            s = Situation("batch_norm", normal(4, 6), np.float32, momentum=momentum)
             assert s.call(sound.build()) == "ValueError"
 
 

@@ -21,6 +21,8 @@ SHOULD = {
     "LN-R2",
     "CM-P3",
     "CM-A1",
+    "CM-A2",
+    "BN-A1",
     "LN-L2",
     "LN-L6",
     "LN-L8",

@@ -10,7 +10,7 @@ import numpy as np
 from ...sound.composed.blocks import Block
 from ...sound.composed.composed import Composed
 from ...sound.composed.mhc import Mhc
-from ..arguments import DgammaNotReturned
+from ..arguments import DgammaNotReturned, EpsUnchecked
 from ..dtypes import MixedGradientAsX, MixedParametersNarrowed
 from ..layouts import ParameterStridesIgnored, read_on
 from ..registry import SIXTEEN_BIT, fault, issue
@@ -189,6 +189,9 @@ class MixedLogitsNarrowed(Mhc):
 
 fault("mixed-parameters-narrowed", po="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)(MixedParametersNarrowed)
 fault("mixed-gradient-as-x", pr="CM-D1", po="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)(MixedGradientAsX)
+
+
+fault("eps-unchecked", pr="CM-A2", po="CM-A2", kind="argument")(EpsUnchecked)
 
 
 @fault("surplus-logits-ignored", mh="CM-A1", kind="argument")
