@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .exactly import added, exact, judge_exactly, moments, summed
 from .groups import as_rows, spread
 from .laws_exact import rescaled, stored_exactly
 from .registry import BOTH, check, ordinary
-from .relations import close, equal, same, scaled_exactly
+from .relations import close, equal, equal_to, same, scaled_exactly
 
 
 def _law(case: Case) -> bool:
@@ -93,7 +93,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-G8", "BN-G9", when=_law, gradient=True, raising="violates", modes=BOTH)
 def linear(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The gradients of a sum of cotangents are the sums of the gradients."""
+    """The gradients of a sum of cotangents are the sums of the gradients; twofold and zero cotangents are like it."""
     _ = subject.observe(case).gradients
     random = case.random("cotangents")
     shape, dtype = case.g.shape, case.g.dtype
@@ -107,6 +107,20 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
             case.replace(g=both), name, found[2][name], added(found[0][name], found[1][name]),
             lambda n, bounds=bounds: np.sum([b(n) for b in bounds], axis=0), "the cotangent a + b",
         )  # fmt: skip
+    yield from _multiples(subject, case, a, found[0])
+
+
+def _multiples(subject: Subject, case: Case, g: np.ndarray, gradients: Mapping[str, np.ndarray]) -> Iterator[Finding]:
+    """The gradients of a cotangent times 2^k, exact, are those of the cotangent times it; those of zero are zero."""
+    moved, zero = case.replace(g=g * 4), case.replace(g=np.zeros_like(g))
+    for name, value in subject.pull(moved).items():
+        one, four = subject.bound(case, name, g), subject.bound(moved, name)
+        want = 4 * gradients[name].astype(np.float64)
+        yield close(
+            subject, moved, name, value, want, lambda n, one=one, four=four: 4 * one(n) + four(n), "the cotangent 4 a"
+        )
+    for name, value in subject.pull(zero).items():
+        yield equal_to(subject, zero, name, value, np.zeros_like(value), "the cotangent 0")
 
 
 @check("LN-G11", "BN-G12", when=_law, gradient=True, raising="violates", modes=BOTH)

@@ -16,7 +16,7 @@ from ..subject import Subject
 from .composed_values import reached
 from .exactly import added, exact, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes, tagged
-from .relations import close, equal
+from .relations import close, equal, equal_to
 
 #: Cases on which the weights' laws run: moderate logits, extreme ones, and every number of branches.
 _for_laws = tagged("law", "saturated", "count")
@@ -183,10 +183,8 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     if not subject.forward_only:
         output = f"d{name}"
         gradient = reached(subject.observe(case).gradients, output)
-        yield equal(
-            subject, case, output, gradient, np.zeros_like(gradient), f"the logit of branch {place} is -inf",
-            calls=((case, gradient),), bound=subject.bound(case, output),
-        )  # fmt: skip
+        note = f"the logit of branch {place} is -inf"
+        yield equal_to(subject, case, output, gradient, np.zeros_like(gradient), note)
 
 
 @check("MH-L7", when=tagged("sequence"))

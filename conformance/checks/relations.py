@@ -1,4 +1,4 @@
-"""Relations between runs: numerically equal [=], or within the envelopes of both runs [~]."""
+"""Relations between runs, or with what was given: numerically equal [=], or within the envelopes of the runs [~]."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def equal(
     *, calls: Sequence[Call], bound: Bound,
 ) -> Finding:  # fmt: skip
     """
-    [=]: numerically equal over the normal range; [~] within ``bound`` where a call does not give the same bits again.
+    [=] of two calls: equal over the normal range; [~] within ``bound`` where a call does not give the same bits again.
 
-    ``calls``: those that the two sides come from, one where the other side was given and not received.
+    ``calls``: those that the two sides come from.
     """
     found = _bits(case, name, got, want, note)
     if found.violated:  # beyond the range rules nothing is promised, and so no bits are
@@ -73,20 +73,28 @@ def equal_to(
     subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str,
     where: np.ndarray | None = None,
 ) -> Finding:  # fmt: skip
-    """[=] between a result of a case and values that are given, everywhere or where asked."""
+    """
+    [=] between a result of a case and values that were handed in, or zero, everywhere or where asked.
+
+    No sum has an order there, so that no repetition excuses a difference; and what is to be zero is no small number.
+    """
     related = got if where is None else np.where(where, got, want)
-    return equal(subject, case, name, related, want, note, calls=((case, got),), bound=subject.bound(case, name))
+    found = _bits(case, name, related, want, note, given=True)
+    if not found.violated:
+        return found
+    return _bits(case, name, related, want, note, np.isfinite(subject.bound(case, name)(False)), given=True)
 
 
 def _bits(
-    case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str, where: np.ndarray | None = None
-) -> Finding:
+    case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str, where: np.ndarray | None = None,
+    *, given: bool = False,
+) -> Finding:  # fmt: skip
     stored = format_of(got.dtype)
     a, b = got.astype(np.float64), want.astype(np.float64)
     size = np.maximum(np.abs(a), np.abs(b))
     with np.errstate(invalid="ignore"):
         judged = ((size >= stored.smallest_normal) & (size < stored.largest)) | (size == 0)
-        judged |= np.isfinite(a) != np.isfinite(b)
+        judged |= (np.isfinite(a) != np.isfinite(b)) | (given & (b == 0))
     if where is not None:
         judged = judged & where
     differs = judged & (a != b)

@@ -193,6 +193,15 @@ class CotangentClipped(Rows):
         return super().pull(x, gamma, beta, np.clip(g, -1, 1), s)
 
 
+@fault("zero-cotangent-nan", ln="LN-G8", bn="BN-G9", kind="gradient")
+class ZeroCotangentNan(Rows):
+    """Divides the cotangent by its largest magnitude and multiplies the gradients by it, which for zero is 0/0."""
+
+    def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
+        size = np.exp2(np.ceil(np.log2(np.abs(g).max(initial=0))))  # a power of two rounds nothing
+        return super().pull(x, gamma, beta, (g / size) * size, s)
+
+
 @fault("dgamma-x", ln="LN-G2", bn="BN-G2", kind="gradient")
 class DgammaX(Rows):
     """Sums g x for dgamma."""
