@@ -24,13 +24,25 @@ class OnePass(Rows):
 class Shifted(Rows):
     """The variance of x less its first value, in one pass."""
 
+    def origin(self, x: Array) -> Array:
+        """The value of each row that is subtracted."""
+        return x[:, :1]
+
     def moments(self, x: Array) -> tuple[Array, Array]:
         if not x.shape[1]:
             return super().moments(x)
-        origin = x[:, :1]
+        origin = self.origin(x)
         moved = x - origin
         offset = self.row_mean(moved)
         return origin + offset, np.maximum(self.row_mean(moved * moved) - offset * offset, 0)
+
+
+@sound("shifted-by-maximum", conventions={"variance_algorithm": "shifted"})
+class ShiftedByMaximum(Shifted):
+    """The variance of x less its largest value, in one pass: of -x that is another value."""
+
+    def origin(self, x: Array) -> Array:
+        return x.max(axis=1, keepdims=True)
 
 
 def rounded_to(array: Array, dtype: np.dtype) -> Array:

@@ -45,6 +45,8 @@ SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mh-float32-for-float64": ("float64", ("MH-F1", "MH-G3")),
     "ln-promoted": ("float16", ("CM-D1",)),
     "bn-promoted": ("bfloat16", ("CM-D1",)),
+    "ln-shifted-by-maximum": ("float32", ("LN-L3",)),
+    "bn-shifted-by-maximum": ("float32", ("BN-L3",)),
     "ln-one-plus-gamma": ("float32", ("LN-F1", "LN-G1")),
     "bn-one-plus-gamma": ("float16", ("BN-F1", "BN-G1")),
 }

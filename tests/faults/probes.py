@@ -133,6 +133,7 @@ def special_groups(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     for power in (10,) if d is np.float16 else (50, 100):
         yield Situation(op, normal(5, 4) * 2.0**power, d, eps=1e-5).both(i)
     yield Situation(op, normal(4, 4), d, gamma=np.zeros(4, d), g=np.full((4, 4), 1e-3).astype(d)).both(i)
+    yield Situation(op, normal(4, 4), d, g=np.zeros((4, 4), d)).vjp(i)
 
 
 def shapes(i: Implementation, op: str, d: Any) -> Iterator[Any]:
