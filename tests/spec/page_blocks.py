@@ -3,8 +3,9 @@ The formulas of a page, one statement after the other.
 
 A statement is `sides related by signs`, with what is given before it: `x = (1, 3), eps = 0:   y = (-1, 1)`. Statements
 are parted by commas and semicolons, and what is given holds up to the next semicolon. Words after two spaces or more,
-where no comma, semicolon or colon stands before these, are a remark. A line that begins further in goes on with the
-line before it; below a line that ends in a colon, what is given holds as far as the lines stand further in.
+where no comma, semicolon or colon stands before these, are a remark. A line that begins further in than the one before
+it goes on with that where it begins with + or -, and is a remark where it does not; below a line that ends in a colon,
+what is given holds as far as the lines stand further in.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
         indent = len(line) - len(line.lstrip())
         text = REMARK.sub("", line.strip())
         if pending and indent > pending[0] and not pending[1].endswith(":"):
-            pending = (pending[0], f"{pending[1]} {text}")
+            if text.startswith(("+", "-")):
+                pending = (pending[0], f"{pending[1]} {text}")
             continue
         if pending:
             yield pending

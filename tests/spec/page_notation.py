@@ -13,13 +13,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import attrs
-import mpmath
 import numpy as np
-from mpmath import mp, mpf
+from mpmath import mpf
 
-#: Digits that every evaluation carries, twice over: differences of differences are taken with steps of 10^-40.
-DIGITS = 120
+from .page_values import FUNCTIONS, Linear, Matrix, product, transposed, value
 
 TOKEN = re.compile(
     r"""\s*(?:
@@ -27,7 +24,7 @@ TOKEN = re.compile(
   | (?P<over>sum\ over\ (?:the\ )?(?:groups|channel\ c|channel|all\ K\ derivatives)(?:\ of\b)?)
   | (?P<list>\[[A-Za-z]\w*_1(?:\(x\))?,\ \.\.\.,\ \w+_K(?:\(x\))?\])
   | (?P<range>sum_\{[^}]*\})
-  | (?P<name>dot\ [A-Za-z]\w*|envelope\ of\ \w+|[A-Za-z]\w*(?:_\(\w+\))?'*(?:[+-](?=[\s,;)\]|^]|$))?)
+  | (?P<name>dot\ [A-Za-z]\w*|(?:envelope|tangent)\ of\ \w+|[A-Za-z]\w*(?:_\(\w+\))?'*(?:[+-](?=[\s,;)\]|^]|$))?)
   | (?P<sign>\.\.\.|[-+*/^()\[\]|<>,=:])
     )""",
     re.X,
@@ -39,125 +36,6 @@ Node = Callable[[Env], Any]
 
 class Unreadable(ValueError):
     """An expression that is not in the notation."""
-
-
-def array(values: Any) -> np.ndarray:
-    """An array of mpmath numbers."""
-    values = np.asarray(values)
-    result = np.empty(values.shape, dtype=object)
-    for index in np.ndindex(values.shape):
-        result[index] = mpf(values[index])
-    return result
-
-
-def apply(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function of a number, of each number of an array."""
-    each = np.frompyfunc(function, 1, 1)
-    return lambda z: each(z) if isinstance(z, np.ndarray) else function(z)
-
-
-@attrs.frozen(eq=False)
-class Linear:
-    """A linear map of arrays, with its transpose."""
-
-    forward: Callable[[Any], Any]
-    backward: Callable[[Any], Any]
-
-    @property
-    def transposed(self) -> Linear:
-        """The transpose."""
-        return Linear(self.backward, self.forward)
-
-    def __call__(self, z: Any) -> Any:
-        return self.forward(z)
-
-    def __add__(self, other: Linear) -> Linear:
-        return Linear(lambda z: self(z) + other(z), lambda z: self.backward(z) + other.backward(z))
-
-    def scaled(self, factor: Any) -> Linear:
-        """The map followed by a product with each element's factor."""
-        return Linear(lambda z: factor * self(z), lambda z: self.backward(factor * z))
-
-    def after(self, other: Linear) -> Linear:
-        """This map of what the other gives."""
-        return Linear(lambda z: self(other(z)), lambda z: other.backward(self.backward(z)))
-
-
-@attrs.frozen(eq=False)
-class Matrix:
-    """A matrix that stands on the right of a group: x W."""
-
-    entries: np.ndarray
-
-
-#: The map that changes nothing.
-IDENTITY = Linear(lambda z: z, lambda z: z)
-
-
-def product(a: Any, b: Any) -> Any:
-    """What a b means."""
-    if isinstance(b, Matrix):
-        return Matrix(a.entries @ b.entries) if isinstance(a, Matrix) else a @ b.entries
-    if isinstance(a, Linear):
-        return a.after(b) if isinstance(b, Linear) else a(value(b))
-    a, b = value(a), b if isinstance(b, Linear) else value(b)
-    return b.scaled(a) if isinstance(b, Linear) else a * b
-
-
-def value(thing: Any) -> Any:
-    """What a name stands for where it is a factor: a part stands for what it returns."""
-    return thing.returned() if hasattr(thing, "returned") else thing
-
-
-def total(z: Any) -> Any:
-    """The sum over the group, kept with length 1."""
-    return np.asarray(z, dtype=object).sum(axis=-1, keepdims=True)
-
-
-def mean(z: Any) -> Any:
-    """The mean over the group, kept with length 1."""
-    return total(z) / np.shape(z)[-1]
-
-
-def over_groups(z: Any) -> Any:
-    """The sum over the groups."""
-    return np.asarray(z, dtype=object).sum(axis=0)
-
-
-def extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Max or min: of one argument over the group, of several element by element."""
-    pair = np.frompyfunc(lambda a, b: choose(a, b), 2, 1)
-
-    def taken(first: Any, *others: Any) -> Any:
-        if not others:
-            values = np.asarray(first, dtype=object)
-            return pair.reduce(values, axis=-1, keepdims=True) if values.ndim else first
-        for other in others:
-            first = pair(first, other)
-        return first
-
-    return taken
-
-
-FUNCTIONS: dict[str, Any] = {
-    "mean": mean,
-    "sum": total,
-    "max": extreme(max),
-    "min": extreme(min),
-    "sqrt": apply(mpmath.sqrt),
-    "log": apply(mpmath.log),
-    "log2": apply(lambda z: mpmath.log(z, 2)),
-    "log1p": apply(mpmath.log1p),
-    "expm1": apply(mpmath.expm1),
-    "tanh": apply(mpmath.tanh),
-    "sigmoid": apply(lambda z: 1 / (1 + mpmath.exp(-z))),
-    "relu": apply(lambda z: max(z, mpf(0))),
-    "sum over groups": over_groups,
-    "sum over the channel": total,
-    "sum over channel c": total,
-    "len": len,
-    "concat": lambda a, b: np.concatenate([a, b]),
-}
 
 
 class Tokens:
@@ -233,6 +111,8 @@ def _sum(tokens: Tokens) -> Node:
         result = None
         for negative, term in terms:
             found = term(env)
+            if len(terms) == 1 and not negative:
+                return found
             found = found if isinstance(found, (Linear, tuple)) else value(found)
             if negative and not env.get("every term positive"):
                 found = -found
@@ -290,7 +170,7 @@ def _factor(tokens: Tokens) -> Node:
 def _power(tokens: Tokens, base: Node) -> Node:
     if tokens.peek()[:2] == ("name", "T"):
         tokens.next()
-        return lambda env: base(env).transposed
+        return lambda env: transposed(base(env))
     negative = tokens.takes("-")
     exponent = _primary(tokens)
 
@@ -326,7 +206,9 @@ def _indexed(tokens: Tokens, base: Node) -> Node:
     def node(env: Env) -> Any:
         index = [single(part, env) for part in parts if part]
         found = base(env)
-        return found[tuple([Ellipsis, *index] if whole else index)] if whole else found[index[0]]
+        if isinstance(found, list):
+            return [found[int(k)] for k in index[0]]
+        return found[(Ellipsis, *index)] if whole else found[index[0]]
 
     return node
 
@@ -405,6 +287,8 @@ def _called(tokens: Tokens, name: str) -> Node:
     tokens.bars.pop()
 
     def node(env: Env) -> Any:
+        if name.startswith("grad_"):
+            return env["grad"](name.removeprefix("grad_"), arguments[0][1])
         called = env.get(f"{name}()", env[name] if f"{name}()" not in env else None)
         found = [(keyword, argument(env)) for keyword, argument in arguments]
         if not getattr(called, "takes_parts", False):
@@ -452,7 +336,7 @@ class Bound(Mapping[str, Any]):
         bare = index.rstrip("+-'")
         if base and bare in self.more:
             family = base + index[len(bare) :]
-            found = self.env[f"{family}_"] if f"{family}_" in self.env else self.env[family]
+            found = value(self.env[f"{family}_"] if f"{family}_" in self.env else self.env[family])
             return found[self.more[bare]] if isinstance(found, (list, tuple)) else found[..., self.more[bare]]
         return self.env[name]
 
@@ -471,11 +355,6 @@ class Bound(Mapping[str, Any]):
 
 
 def digits(text: str) -> Any:
-    """How far a number may be from one that is printed with so many decimals: half of the last; 0 for integers."""
-    decimals = [len(match[1]) for match in re.finditer(r"\d\.(\d+)(?!e)", text)]
-    return mpf(10) ** -min(decimals) / 2 if decimals else mpf(0)
-
-
-def precise() -> Any:
-    """The precision in which everything here is evaluated."""
-    return mp.workdps(DIGITS)
+    """How far an expression may be off whose numbers are printed with so many decimals; 0 where all are integers."""
+    found = [(len(match[1]), int(match[2] or 0)) for match in re.finditer(r"\d\.(\d+)(?:e(-?\d+))?", text)]
+    return max((mpf(10) ** (exponent - decimals) for decimals, exponent in found), default=mpf(0))

@@ -16,7 +16,7 @@ from normspec.adapters.part import Part as Described
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.composed import Composed
 
-from .page_notation import apply, array
+from .page_values import apply, array
 from .page_worlds import Array, Part, World, along
 
 ROWS, N, BRANCHES = 2, 3, 3
@@ -114,34 +114,35 @@ NORMALISED = (
 
 
 def batch_norm(*, training: bool) -> Scene:
-    """batch_norm with a channel a row."""
+    """batch_norm of samples in rows and channels in columns: a group runs along the first axis."""
     draw = Drawn(2)
-    draw("x", "g", "a", "tx", "sx", shape=(ROWS, N))
-    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", "sgamma", "sbeta", "running_mean", shape=(ROWS, 1))
-    draw("running_var", shape=(ROWS, 1))
+    draw("x", "g", "a", "tx", "sx", shape=(N, ROWS))
+    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", "sgamma", "sbeta", shape=(ROWS,))
+    draw("running_mean", "running_var", shape=(ROWS,))
     draw.values["running_var"] = np.abs(draw.values["running_var"])
     v = draw.values
 
     def told() -> Tensors:
-        z = {name: value.T if value.shape == (ROWS, N) else value[:, 0] for name, value in v.items()}
-        args = tuple(z[name] for name in ("x", "gamma", "beta", "running_mean", "running_var"))
+        args = tuple(v[name] for name in ("x", "gamma", "beta", "running_mean", "running_var"))
         kwargs = {"eps": EPS, "momentum": MOMENTUM, "training": training, "channel_axis": 1}
-        y, mean, var = reference.batch_norm_exact(*args, **kwargs)
-        first = reference.batch_norm_vjp_exact(*args, z["g"], **kwargs)
-        second = reference.batch_norm_vjp_vjp_exact(*args, z["g"], z["a"], z["b"], z["c"], **kwargs)
+        first = reference.batch_norm_vjp_exact(*args, v["g"], **kwargs)
+        second = reference.batch_norm_vjp_vjp_exact(*args, v["g"], v["a"], v["b"], v["c"], **kwargs)
+        names = ("y", "new_running_mean", "new_running_var")
         found = {
-            "y": y,
-            "new_running_mean": mean,
-            "new_running_var": var,
-            "ty": reference.batch_norm_jvp_exact(*args, z["tx"], z["tgamma"], z["tbeta"], **kwargs),
+            "ty": reference.batch_norm_jvp_exact(*args, v["tx"], v["tgamma"], v["tbeta"], **kwargs),
+            **dict(zip(names, reference.batch_norm_exact(*args, **kwargs), strict=True)),
             **dict(zip(("dx", "dgamma", "dbeta"), first, strict=True)),
             **dict(zip(("x_bar", "gamma_bar", "g_bar"), second, strict=True)),
         }
-        exact = {name: pair(one) for name, one in found.items()}
-        return {name: one.T if one.ndim == 2 else one[:, None] for name, one in exact.items()}
+        return {name: pair(z) for name, z in found.items()}
 
     label = "training" if training else "inference"
-    values = {**draw.exact(), "n": N, "m": N, "eps": mpf(EPS), "momentum": mpf(MOMENTUM)}
+    along_samples = {
+        "mean": lambda z: z.sum(axis=0) / len(z),
+        **dict.fromkeys(("sum", "sum over the channel"), lambda z: z.sum(axis=0)),
+        "sum over channel c": lambda z: z[:, 0].sum(),
+    }
+    values = {**draw.exact(), **along_samples, "n": N, "m": N, "eps": mpf(EPS), "momentum": mpf(MOMENTUM)}
     world = World("batch_norm", values, labels=frozenset({label}))
     return Scene(f"batch_norm, {label}", "batch_norm", world, *NORMALISED, told)
 

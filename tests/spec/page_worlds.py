@@ -21,10 +21,13 @@ from mpmath import mpf
 from normspec.spec import pages
 
 from .page_blocks import Statement, indented, section, statements
-from .page_notation import FUNCTIONS, Bound, Linear, array, evaluate
+from .page_notation import Bound, evaluate
+from .page_values import FUNCTIONS, Linear, array
 
 #: The step of every difference.
 STEP = mpf(10) ** -40
+#: More than any difference errs by here, and less than anything that a formula says.
+SMALL = mpf(10) ** -30
 
 Array = np.ndarray
 
@@ -166,10 +169,22 @@ class World(Mapping[str, Any]):
             return self._moving(lambda world: world[name.removeprefix("dot ")].returned())
         if name == "LN":
             return self._normal
+        if name.startswith("tangent of "):
+            return self._moving(lambda world: world[name.removeprefix("tangent of ")], "s")
+        if name.startswith("envelope of "):
+            return self._envelope(name.removeprefix("envelope of "))
+        if name == "grad":
+            return lambda of, node: gradient(lambda z: node(self.moved(**{of: z})), self[of])
+        if name == "H" and "H_" in self.values:
+            return self["H_"]
+        if name == "ys":
+            return [branch.returned() for branch in self["H_"]]
+        if name.startswith("d") and name[1:] in self.values:
+            return self._cotangent(name[1:])
         if f"{name}_k" in rules(self.page):
             return self[f"{name}_"]
         base, _, index = name.rpartition("_")
-        if index.isdigit() and f"{base}_k" in rules(self.page):
+        if index.isdigit() and (f"{base}_k" in rules(self.page) or f"{base}_" in self.values):
             return self[f"{base}_"][int(index) - 1]
         if name == "e":
             return mpmath.e
@@ -181,12 +196,24 @@ class World(Mapping[str, Any]):
             return self
         return Bound(self, {"x": self[self.normalised]})
 
-    def _moving(self, of: Callable[[World], Any]) -> Any:
-        """The derivative of a value along the tangents of x and of all leaves."""
-        names = [name for name in self.values if f"t{name}" in self.values]
+    def _envelope(self, name: str) -> Any:
+        """In exact arithmetic nothing is off by more than the differences taken here."""
+        tiny = lambda z: zeros(np.shape(z)) + SMALL  # noqa: E731
+        return [tiny(z) for z in self[name]] if name.endswith("_") else tiny(self[name])
+
+    def _cotangent(self, name: str) -> Any:
+        """The gradient of <y, g> in a leaf, or in what a part returned."""
+        if not isinstance(self.values[name], Part):
+            return gradient(lambda z: np.sum(self.moved(**{name: z})["y"] * self["g"]), self[name])
+        nudge = f"nudge of {name}"
+        return gradient(lambda z: np.sum(self.moved(**{nudge: z})["y"] * self["g"]), zeros(self["x"].shape))
+
+    def _moving(self, of: Callable[[World], Any], letter: str = "t") -> Any:
+        """The derivative of a value along the tangents of x, of parameters and of leaves."""
+        names = [name for name in self.values if f"{letter}{name}" in self.values]
 
         def at(step: Any) -> Any:
-            return of(self.moved(**{name: self[name] + step * self[f"t{name}"] for name in names}))
+            return of(self.moved(**{name: self[name] + step * self[f"{letter}{name}"] for name in names}))
 
         return along(at, mpf(0), 1)
 

@@ -14,14 +14,17 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from .page_notation import evaluate, precise, value
+from .page_notation import evaluate
 from .page_scenes import Scene, scenes
+from .page_values import precise, value
 from .page_worlds import gradient, rules
 
 #: Two values of a page: differences of differences in 120 digits leave 10^-40 and what cancels in these small calls.
 EXACT = mpf(10) ** -30
 #: Double-doubles: 2^-102 for each operation, and 22 bits for what a few dozen operations on these calls lose.
 REFERENCE = mpf(2) ** -80
+
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(autouse=True)
