@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import attrs
 
 RELATION = re.compile(r"\s(=\[~\]|<=\[~\]|\[~\]|\[=\]|<=|>=|=>|=|<|>)\s")
-REMARK = re.compile(r"(?<=[^\s,;:])\s{2,}(?=[^\s=<>\[+-]).*")
+REMARK = re.compile(r"(?<=[^\s,;:])\s{2,}(?=[^\s=<>\[+-]|\[~\] for).*")
 
 
 @attrs.frozen
