@@ -19,6 +19,9 @@ from ..layouts import place
 from ..nesting import nested
 from .part_functions import Replay, shift
 
+#: Where PyTorch's source is read.
+SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
+
 _TORCH_DTYPES = {
     torch.float16: "float16",
     torch.bfloat16: "bfloat16",

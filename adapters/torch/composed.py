@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from ..binding import Binding
 from ..known import KnownViolation
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, SOURCE, module_layer_norm
+from .bridge import SOURCE
+from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, module_layer_norm
 
 #: Why the others round every operation.
 _EACH_ROUNDED = (

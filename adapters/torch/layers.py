@@ -11,18 +11,17 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.func import functional_call
 from torch.nn import functional
 
 from ..binding import Binding
-from ..known import Failure, KnownViolation
+from ..known import KnownViolation
+from .batch_norm_backward import BACKWARD
+from .bridge import SOURCE
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
-
-SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
 
 #: Why 16-bit data is of class H2, in both operators.
 _SAVED = (
@@ -149,50 +148,6 @@ def _accepts_ranks(name: str, ranks: tuple[int, ...] | None):
     return accepts
 
 
-#: What BatchNorm is known to violate; the project's tests pin each with its numbers.
-def _one_place(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether x is (N, C), (N, C, 1), (N, C, 1, 1) or so: its memory lies with the channels last, too."""
-    shape, axis = inputs["x"].shape, settings["channel_axis"]
-    return axis in (1, 1 - len(shape)) and all(size == 1 for size in shape[2:])
-
-
-def _of_the_buffer(failure: Failure) -> Any:
-    """
-    Whether dx is that of the first elements of the buffer behind a weight of stride 2, at each of its elements.
-
-    Between the weights the buffer holds NaN: in odd channels dx is NaN, and in channel 2k that of the weight of channel
-    k, to the accuracy of the data.
-    """
-    assert failure.got is not None and failure.expected is not None
-    gamma = np.asarray(failure.inputs["gamma"], np.float64)
-    shape = [1] * failure.got.ndim
-    shape[failure.settings["channel_axis"]] = -1
-    channels = np.arange(gamma.size)
-    odd, read = (channels % 2 == 1).reshape(shape), gamma[channels // 2].reshape(shape)
-    own = gamma.reshape(shape)
-    with np.errstate(all="ignore"):
-        error = np.abs(failure.got * own - failure.expected * read)
-        size = np.nanmax(np.abs(failure.expected / np.where(own == 0, np.nan, own)), initial=0.0)
-        near = error <= 1e-4 * np.abs(own * read) * (size + 1)
-    return np.where(odd, np.isnan(failure.got), near)
-
-
-#: A strided weight is misread where x lies with the channels last: as it does with one place a channel, too.
-_MISREAD: dict[str, Any] = {
-    "requirement": "CM-V3",
-    "reason": "on the CPU the backward pass reads a strided weight as if it were contiguous",
-    "links": (f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)",),
-    "outputs": ("dx",),
-    "dtypes": ("float32", "float64"),
-    "devices": ("cpu",),
-    "predicts": _of_the_buffer,
-}
-_BATCH_NORM_EXPECTED = (
-    KnownViolation(notes=("gamma strided",), where="x of one place a channel", cases=_one_place, **_MISREAD),
-    KnownViolation(notes=("gamma strided, x channels_last",), ranks=(4, 5), **_MISREAD),
-)
-
-
 def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViolation, ...]:
     """What is known of derivatives of the tangent of y, by reverse mode and by forward mode."""
     outputs = ("reverse over forward in x", "forward over forward of y")
@@ -228,7 +183,7 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        expected=(*_BATCH_NORM_EXPECTED, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
+        expected=(*BACKWARD, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
         defaults=call,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -103,6 +105,28 @@ def test_the_check_of_parameter_layouts_meets_them(dtype: str) -> None:
         assert found.counterexample is not None
         assert (found.counterexample.output, found.counterexample.note) == ("dx", note)
     assert not report.unseen()
+
+
+@pytest.mark.parametrize("strided", [False, True])
+def test_the_backward_of_strided_16_bit_data_rounds_every_step(strided: bool) -> None:
+    """Of g r gamma with r = 1/8 and gamma = 8, g r is rounded to a multiple of 2^-24: 1.5 becomes 2."""
+    spacing = 2.0**-24
+    g = torch.full((3, 2), 12 * spacing, dtype=torch.float16)
+    if strided:
+        g = g.t().contiguous().t()
+    x = torch.ones(3, 2, dtype=torch.float16, requires_grad=True)
+    gamma, mean, variance = (torch.full((2,), value, dtype=torch.float16) for value in (8.0, 0.0, 63.0))
+    y = functional.batch_norm(x, mean, variance, gamma, None, False, 0.1, 1.0)
+    (dx,) = torch.autograd.grad(y, x, g)
+    assert bool(torch.all(dx.double() == (16 if strided else 12) * spacing))
+
+
+def test_the_checks_of_layouts_meet_rounded_steps() -> None:
+    """CM-V1 and CM-V2 find them in the cases of `thorough`, take them for what is known, and accuse nothing."""
+    target = resolve("torch", op="batch_norm")
+    target = replace(target, bindings=tuple(one for one in target.bindings if "functional" in one.name))
+    report = run(target, dtypes=("float16",), requirements={"CM-V1", "CM-V2"}, profile="thorough")
+    assert {r.requirement: r.verdict for r in report.results} == dict.fromkeys(("CM-V1", "CM-V2"), Verdict.DEVIATES)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
