@@ -66,6 +66,8 @@ HEADING = re.compile(r"### (?P<id>(?P<prefix>[A-Z]{2})-[A-Z][1-9][0-9]*) \((?P<l
 #: A mark that ends a sentence in the middle of a paragraph.
 SENTENCE_END = re.compile(r"[.!?] +(?=[A-Z`*])")
 FAULTS = re.compile(r"`[a-z0-9]+(-[a-z0-9]+)*`(, `[a-z0-9]+(-[a-z0-9]+)*`)*")
+#: A link in the text, of which a reader without the page sees the words alone.
+LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 LINKS = re.compile(r"<https://[^<>\s]+>(, <https://[^<>\s]+>)*")
 
 
@@ -198,7 +200,7 @@ class _Body:
                 break
             taken.append(text)
             self.position += 1
-        return " ".join(taken).removeprefix(mark).strip()
+        return LINK.sub(r"\1", " ".join(taken).removeprefix(mark).strip())
 
     def begins(self, mark: str) -> bool:
         self.skip_blank()

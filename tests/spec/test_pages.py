@@ -131,6 +131,42 @@ def test_the_formulas_of_the_envelope_are_numbered_without_a_gap():
     assert {int(number) for number in re.findall(r"\bA(\d{1,2})\b", everywhere)} <= set(defined)
 
 
+def prose(page: str) -> str:
+    """The text of a page without formulas and code."""
+    text = re.sub(r"^```\w*\n.*?^```$", "", pages()[page], flags=re.M | re.S)
+    return re.sub(r"^    .*$", "", text, flags=re.M)
+
+
+@pytest.mark.parametrize("page", sorted(set(reader.PAGES) - {"accuracy"}))
+def test_a_formula_of_the_accuracy_page_is_cited_by_a_link(page: str):
+    """Every mention of A1, A2, ... or R1, R2, ... in the prose of another page is a link to the anchor of that number."""
+    linked = re.findall(r"\[([AR]\d+)\]\(accuracy\.md#([AR]\d+)\)", prose(page))
+    assert all(said == anchor for said, anchor in linked)
+    assert {anchor for _, anchor in linked} <= set(re.findall(r'<a id="([AR]\d+)"></a>', pages()["accuracy"]))
+    bare = re.sub(r"\[[AR]\d+\]\([^)]*\)|A1 to A\d+|R1 to R\d", "", prose(page))
+    assert not re.findall(r"(?<![-\w])[AR]\d{1,2}\b", bare)
+
+
+def test_every_formula_of_the_accuracy_page_has_its_anchor():
+    """The numbers that have an anchor are those that have a formula, each before the next one begins."""
+    text = pages()["accuracy"]
+    anchors = re.findall(r'<a id="([AR]\d+)"></a>', text)
+    assert sorted(anchors) == sorted(re.findall(r"^    \(([AR]\d+)\)", text, re.M))
+    assert len(anchors) == len(set(anchors))
+
+
+STATUS = re.compile(r"\*Edition (\d+)\. Status: (normative|informative|terms)\b[^*]*\.\*")
+
+
+def test_every_page_names_its_edition_and_its_status():
+    """Below its title each page says of which edition it is, the same on all, and whether it binds."""
+    heads = {page: STATUS.fullmatch(text.splitlines()[2]) for page, text in pages().items()}
+    assert all(heads.values())
+    assert len({head[1] for head in heads.values() if head}) == 1
+    binding = {page for page, head in heads.items() if head and head[2] == "normative"}
+    assert binding == {"accuracy", "conventions", *NORMATIVE}
+
+
 def test_the_code_cites_formulas_that_the_page_defines():
     """Every number that the envelope's code refers to is defined on the page."""
     defined = set(re.findall(r"^    \(([AR]\d+)\)", pages()["accuracy"], re.M))

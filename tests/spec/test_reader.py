@@ -66,6 +66,12 @@ def test_formula_and_sources_may_be_absent():
     assert (found.level, found.formula, found.sources) == (Level.SHOULD, "", ())
 
 
+def test_links_in_the_text_are_read_as_their_words():
+    """A link in a sentence or a reason is there for the page's reader; the field has its words."""
+    text = WELL_FORMED.replace("Another reason.", "By [R1](accuracy.md#R1), and another reason.")
+    assert read(text)["CM-T2"].reason == "By R1, and another reason."
+
+
 def test_requirements_keep_the_order_of_the_page():
     """Requirements come in the order in which they stand."""
     assert list(read(WELL_FORMED)) == ["CM-T1", "CM-T2"]
