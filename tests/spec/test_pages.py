@@ -139,7 +139,7 @@ def prose(page: str) -> str:
 
 @pytest.mark.parametrize("page", sorted(set(reader.PAGES) - {"accuracy"}))
 def test_a_formula_of_the_accuracy_page_is_cited_by_a_link(page: str):
-    """Every mention of A1, A2, ... or R1, R2, ... in the prose of another page is a link to the anchor of that number."""
+    """Every mention of A1, A2, ... or R1, R2, ... in the prose of another page is a link to its anchor."""
     linked = re.findall(r"\[([AR]\d+)\]\(accuracy\.md#([AR]\d+)\)", prose(page))
     assert all(said == anchor for said, anchor in linked)
     assert {anchor for _, anchor in linked} <= set(re.findall(r'<a id="([AR]\d+)"></a>', pages()["accuracy"]))
