@@ -32,6 +32,7 @@ KINDS: Mapping[str, str] = {
         "sum over j = 0, 1, 2 of k[j] * x[..., t + (j - 1) * number, :], zero beyond the ends: depthwise over the"
         " second last axis t, dilation number; leaf k of shape (3, n)"
     ),
+    "causal": "the same with x[..., t + (j - 2) * number, :]: it reads no later position",
     "cascade": "the inner parts one after the other, the first first",
     "dropout": "inner(x) * mask; leaf mask, 0 or 1 / (1 - p), of x's shape and without gradient",
     # Parts that behave in some way; the value is that of the inner part unless it says otherwise.
@@ -91,6 +92,7 @@ class Part:
             "tanh_linear": f"tanh(x @ {leaf})",
             "square": "x * x",
             "convolution": f"convolution(x, {leaf}, dilation={self.number:g})",
+            "causal": f"causal convolution(x, {leaf}, dilation={self.number:g})",
             "cascade": ", then ".join(inner),
             "dropout": f"({first}) * {leaf}",
             "counted": f"({first}) times its calls so far",
@@ -103,6 +105,12 @@ class Part:
             "fuse_coupled": "sum of y_k + sum of tanh(y_(k-1)) * y_k",
         }
         return formulas.get(self.kind, self.kind.replace("fuse_", "").replace("_", " "))
+
+    @property
+    def offsets(self) -> tuple[int, int, int]:
+        """Where a convolution reads x for each tap, in positions after that of its result."""
+        dilation = int(self.number)
+        return (-2 * dilation, -dilation, 0) if self.kind == "causal" else (-dilation, 0, dilation)
 
     @property
     def constant(self) -> bool:

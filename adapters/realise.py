@@ -72,8 +72,8 @@ def _plain(made: Callable[..., Any]) -> Callable[[_Material], Callable[[Any], An
 
 
 def _convolution(material: _Material, x: Any) -> Any:
-    (k,), dilation = material.leaves, int(material.part.number)
-    return reduce(add, (k[j] * material.bridge.shift(x, (j - 1) * dilation, -2) for j in range(3)))
+    (k,) = material.leaves
+    return reduce(add, (k[j] * material.bridge.shift(x, o, -2) for j, o in enumerate(material.part.offsets)))
 
 
 def _cascade(material: _Material, x: Any) -> Any:
@@ -119,6 +119,7 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "relu": _plain(lambda m, x: m.bridge.relu(x)),
     "tanh": _plain(lambda m, x: m.bridge.tanh(x)),
     "convolution": _plain(_convolution),
+    "causal": _plain(_convolution),
     "cascade": _plain(_cascade),
     "dropout": _plain(lambda m, x: m.inner[0](x) * m.leaves[0]),
     "counted": _counted,

@@ -67,7 +67,7 @@ def _linear(part: Any, x: Number, leaves: Leaves) -> Number:
 
 def _convolution(part: Any, x: Number, leaves: Leaves) -> Number:
     kernel, axis = leaves[part.leaves[0]], len(x.shape) - 2
-    terms = [kernel.picked(j) * x.shifted((j - 1) * int(part.number), axis) for j in range(3)]
+    terms = [kernel.picked(j) * x.shifted(offset, axis) for j, offset in enumerate(part.offsets)]
     return terms[0] + terms[1] + terms[2]
 
 
@@ -104,6 +104,7 @@ _KINDS: dict[str, Callable[[Any, Number, Leaves], Number]] = {
     "relu": lambda part, x, leaves: relu(x),
     "tanh": lambda part, x, leaves: tanh(x),
     "convolution": _convolution,
+    "causal": _convolution,
     "cascade": _cascade,
     "dropout": lambda part, x, leaves: _apply(part.inner[0], x, leaves).committed() * leaves[part.leaves[0]],
     "counted": lambda part, x, leaves: _apply(part.inner[0], x, leaves),

@@ -113,19 +113,16 @@ class Linear(Formula):
 class Convolution(Formula):
     """Depthwise over the second last axis, three taps, dilated."""
 
-    def _offsets(self) -> tuple[int, int, int]:
-        dilation = int(self.material.part.number)
-        return (-dilation, 0, dilation)
-
     def _folded(self, x: Array, k: Array, sign: int = 1) -> Array:
-        return reduce(add, [k[j] * shifted(x, sign * offset, -2) for j, offset in enumerate(self._offsets())])
+        offsets = self.material.part.offsets
+        return reduce(add, [k[j] * shifted(x, sign * offset, -2) for j, offset in enumerate(offsets)])
 
     def value(self, x: Array, leaves: Leaves) -> Array:
         return self._folded(x, leaves[0])
 
     def cotangents(self, x: Array, g: Array, leaves: Leaves) -> tuple[Array, Leaves]:
         over = tuple(range(x.ndim - 1))
-        dk = np.stack([(g * shifted(x, offset, -2)).sum(axis=over) for offset in self._offsets()])
+        dk = np.stack([(g * shifted(x, offset, -2)).sum(axis=over) for offset in self.material.part.offsets])
         return self._folded(g, leaves[0], -1), [dk]
 
     def tangent(self, x: Array, tx: Array, leaves: Leaves, moved: Leaves) -> Array:
@@ -201,6 +198,7 @@ FORMULAS: Mapping[str, type[NumpyPart]] = {
     "scaled": Multiple,
     "linear": Linear,
     "convolution": Convolution,
+    "causal": Convolution,
     "tanh_linear": TanhLinear,
     "square": Elementwise,
     "relu": Elementwise,

@@ -150,5 +150,6 @@ def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     yield d(6, _PLAIN, "mixed", count=3)
     yield d(2, _MANY, "sequence", recipe="convolutions", leading=(1, 8), count=3)
     yield d(3, tuple(("normal", i) for i in range(17)), "sequence", recipe="convolutions", leading=(17,), count=3)
+    yield d(3, tuple(("normal", i) for i in range(17)), "sequence", recipe="causal", leading=(17,), count=3)
     for recipe in ("fuse_sum", "fuse_product", "fuse_weighted", "fuse_coupled"):
         yield d(4, _PLAIN, "fuse", recipe=recipe, count=4)

@@ -166,6 +166,8 @@ def _mhc(branches: str, fuse: str = "") -> Recipe:
         role = f"branches.{place}"
         if branches == "convolutions":  # receptive fields that grow: dilations 1, 2, 4, ...
             return Part("convolution", (drawn.kernel(f"{role}.k"),), number=2**place)
+        if branches == "causal":
+            return Part("causal", (drawn.kernel(f"{role}.k"),), number=2**place)
         if branches == "equal":
             return Part("leaf", (drawn.values("shared.h"),))
         if branches == "shared":
@@ -231,11 +233,12 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "fuse_weighted": _mhc("mixed", "fuse_weighted"),
         "fuse_coupled": _mhc("mixed", "fuse_coupled"),
         "fuse_shared": _mhc("shared", "fuse_coupled"),
+        "causal": _mhc("causal"),
     },
 }
 
 #: Recipes whose parts look across the second last axis: groups are not independent there.
-ALONG_SEQUENCE = ("convolution", "convolutions")
+ALONG_SEQUENCE = ("convolution", "convolutions", "causal")
 
 
 def made(operator: str, recipe: str, drawn: Drawn) -> Drawn:

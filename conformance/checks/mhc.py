@@ -189,19 +189,24 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("MH-L7", when=tagged("sequence"))
 def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A change of x at one position moves y there and as far as the widest branch reaches, and nowhere else."""
+    """A change of x at one position moves y where a branch reads that position, and nowhere else."""
     y = subject.observe(case).outputs["y"]
-    length = case.x.shape[-2]
-    # Three taps of dilation d see d to either side.
-    reach = max(int(part.number) for part in _branches(case))
-    position = length // 2 if length > 2 * reach + 1 else 0
+    places = np.arange(case.x.shape[-2])
+    back, ahead = (max(sign * offset for part in _branches(case) for offset in part.offsets) for sign in (-1, 1))
+
+    def unmoved(position: int) -> np.ndarray:
+        return (position < places - back) | (position > places + ahead)
+
+    # What it moves in the middle, if there is room on both sides of that, and else at the beginning.
+    middle = max(0, (len(places) - 1 - back + ahead) // 2)
+    position = middle if unmoved(middle).any() else 0
     x = case.x.copy()
     # Another number wherever it is rounded, of either sign.
     x[..., position, :] = (x[..., position, :] + np.abs(x[..., position, :]) + 1).astype(x.dtype)
     moved = case.replace(x=x)
     got = subject.outputs(moved)["y"]
-    outside = np.abs(np.arange(length) - position) > reach
-    note = f"x changed at position {position}, the widest branch reaches {reach} positions"
+    outside = unmoved(position)
+    note = f"x changed at position {position}, the branches read {back} positions back and {ahead} ahead"
     bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
     yield equal(
         subject, moved, "y", got[..., outside, :], y[..., outside, :], note,

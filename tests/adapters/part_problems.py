@@ -26,6 +26,7 @@ PARTS = {
     "relu": Part("relu"),
     "tanh": Part("tanh"),
     "convolution": Part("convolution", ("k",), 2.0),
+    "causal": Part("causal", ("k",), 2.0),
     "cascade": Part("cascade", inner=(BENT, Part("square"), BENT)),
     "dropout": Part("dropout", ("mask",), inner=(BENT,)),
     "counted": Part("counted", inner=(BENT,)),

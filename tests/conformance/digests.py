@@ -24,7 +24,7 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "pre_norm": ("9614092c71cd632f", "c4df1bdbc23e83dd", "018a13af94436876"),
     "post_norm": ("024b77f70d9765c4", "aebdc9e1e82366f7", "0a12fee48c76f3b5"),
     "highway": ("99b73fc21ada85c2", "e4f928657cb3f20c", "17f4a29116562311"),
-    "mhc": ("70588888b8b629dc", "9dc22a42a6b58227", "7c9dc5d3e5fd4436"),
+    "mhc": ("cc44027cd3a87145", "9954d9948fc6fe55", "b1235d322eea03d2"),
 }
 
 

@@ -75,6 +75,7 @@ class Draw:
             "linear": ("w", (n, n)),
             "tanh_linear": ("w", (n, n)),
             "convolution": ("k", (3, n)),
+            "causal": ("k", (3, n)),
         }.get(kind, ("", ()))
         if not leaf:
             return Part(kind, number=float(2.0 ** self.rng.integers(-2, 3)))
@@ -82,7 +83,8 @@ class Draw:
         return Part(kind, (f"{role}.{leaf}",), number=float(self.rng.integers(1, 3)))
 
 
-PLAIN = ("leaf", "linear", "tanh_linear", "convolution", "cascade", "square", "tanh", "scaled", "identity", "negated")
+CONVOLUTIONS = ("convolution", "causal")
+PLAIN = ("leaf", "linear", "tanh_linear", *CONVOLUTIONS, "cascade", "square", "tanh", "scaled", "identity", "negated")
 
 
 def draw(operator: str, seed: int, shape: tuple[int, ...] = (2, 3)) -> Call:

@@ -27,12 +27,12 @@ def applied(p: Any, x: np.ndarray, leaves: Mapping[str, np.ndarray]) -> np.ndarr
         for inner in p.inner:
             x = applied(inner, x, leaves)
         return x
-    if p.kind == "convolution":
-        (k,), n, d = own, x.shape[-2], int(p.number)
+    if p.kind in ("convolution", "causal"):
+        (k,), n, d, last = own, x.shape[-2], int(p.number), 2 if p.kind == "causal" else 1
         result = jets(np.full(x.shape, mpf(0), dtype=object))
         for t in range(n):
             for j in range(3):
-                source = t + (j - 1) * d
+                source = t + (j - last) * d
                 if 0 <= source < n:
                     result[..., t, :] = result[..., t, :] + k[j] * x[..., source, :]
         return result

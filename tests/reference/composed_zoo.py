@@ -27,8 +27,9 @@ def part(p: Any, x: Any, leaves: Mapping[str, Node]) -> Node:
         for inner in p.inner:
             x = part(inner, x, leaves)
         return x
-    if p.kind == "convolution":
-        terms = [own[0].picked(j) * x.shifted((j - 1) * int(p.number)) for j in range(3)]
+    if p.kind in ("convolution", "causal"):
+        last = 2 if p.kind == "causal" else 1
+        terms = [own[0].picked(j) * x.shifted((j - last) * int(p.number)) for j in range(3)]
         return terms[0] + terms[1] + terms[2]
     if p.kind.startswith("fuse"):
         terms = list(x)

@@ -37,6 +37,7 @@ SINGLE = {
     "relu": Part("relu"),
     "tanh": Part("tanh"),
     "convolution": Part("convolution", ("branch.k",), 2.0),
+    "causal": Part("causal", ("branch.k",), 2.0),
     "cascade": Part("cascade", inner=(BENT, Part("square"), LINEAR, Part("tanh"))),
     "dropout": Part("dropout", ("branch.mask",), inner=(BENT,)),
     "counted": Part("counted", inner=(BENT,)),
@@ -167,6 +168,15 @@ def test_a_convolution_reads_neighbours_at_its_dilation():
     part = Part("convolution", ("branch.k",), 2.0)
     y = _made(part, {"branch.k": np.array([[3.0], [5.0], [7.0]])})(x)
     np.testing.assert_array_equal(y[0, :, 0], [0, 5, 0, 3, 0])
+
+
+def test_a_causal_convolution_reads_no_later_position():
+    """One position that is set appears at itself, and two and four after; nothing wraps around."""
+    x = np.zeros((1, 6, 1))
+    x[0, 1, 0] = 1.0
+    part = Part("causal", ("branch.k",), 2.0)
+    y = _made(part, {"branch.k": np.array([[3.0], [5.0], [7.0]])})(x)
+    np.testing.assert_array_equal(y[0, :, 0], [0, 7, 0, 5, 0, 3])
 
 
 def test_identity_and_view_hand_back_the_memory_of_x():
