@@ -5,7 +5,7 @@ A requirement is a third-level heading and the paragraphs under it, in this orde
     ### LN-F3 (MUST): eps inside the root
     One sentence.
 
-    ```formula            (where there is one)
+    ```formula            (where there is one; ```math where it is typeset)
     r = 1 / sqrt(var + eps)
     ```
 
@@ -43,6 +43,7 @@ from .errors import (
     UnclosedFormula,
     UnknownRequirement,
 )
+from .typeset import plain
 
 #: Every page in reading order, with the prefix of the ids that stand on it ("" where none do).
 PAGES: Mapping[str, str] = MappingProxyType(
@@ -90,7 +91,7 @@ class Requirement:
     title: str
     #: What is required, in one sentence.
     sentence: str
-    #: The same as a formula; "" where there is none.
+    #: The same as a formula, in the plain notation where the page has it typeset; "" where there is none.
     formula: str
     #: Why it is required.
     reason: str
@@ -215,7 +216,8 @@ class _Body:
         return sentence
 
     def formula(self) -> str:
-        if not self.begins("```formula"):
+        typeset = self.begins("```math")
+        if not typeset and not self.begins("```formula"):
             return ""
         opened = self.here
         try:
@@ -224,7 +226,7 @@ class _Body:
             raise UnclosedFormula(self.page, opened, "the formula is not closed") from None
         lines = self.body[self.position + 1 : closing]
         self.position = closing + 1
-        return "\n".join(lines)
+        return plain("\n".join(lines)) if typeset else "\n".join(lines)
 
     def reason(self) -> str:
         found, here = self.begins("*Why:*"), self.here

@@ -51,16 +51,17 @@ def indented(text: str) -> Iterator[list[str]]:
 def split(text: str, sign: str) -> list[str]:
     """The parts between signs that stand in no parenthesis, bracket or inner product."""
     parts, depth, start = [], 0, 0
+    text = re.sub(r"\{[^}]*\}", lambda match: "~" * len(match[0]), shown := text)
     for at, letter in enumerate(text):
         after, before = text[at + 1 : at + 2], text[at - 1 : at]
-        if letter in "([{" or (letter == "<" and after not in ("=", " ")):
+        if letter in "([" or (letter == "<" and after not in ("=", "-", " ")):
             depth += 1
-        elif letter in ")]}" or (letter == ">" and before not in ("=", " ")):
+        elif letter in ")]" or (letter == ">" and before not in ("=", "-", " ")):
             depth -= 1
         elif letter == sign and depth == 0 and (sign != ":" or after in ("", " ")):
-            parts.append(text[start:at])
+            parts.append(shown[start:at])
             start = at + 1
-    return [*parts, text[start:]]
+    return [*parts, shown[start:]]
 
 
 def statements(lines: list[str]) -> list[Statement]:

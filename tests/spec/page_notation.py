@@ -9,8 +9,11 @@ between them, is called where it is a function.
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ TOKEN = re.compile(
     (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
   | (?P<over>sum\ over\ (?:the\ )?(?:groups|channel\ c|channel|all\ K\ derivatives)(?:\ of\b)?)
   | (?P<list>\[[A-Za-z]\w*_1(?:\(x\))?,\ \.\.\.,\ \w+_K(?:\(x\))?\])
-  | (?P<range>sum_\{[^}]*\})
+  | (?P<range>sum_\{[^}]*\}(?:\^\{[^}]*\})?)
   | (?P<name>dot\ [A-Za-z]\w*|(?:envelope|tangent)\ of\ \w+|[A-Za-z]\w*(?:_\(\w+\))?'*(?:[+-](?=[\s,;)\]|^]|$))?)
   | (?P<sign>\.\.\.|[-+*/^()\[\]|<>,=:])
     )""",
@@ -260,8 +263,11 @@ def _primary(tokens: Tokens) -> Node:
 
 def _name(tokens: Tokens, name: str) -> Node:
     kind, sign, touches = tokens.peek()
-    if re.fullmatch(r"sum_[a-z]", name):
-        return _over_index(name[-1], _product(tokens))
+    if name == "prod_f":
+        factor = _product(tokens)
+        return lambda env: math.prod((factor(Bound(env, {"f": f})) for f in env["factors"]), start=mpf(1))
+    if re.fullmatch(r"(sum|min)_[a-z]", name):
+        return _over_index(name[-1], _product(tokens), min if name.startswith("min") else operator.add)
     if (kind, sign) == ("sign", "(") and touches:
         return _called(tokens, name)
     if (kind, sign) == ("sign", "|") and touches and name in FUNCTIONS:
@@ -300,25 +306,25 @@ def _called(tokens: Tokens, name: str) -> Node:
     return node
 
 
-def _over_index(index: str, term: Node) -> Node:
-    """sum_k: over the members of the families."""
-
-    def node(env: Env) -> Any:
-        result = None
-        for k in range(env["K"]):
-            found = term(Bound(env, {index: k}))
-            result = found if result is None else result + found
-        return result
-
-    return node
+def _over_index(index: str, term: Node, joined: Callable[[Any, Any], Any]) -> Node:
+    """sum_k, min_k: over the members of the families."""
+    return lambda env: reduce(joined, (term(Bound(env, {index: k})) for k in range(env["K"])))
 
 
 def _ranged(text: str, term: Node) -> Node:
-    """sum_{k=2}^{n-1}, sum_{j>=1, 2^j<n}: over the integers that the condition names."""
-    index = text[5]
+    """sum_{k=2}^{n-1}, sum_{j>=1,2^j<n}: over the integers from the first on, as far as is said."""
+    match = re.fullmatch(r"sum_\{(\w)(?:>=|=)(\d+)(?:,(.*))?\}(?:\^\{(.*)\})?", text)
+    if match is None:
+        raise Unreadable(text)
+    index, first, condition, last = match.groups()
+    small, large = condition.split("<") if condition else (index, f"{last.replace('-', ' - ')} + 1")
 
     def node(env: Env) -> Any:
-        return sum((term(Bound(env, {index: k})) for k in env[text](env)), mpf(0))
+        result, k = mpf(0), int(first)
+        while evaluate(small, Bound(env, {index: k})) < evaluate(large, env):
+            result = result + term(Bound(env, {index: k}))
+            k += 1
+        return result
 
     return node
 

@@ -1,14 +1,28 @@
-"""Formulas A29 to A31 of the accuracy page are what the running analysis gives for parts that return a leaf."""
+"""Formulas A25 and A29 to A31, read off the accuracy page, are what the running analysis gives for leaves as parts."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import attrs
 import numpy as np
 import pytest
+from mpmath import mpf
 
 from normspec.adapters.part import Part
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.composed import Composed
+
+from .page_bounds import Bounds, blocks
+from .page_notation import evaluate
+from .page_values import FUNCTIONS, array, precise
+
+
+@pytest.fixture(autouse=True)
+def _precise():
+    with precise():
+        yield
+
 
 #: One evaluation of the envelope in float64, which A28 allows for.
 EVALUATION = 1 + 2.0**-20
@@ -44,19 +58,21 @@ def leaf(name: str) -> Part:
     return Part("leaf", (name,))
 
 
-def size(tensor: np.ndarray) -> np.ndarray:
-    """|z| in float64."""
-    return np.abs(tensor.astype(np.float64))
+def agrees(bound: np.ndarray, formula: Any) -> None:
+    """Equal but for the rounding of the code's evaluation, which is in float64."""
+    page = np.asarray(formula, dtype=object).astype(np.float64).reshape(bound.shape)
+    np.testing.assert_allclose(bound, page * EVALUATION, rtol=1e-9)
 
 
-def one(z: np.ndarray) -> np.ndarray:
-    """max(1, |z|)."""
-    return np.maximum(1.0, z)
+def page(drawn: Drawn, *numbers: str, **values: Any) -> Bounds:
+    """What the page says of these tensors."""
+    units = {"u": mpf(drawn.arithmetic.u), "eta": mpf(drawn.arithmetic.eta)}
+    return Bounds({**units, **values}, frozenset(), numbers)
 
 
-def agrees(bound: np.ndarray, formula: np.ndarray) -> None:
-    """Equal but for the rounding of either evaluation, which is in float64."""
-    np.testing.assert_allclose(bound, formula * EVALUATION, rtol=1e-9)
+def exactly(tensor: np.ndarray) -> np.ndarray:
+    """A tensor in mpmath."""
+    return array(tensor.astype(np.float64))
 
 
 def test_residual(drawn: Drawn):
@@ -64,60 +80,48 @@ def test_residual(drawn: Drawn):
     x, h, g = drawn.tensor(), drawn.tensor(), drawn.tensor()
     parts = {"branch": leaf("branch.h"), "shortcut": None, "activation": None}
     call = Composed("residual", {"x": x, "branch.h": h}, {}, parts, drawn.arithmetic)
-    agrees(call.y().error, drawn.arithmetic.u * np.abs(x.astype(np.float64) + h.astype(np.float64)))
+    agrees(call.y().error, page(drawn, "A29", x=exactly(x), F=exactly(h))["E_y"])
     assert not call.gradients(g)["x"].error.any()
 
 
 def test_highway(drawn: Drawn):
     """A30: y, dx, dH and dz."""
     x, h, z, g = (drawn.tensor() for _ in range(4))
-    u, eta = drawn.arithmetic.u, drawn.arithmetic.eta
     inputs = {"x": x, "transform.h": h, "gate.z": z}
     parts = {"transform": leaf("transform.h"), "gate": leaf("gate.z"), "carry": None}
     call = Composed("highway", inputs, {}, parts, drawn.arithmetic)
-    t = 1 / (1 + np.exp(-z.astype(np.float64)))
-    gate_error, carry_error = 4 * u, 5 * u
-    gate, carry = t + gate_error, 1 + t + carry_error
-    x, h, g_size = size(x), size(h), size(g)
-    y = h * gate_error + x * carry_error + 3 * u * (h * gate + x * carry) + eta * (one(h) + 2 * one(x))
-    agrees(call.y().error, y)
+    said = page(drawn, "A30", x=exactly(x), H=exactly(h), g=exactly(g), t=FUNCTIONS["sigmoid"](exactly(z)))
+    agrees(call.y().error, said["E_y"])
     found = {name: value.error for name, value in call.gradients(g).items()}
-    agrees(found["x"], g_size * carry_error + 2 * u * g_size * carry + 2 * eta * one(g_size))
-    agrees(found["transform.h"], g_size * gate_error + 2 * u * g_size * gate + eta * one(g_size))
-    slope = gate * carry_error + carry * gate_error + 2 * u * gate * carry + 2 * eta
-    dz = g_size * (h + x) * (slope + 5 * u * gate * carry)
-    agrees(found["gate.z"], dz + eta * (2 + gate * carry) * one(g_size) * (one(h) + one(x)))
+    for name, symbol in {"x": "E_dx", "transform.h": "E_dH", "gate.z": "E_dz"}.items():
+        agrees(found[name], said[symbol])
 
 
 def test_mhc(drawn: Drawn):
-    """A31: y, dH_k and dlogits."""
+    """A31, with the weights' errors by A25: y, dH_k and dlogits."""
     count = 3
     x, g, logits = drawn.tensor(), drawn.tensor(), drawn.tensor(count)
-    u, eta = drawn.arithmetic.u, drawn.arithmetic.eta
     names = [f"branches.{k}.h" for k in range(count)]
     outputs = {name: drawn.tensor() for name in names}
     parts = {"branches": tuple(leaf(name) for name in names), "fuse": None}
     call = Composed("mhc", {"x": x, "logits": logits, **outputs}, {}, parts, drawn.arithmetic)
-    down = size(logits.astype(np.float64) - float(logits.max()))
-    w = np.exp(-down) / np.exp(-down).sum()
-    largest = float(size(logits).max())
-    scaled = 6 * (len(set(logits.tolist())) - 1)
-    w_error = w * np.expm1(u * (2 * down + largest + np.log(count) + 8 + count + 4 + scaled)) + 2 * eta
-    above = w + w_error
-    x_size, g_size, h = size(x), size(g), np.stack([size(output) for output in outputs.values()])
-    weigh = np.tensordot  # sum over k of weight_k h_k
-    y = weigh(w_error, h, 1) + u * (count * x_size + (count + 2) * weigh(above, h, 1)) + eta * (one(h).sum(axis=0) + 1)
-    agrees(call.y().error, y)
+    l = exactly(logits)
+    w = FUNCTIONS["softmax"](l)
+    weights = page(drawn, "A25", l=l, w=list(w), K=count, D=len(set(logits.tolist())))["E_"]
+    signed = [np.sum(exactly(g) * exactly(output)) for output in outputs.values()]
+    inner = sum(one * product for one, product in zip(w, signed, strict=True))
+    said = page(
+        drawn, "A31", x=exactly(x), g=exactly(g), K=count, m=x.size, E=weights, H=list(map(exactly, outputs.values())),
+        **{"w+": [one + error for one, error in zip(w, weights, strict=True)]},
+        dl=[one * (product - inner) for one, product in zip(w, signed, strict=True)],
+    )  # fmt: skip
+    agrees(call.y().error, said["E_y"])
     found = {name: value.error for name, value in call.gradients(g).items()}
-    for k, name in enumerate(names):
-        agrees(found[name], g_size * w_error[k] + 2 * u * g_size * above[k] + eta * (1 + one(g_size)))
-    inner, hull = (g_size * h).sum(axis=(1, 2)), (one(g_size) * one(h)).sum(axis=(1, 2))
-    inner_error = u * (x.size + 1) * inner + eta * hull
-    mean = (above * inner).sum()
-    mean_error = (inner * w_error + above * inner_error).sum() + u * (count + 1) * mean + eta * hull.sum()
-    dlogits = above * (inner_error + mean_error) + (inner + mean) * (w_error + 3 * u * above)
-    dlogits = dlogits + eta * (hull + hull.sum() + 4 * hull.min())
-    signed = np.array([(g.astype(np.float64) * output.astype(np.float64)).sum() for output in outputs.values()])
-    exact = np.abs(w * (signed - (w * signed).sum()))
-    returned = dlogits.sum() + u * (count + 1) * (exact + dlogits).sum()
-    agrees(found["logits"], dlogits + np.where(down == 0, returned, 0.0))
+    for name, bound in zip(names, said["E_dH_"], strict=True):
+        agrees(found[name], bound)
+    expected = said.values["E_dl_"] = said["E_dl_"]
+    (step,) = (one for one in blocks()["A31"] if one.conditions == ("largest logit",))
+    largest = int(np.argmax(logits))
+    returned = [evaluate(step.text, said) if k == largest else 0 for k in range(count)]
+    expected = [one + more for one, more in zip(expected, returned, strict=True)]
+    agrees(found["logits"], expected)

@@ -122,10 +122,16 @@ def test_ids_that_a_page_cites_exist(page: str):
     assert set(re.findall(r"\]\((\w+)\.md\)", text)) <= set(reader.PAGES)
 
 
+def formulas(text: str) -> list[str]:
+    """The numbers of the formulas on the accuracy page, plain and typeset."""
+    found = re.finditer(r"^    \(([AR]\d+)\)|^\\tag\{(A\d+)\}$", text, re.M)
+    return [match[1] or match[2] for match in found]
+
+
 def test_the_formulas_of_the_envelope_are_numbered_without_a_gap():
     """The accuracy page defines A1, A2, ... each once, and cites no other."""
     text = pages()["accuracy"]
-    defined = [int(number) for number in re.findall(r"^    \(A(\d+)\)", text, re.M)]
+    defined = [int(number[1:]) for number in formulas(text) if number[0] == "A"]
     assert defined == list(range(1, len(defined) + 1))
     everywhere = "".join(pages().values())
     assert {int(number) for number in re.findall(r"\bA(\d{1,2})\b", everywhere)} <= set(defined)
@@ -151,7 +157,7 @@ def test_every_formula_of_the_accuracy_page_has_its_anchor():
     """The numbers that have an anchor are those that have a formula, each before the next one begins."""
     text = pages()["accuracy"]
     anchors = re.findall(r'<a id="([AR]\d+)"></a>', text)
-    assert sorted(anchors) == sorted(re.findall(r"^    \(([AR]\d+)\)", text, re.M))
+    assert sorted(anchors) == sorted(formulas(text))
     assert len(anchors) == len(set(anchors))
 
 
@@ -169,7 +175,7 @@ def test_every_page_names_its_edition_and_its_status():
 
 def test_the_code_cites_formulas_that_the_page_defines():
     """Every number that the envelope's code refers to is defined on the page."""
-    defined = set(re.findall(r"^    \(([AR]\d+)\)", pages()["accuracy"], re.M))
+    defined = set(formulas(pages()["accuracy"]))
     cited = set()
     for module in files("normspec.reference").iterdir():
         if module.name.endswith(".py"):
