@@ -56,8 +56,8 @@ class Plan:
     mode: str = ""
 
 
-#: To how many more cases a check is put that none of those chosen for it could judge: as many as a further spelling is
-#: put to at `standard`, and one where each costs a compilation.
+#: Extra cases tried for a check that judged nothing: as many as a further spelling is put to at `standard`, and one
+#: where each costs a compilation.
 _MORE, _MORE_SLOW = 8, 1
 
 #: One part of a run that can be done by itself: an operator in a dtype, of all targets.
@@ -322,6 +322,8 @@ class Run:
             if tally.violation is not None:
                 self._failing += 1
                 self._tell(subject)
+        if case.bulky:
+            case.forget_truths()
         return ""
 
     def _exercise(self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library) -> None:

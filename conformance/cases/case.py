@@ -19,6 +19,10 @@ from .recipes import Drawn, made
 from .regimes import draw_group
 from .stream import Stream
 
+#: Values from which on the truths about a case are not kept: they take about 500 bytes a value, and few bindings come
+#: to such a case.
+_BULKY = 1 << 13
+
 
 @attrs.frozen(cache_hash=True)  # it is looked up a thousand times for each time that it is made
 class Description:
@@ -114,6 +118,15 @@ class Case:
         if key not in self._truths:
             self._truths[key] = make(self, eps_dtype, running_variance)
         return self._truths[key]
+
+    @property
+    def bulky(self) -> bool:
+        """Whether its truths are not kept from one binding to the next."""
+        return self.x.size >= _BULKY
+
+    def forget_truths(self) -> None:
+        """Free what was computed of this case; it is made anew where it is asked for again."""
+        self._truths.clear()
 
     def replace(self, **changes: Any) -> Case:
         """Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced."""
