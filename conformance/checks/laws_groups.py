@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...reference.formats import format_of
+from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .exactly import shifted_exactly
+from .exactly import exact, judge_exactly, shifted_exactly
 from .groups import as_rows, from_rows, group_size, only_group, some_groups
 from .purity import other
 from .registry import BOTH, check, ordinary
@@ -81,19 +82,44 @@ def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> 
     yield close(subject, moved, "y", got, want, lambda n: permute(a(n)) + b(n), note)
 
 
-@check("LN-L10", "BN-L7", when=lambda case: _law(case) and "shift" in case.tags, raising="violates")
-def shift(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A constant added to a group leaves y."""
+def _for_shifts(case: Case) -> bool:
+    return _law(case) and "shift" in case.tags
+
+
+def _shifted(case: Case) -> tuple[Case, float] | None:
+    """The case with a constant added to x, and the constant; None where a sum would be rounded."""
     for constant in (64.0, 16.0, 4.0):
         moved = shifted_exactly(case.x, constant)
         if moved is not None:
-            break
-    else:
+            return case.replace(x=moved), constant
+    return None
+
+
+@check("LN-L10", "BN-L7", when=_for_shifts, raising="violates")
+def shift(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A constant added to a group leaves y."""
+    found = _shifted(case)
+    if found is None:
         return
-    there = case.replace(x=moved)
+    there, constant = found
     y, got = subject.observe(case).outputs["y"], subject.outputs(there)["y"]
     a, b = subject.bound(case, "y"), subject.bound(there, "y")
     yield close(subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}")
+
+
+@check("BN-L13", when=_for_shifts, raising="violates")
+def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A constant added to a channel moves its new running mean by momentum times it."""
+    found = _shifted(case)
+    if found is None:
+        return
+    (there, constant), name = found, "new_running_mean"
+    before, got = subject.observe(case).outputs[name], subject.outputs(there)[name]
+    moved = Scaled.of(np.full(before.shape, case.settings["momentum"])) * Scaled.of(np.full(before.shape, constant))
+    a, b = subject.bound(case, name), subject.bound(there, name)
+    yield judge_exactly(
+        subject, there, name, exact(got), exact(before) + moved, lambda n: a(n) + b(n), f"x + {constant:g}"
+    )
 
 
 @check("LN-L15", when=_law, raising="violates")

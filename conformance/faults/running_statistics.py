@@ -48,6 +48,17 @@ class BesselN1Nan(BatchNorm):
         return variance * self.number(np.nan) if count == 1 else variance
 
 
+@fault("running-mean-clipped", bn="BN-L13", kind="statistics")
+class RunningMeanClipped(BatchNorm):
+    """Lets no batch mean beyond 8 into the running one, as a guard against outliers."""
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        within = Statistics(np.clip(s.mean, -8, 8), s.variance, s.rstd)
+        return super().running(within, mean, variance, momentum, count, eps)
+
+
 @fault("running-var-with-eps", bn="BN-S2", kind="statistics")
 class RunningVarWithEps(BatchNorm):
     """Enters variance + eps into the running variance."""

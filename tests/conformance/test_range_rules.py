@@ -11,6 +11,7 @@ from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.relations import equal
 from normspec.conformance.sound import variants
 from normspec.conformance.sound.composed.working import Native
+from normspec.conformance.sound.conventions import OnePass
 from normspec.conformance.sound.registry import combined
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
@@ -59,6 +60,38 @@ def test_a_single_large_value_is_not_judged_where_folded_gradients_overflow(x: f
     assert np.isfinite(subject.bound(case, "y")(False)).all()
     without = subject_of(variants.TwoPass, dtype, conventions={"affine": "centred"})
     assert np.isfinite(without.bound(case, "dx")(False)).all()
+
+
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_an_eps_that_the_format_does_not_hold_is_not_judged(operator: str) -> None:
+    """R1 counts eps: 1e39 is infinity in float32, so that a sound y is 0 where the exact one is 3e-20."""
+    subject = subject_of(variants.TwoPass, "float32", operator)
+    beyond, held = (case_of([-1.0, 1.0], eps, "float32", operator=operator) for eps in (1e39, 1e30))
+    with np.errstate(all="ignore"):
+        assert not subject.outputs(beyond)["y"].any()
+    assert abs(subject.truth(beyond).outputs()["y"].hi).max() == pytest.approx(3.16e-20, rel=1e-3)
+    assert not np.isfinite(subject.bound(beyond, "y")(False)).any()
+    assert np.isfinite(subject.bound(held, "y")(False)).all()
+
+
+def test_a_cube_that_an_algorithm_may_reach_is_not_judged() -> None:
+    """R2 counts the r that an algorithm may have: its variance may be 0, where r^3 is 33 and r'^3 is 32,768."""
+
+    class OnePassBackward(OnePass, variants.FusedBackward):
+        """The variance in one pass, and the gradient from the sums of h and of h x."""
+
+    conventions = {"variance_algorithm": "one-pass"}
+    subject = subject_of(OnePassBackward, "float16", conventions=conventions)
+    x = 24 + 0.3125 * np.resize([1.0, -1.0], 17)  # squares of float16 keep no trace of the 0.3125
+    case = case_of(x, 2.0**-10, "float16", g=np.arange(17) - 8.0)
+    rows = subject.truth(case).envelope(subject.arithmetic(case)).statistics
+    r = 1 / np.sqrt(rows.v + 2.0**-10)
+    assert 2**10 * FORMATS["float16"].smallest_normal <= r**3 <= 2**-6 * FORMATS["float16"].largest  # R2 with r for r+
+    assert r**3 == pytest.approx(33, rel=0.1)
+    with np.errstate(all="ignore"):
+        assert abs(subject.outputs(case)["y"]).max() > 0.3 * 32  # its own r is that of the variance 0
+        assert not subject.judge_gradient(case, "dx", subject.pull(case)["dx"]).judged
+    assert not np.isfinite(subject.bound(case, "dx")(False)).any()
 
 
 def group(random: np.random.Generator, dtype: str, most: float) -> np.ndarray:

@@ -118,7 +118,7 @@ class Example:
         """The world in which all of it holds."""
         checked = []
         plain = any(re.fullmatch(r"[xs] = [-(\d].*", one) and "(x)" not in one for one in conditions)
-        if plain and not any("c" in one.split("=")[1] for one in conditions if one.startswith("x = (c")):
+        if plain and not any(one.startswith("x = (const") for one in conditions):
             self.put(gamma=mpf(1), beta=mpf(0), g=mpf(1))
         for condition in conditions:
             if condition in LABELS | FORMATS:

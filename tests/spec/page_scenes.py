@@ -140,9 +140,9 @@ def batch_norm(*, training: bool) -> Scene:
     along_samples = {
         "mean": lambda z: z.sum(axis=0) / len(z),
         **dict.fromkeys(("sum", "sum over the channel"), lambda z: z.sum(axis=0)),
-        "sum over channel c": lambda z: z[:, 0].sum(),
+        "sum over channel j": lambda z: z[:, 0].sum(),
     }
-    values = {**draw.exact(), **along_samples, "n": N, "m": N, "eps": mpf(EPS), "momentum": mpf(MOMENTUM)}
+    values = {**draw.exact(), **along_samples, "n": N, "eps": mpf(EPS), "momentum": mpf(MOMENTUM)}
     world = World("batch_norm", values, labels=frozenset({label}))
     return Scene(f"batch_norm, {label}", "batch_norm", world, *NORMALISED, told)
 

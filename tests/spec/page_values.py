@@ -133,7 +133,7 @@ FUNCTIONS: dict[str, Any] = {
     "relu": apply(lambda z: max(z, mpf(0))),
     "sum over groups": over_groups,
     "sum over the channel": total,
-    "sum over channel c": total,
+    "sum over channel j": total,
     "softmax": lambda z: apply(mpmath.exp)(z) / np.sum(apply(mpmath.exp)(z)),
     "inf": mpf("inf"),
     "None": None,

@@ -124,9 +124,10 @@ def test_err_7_gain_by_sample():
 
 
 def test_err_8_effect_at_the_start():
-    """With gamma = 1 and beta = 0 y is far from x, and a uniform cotangent has gradient 0."""
+    """With gamma = 1 and beta = 0 y is far from x; a uniform cotangent has gradient 0, and xhat a share of 9/25."""
     assert ln(96, 104, eps=9, gamma=(1, 1)) == near(F(-4, 5), F(4, 5))
     assert dx(96, 104, eps=9, h=(1, 1)).tolist() == [0, 0]
+    assert dx(96, 104, eps=9, h=(F(-4, 5), F(4, 5))) == near(F(-36, 625), F(36, 625))
 
 
 def test_err_9_normalised_scores():

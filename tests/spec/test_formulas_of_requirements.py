@@ -49,7 +49,6 @@ WORDS = {
     "BN-F8": ENVELOPE,
     "BN-S3": WITHOUT_END,
     "BN-L6": "is about one channel in words",
-    "BN-L7: x + c exact": SENTENCE,
     "BN-G12": SUBSETS,
     "RS-F4": "is about a mask that is drawn",
     "RS-L3": WITHOUT_END,
@@ -92,26 +91,27 @@ def linear(name: str) -> Callable[[World], dict[str, Any]]:
 
 def shifted(world: World) -> dict[str, Any]:
     """A constant for each group."""
-    return {"c": mpf(3)}
+    return {"const": mpf(3)}
 
 
 #: Values that a requirement has beside those of its scenes.
 MORE: dict[str, Callable[[World], dict[str, Any]]] = {
-    "LN-L5": lambda world: {"p": [1, 0]},
-    "LN-L6": lambda world: {"p": [1, 0]},
-    "LN-L9": lambda world: {"p": [2, 0, 1]},
+    "LN-L5": lambda world: {"order": [1, 0]},
+    "LN-L6": lambda world: {"order": [1, 0]},
+    "LN-L9": lambda world: {"order": [2, 0, 1]},
     "LN-L10": shifted,
     "LN-L13": shifted,
     "LN-L14": lambda world: {"gamma_1": rows(1)[0], "gamma_2": rows(1, seed=1)[0], "beta_1": rows(1, seed=2)[0],
                              "beta_2": rows(1, seed=3)[0], "orders": {"y": ("gamma", "beta")}},
     "LN-L16": lambda world: {"z": rows()},
     "LN-G8": lambda world: {"g_1": rows(), "g_2": rows(seed=1)},
-    "BN-S5": lambda world: {"m'": rows(1, 2)[0], "v'": rows(1, 2)[0] ** 2,
+    "BN-S5": lambda world: {"mean'": rows(1, 2)[0], "var'": rows(1, 2)[0] ** 2,
                             "orders": {"y": ("running_mean", "running_var")}},
     "BN-I4": lambda world: {"x_1": rows(3, 2), "x_2": rows(3, 2, seed=1)},
-    "BN-E1": lambda world: {"x": world["x"][:1], "m": 1, "n": 1},
-    "BN-L5": lambda world: {"p": [2, 0, 1]},
+    "BN-E1": lambda world: {"x": world["x"][:1], "n": 1},
+    "BN-L5": lambda world: {"order": [2, 0, 1]},
     "BN-L7": shifted,
+    "BN-L13": shifted,
     "BN-L10": shifted,
     "BN-L11": lambda world: {"gamma_1": rows(1, 2)[0], "gamma_2": rows(1, 2, seed=1)[0],
                              "beta_1": rows(1, 2, seed=2)[0],
@@ -128,7 +128,7 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "HW-L4": lambda world: {"H": constant(rows()), "z": constant(rows(seed=1))},
     "HW-G3": lambda world: {"H": Part(KINDS["tanh"]), "z": Part(KINDS["linear"], "x", "w")},
     "MH-L1": shifted,
-    "MH-L4": lambda world: {"p": [2, 0, 1]},
+    "MH-L4": lambda world: {"order": [2, 0, 1]},
     "MH-G5": lambda world: {"w": rows(3), "f": Part(lambda ys, w: ys[0] @ w + ys[1] * ys[2], "ys", "w")},
 }  # fmt: skip
 
@@ -137,7 +137,7 @@ def indices(id: str) -> dict[str, int]:
     """The element, the channel or the branch that a statement with an index is tried on."""
     if id.startswith("MH"):
         return {"k": 2}
-    return {"c": 0} if id in ("BN-F5", "BN-G2", "BN-G3") else {"i": 1}
+    return {"j": 0} if id in ("BN-F5", "BN-G2", "BN-G3") else {"i": 1}
 
 
 def about(id: str, statement: Statement, scene: Scene) -> bool:
@@ -151,7 +151,7 @@ def about(id: str, statement: Statement, scene: Scene) -> bool:
 
 #: The form of the operator that a requirement speaks of where its formula does not say so, by a pattern of its id.
 SCENES = {
-    r"BN-(F[1258]|S\d+|E1|R\d|L([1-37-9]|1[02])|G[15-8])": "batch_norm, training",
+    r"BN-(F[1258]|S\d+|E1|R\d|L([1-37-9]|1[023])|G[15-8])": "batch_norm, training",
     r"BN-(I\d|E[3-9]|G4)": "batch_norm, inference",
     r"RS-(F1|L\d|G1|G2)": "residual",
     r"RS-.*": "residual, with shortcut and activation",
