@@ -24,7 +24,7 @@ from .page_values import FUNCTIONS, Linear, Matrix, product, transposed, value
 TOKEN = re.compile(
     r"""\s*(?:
     (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
-  | (?P<over>sum\ over\ (?:the\ )?(?:groups|channel\ c|channel|all\ K\ derivatives)(?:\ of\b)?)
+  | (?P<over>sum\ over\ (?:the\ )?(?:groups|channel\ j|channel|all\ K\ derivatives)(?:\ of\b)?)
   | (?P<list>\[[A-Za-z]\w*_1(?:\(x\))?,\ \.\.\.,\ \w+_K(?:\(x\))?\])
   | (?P<range>sum_\{[^}]*\}(?:\^\{[^}]*\})?)
   | (?P<name>dot\ [A-Za-z]\w*|(?:envelope|tangent)\ of\ \w+|[A-Za-z]\w*(?:_\(\w+\))?'*(?:[+-](?=[\s,;)\]|^]|$))?)
