@@ -1,0 +1,59 @@
+"""A training batch without samples: to raise is as good as an empty y, and CM-T1 has nothing to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec.adapters.binding import Target
+
+from .runs import VARIANT, function, run, verdicts
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
+RULES = ("CM-T1", "BN-E2", "BN-E3")
+
+
+def batch_norm(answer: Callable[[np.ndarray, Any], Any]) -> Target:
+    """A sound batch_norm but for a training batch without samples."""
+    made = VARIANT["bn-plain"].build()
+
+    def call(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if settings["training"] and not x.size:
+            return answer(x, arguments)
+        return made.call(x, *arguments, **settings)
+
+    return function("batch_norm", call, vjp=made.vjp)
+
+
+def refused(x: np.ndarray, arguments: Any) -> Any:
+    """There is no mean of nothing."""
+    raise ValueError("a training batch needs samples")
+
+
+def kept(x: np.ndarray, arguments: Any) -> Any:
+    """An empty y and the statistics as given."""
+    return x.copy(), arguments[2].copy(), arguments[3].copy()
+
+
+def spoilt(x: np.ndarray, arguments: Any) -> Any:
+    """The formula to the letter: 0/0."""
+    return x.copy(), arguments[2] * np.float32(np.nan), arguments[3] * np.float32(np.nan)
+
+
+@pytest.mark.parametrize("answer", [refused, kept])
+def test_either_answer_conforms(answer: Callable[[np.ndarray, Any], Any]) -> None:
+    """Whoever raises, or returns an empty y and the statistics as given, violates nothing."""
+    report = run(batch_norm(answer), requirements=RULES)
+    assert report.conforms
+    assert verdicts(report) == dict.fromkeys(RULES, "pass")
+
+
+def test_nan_in_the_statistics_is_advised_against() -> None:
+    """Statistics that become NaN violate BN-E2, which is advice, and no requirement of every call."""
+    report = run(batch_norm(spoilt), requirements=RULES)
+    assert report.conforms
+    assert verdicts(report) == {"CM-T1": "pass", "BN-E2": "fail", "BN-E3": "pass"}
