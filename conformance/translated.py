@@ -96,13 +96,13 @@ def _less_one(gamma: np.ndarray) -> np.ndarray:
 
 
 def _less(gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """gamma - 1 in gamma's dtype, and where that is exact."""
+    """gamma - 1 in gamma's dtype, and where that is exact; that of a NaN is one."""
     wide = gamma.astype(np.float64)
     less = wide - 1
     one = less - wide  # with the error of the difference, as Knuth has it, float64 need not hold it either
     error = (wide - (less - one)) + (-1 - one)
     held = less.astype(gamma.dtype)
-    return held, (error == 0) & (held.astype(np.float64) == less)
+    return held, np.isnan(wide) | ((error == 0) & (held.astype(np.float64) == less))
 
 
 def one_plus(gamma: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ def load() -> None:
         laws_groups,
         laws_moments,
         mhc,
+        nan_in_parameters,
         non_finite,
         part_calls,
         purity,
@@ -25,6 +26,7 @@ def load() -> None:
         sizes,
         statistics,
         strange_parts,
+        undefined,
         values,
         views,
     )

@@ -91,6 +91,8 @@ _PAGES = {
 _SOME = {
     "CM-S2": tuple(operator for operator in OPERATORS if operator != "batch_norm"),
     "CM-V3": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
+    "CM-N6": ("layer_norm", "batch_norm", "pre_norm", "post_norm"),
+    "CM-N8": ("layer_norm", "batch_norm"),
     "CM-A1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
     "CM-A2": ("layer_norm", "batch_norm", "pre_norm", "post_norm"),
     "CM-D1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),

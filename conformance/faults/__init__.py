@@ -24,6 +24,7 @@ from . import (
     second_order,
     sizes,
     state,
+    undefined,
     variance,
 )
 from .registry import Fault, entered
@@ -44,6 +45,7 @@ THEMES = (
     layouts,
     sizes,
     non_finite,
+    undefined,
     dtypes,
     arguments,
     composed,

@@ -7,6 +7,7 @@ import numpy as np
 from ..sound.batch_norm import BatchNorm
 from ..sound.operator import Operator
 from ..sound.rows import Array, Pull, Rows, Statistics
+from ..sound.storage import Storage
 from .registry import fault
 
 
@@ -45,6 +46,56 @@ class InfClipped(Operator):
         if role != "x":
             return values
         return np.where(np.isinf(values), np.copysign(values.dtype.type(1e4), values), values)
+
+
+@fault("parameter-nan-zeroed", ln="CM-N6", bn="CM-N6", kind="non-finite")
+class ParameterNanZeroed(Operator):
+    """Takes a NaN in gamma or beta for 0."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return np.where(np.isnan(values), values.dtype.type(0), values) if role in ("gamma", "beta") else values
+
+
+@fault("gamma-nan-zeroed-in-backward", ln="CM-N6", bn="CM-N6", kind="gradient")
+class GammaNanZeroedInBackward(Rows):
+    """Takes a NaN in gamma for 0 in dx alone."""
+
+    def backward_gamma(self, gamma: Array) -> Array:
+        return np.where(np.isnan(gamma), gamma.dtype.type(0), super().backward_gamma(gamma))
+
+
+@fault("running-nan-clamped", bn="CM-N6", kind="non-finite")
+class RunningNanClamped(BatchNorm):
+    """Keeps the running variance above 0 by a maximum that drops NaN."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        return super().fixed_statistics(x, mean, np.fmax(variance, 0), eps)
+
+
+@fault("running-nan-replaced", bn="CM-N6", kind="statistics")
+class RunningNanReplaced(BatchNorm):
+    """Begins a running statistic that is NaN anew, with that of the batch."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return np.where(np.isnan(old), new, super().updated(old, new, momentum))
+
+
+@fault("cotangent-nan-zeroed", ln="CM-N7", bn="CM-N7", kind="gradient")
+class CotangentNanZeroed(Storage):
+    """Takes a NaN in the cotangent for 0."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return np.where(np.isnan(values), values.dtype.type(0), values) if role == "g" else values
+
+
+@fault("parameter-sum-skips-nan", ln="CM-N7", bn="CM-N7", kind="gradient")
+class ParameterSumSkipsNan(Rows):
+    """Leaves NaN out of the sums that are the gradients of gamma and beta."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        return super().parameter_sum(np.where(np.isnan(terms), terms.dtype.type(0), terms))
 
 
 @fault("nan-leaks-to-neighbour", ln="CM-N1", bn="CM-N1", kind="non-finite")

@@ -210,12 +210,27 @@ def laid_out(i: Implementation, op: str, d: Any) -> Iterator[Any]:
 
 
 def non_finite(i: Implementation, op: str, d: Any) -> Iterator[Any]:
-    """A NaN and an Inf in one group."""
+    """A NaN and an Inf in one group, and a NaN in each parameter, running statistic and cotangent."""
     for bad in (np.nan, np.inf):
         for training in (True, False):
             x = normal(4, 4)
             x[1, 2] = bad
             yield Situation(op, x, d, training=training).both(i)
+    for name in ("gamma", "beta", "mean", "variance", "g"):
+        for training in (True, False):
+            s = Situation(op, normal(4, 4), d, training=training)
+            getattr(s, name)[..., 2] = np.nan
+            yield s.both(i)
+
+
+def undefined(i: Implementation, op: str, d: Any) -> Iterator[Any]:
+    """A group whose variance and eps are 0, and a negative running variance, beside others."""
+    for training in (True, False):
+        x = normal(4, 4)
+        x[1], x[:, 1] = 1, 1
+        variance = np.array([1, 0, 2, 3]).astype(d)
+        yield Situation(op, x, d, training=training, eps=0.0, variance=variance).both(i)
+    yield Situation(op, normal(4, 4), d, training=False, variance=np.array([1, -4, 2, 3]).astype(d)).both(i)
 
 
 def mixed(i: Implementation, op: str, d: Any) -> Iterator[Any]:
@@ -303,6 +318,7 @@ PROBES: tuple[Probe, ...] = (
     handed_in,
     laid_out,
     non_finite,
+    undefined,
     mixed,
     powers,
     bad_arguments,

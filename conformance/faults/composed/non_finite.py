@@ -9,6 +9,7 @@ import numpy as np
 from ...sound.composed.composed import Composed
 from ...sound.composed.highway import Highway
 from ...sound.composed.mhc import Mhc
+from ..non_finite import CotangentNanZeroed, ParameterNanZeroed
 from ..registry import fault
 from .contract import Written
 
@@ -63,3 +64,9 @@ class NanLogitClosed(Mhc):
 
     def softmax(self, logits: Array) -> Array:
         return super().softmax(np.fmax(logits, -np.inf))
+
+
+fault("parameter-nan-zeroed", pr="CM-N6", po="CM-N6", kind="non-finite")(ParameterNanZeroed)
+fault("cotangent-nan-zeroed", rs="CM-N7", pr="CM-N7", po="CM-N7", hw="CM-N7", mh="CM-N7", kind="gradient")(
+    CotangentNanZeroed
+)

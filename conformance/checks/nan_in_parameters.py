@@ -1,0 +1,110 @@
+"""A NaN in gamma, beta, a running statistic or the cotangent: every result that depends on it shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...adapters.binding import COMPOSED, OUTPUTS
+from ...reference.double_double import DD
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .registry import check, ordinary, recipes
+
+#: The inputs, x and logits apart, that are no leaves of parts; CM-N3 and CM-N5 speak of those.
+_PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
+
+
+def _telling(case: Case) -> bool:
+    """A few cases in which most results depend on most values: of the composed operators, with parts that read x."""
+    if case.operator in COMPOSED:
+        return "parts" in case.tags and recipes("linear", "chain", "mixed")(case)
+    return {"law", "layout"} <= case.tags and (ordinary(case) or "inference" in case.tags)
+
+
+def _largest(values: np.ndarray) -> tuple[int, ...]:
+    """Where the largest magnitude stands: what is multiplied by it is not multiplied by 0."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(np.abs(values.astype(np.float64)))), values.shape))
+
+
+def _put(values: np.ndarray, place: tuple[int, ...], value: float) -> np.ndarray:
+    changed = values.copy()
+    changed[place] = value
+    return changed
+
+
+def _exact(subject: Subject, case: Case, *, gradients: bool) -> Mapping[str, DD]:
+    """The exact results of a case by name: the outputs, and the gradients where they are asked for."""
+    truth = subject.truth(case)
+    found: dict[str, Any] = dict(truth.outputs())
+    if gradients:
+        found |= {name: value for name, value in truth.gradients().items() if value is not None}
+    return found
+
+
+def _dependent(subject: Subject, case: Case, moved: Case, *, gradients: bool) -> dict[str, np.ndarray]:
+    """
+    Where the results of a case depend on what is another number in ``moved``.
+
+    Only a change beyond the envelope counts: a sound algorithm may round a factor to 0, and then skip the product.
+    """
+    before, after = (_exact(subject, one, gradients=gradients) for one in (case, moved))
+    masks = {}
+    for name, value in before.items():
+        change = np.abs((after[name].hi - value.hi) + (after[name].lo - value.lo))
+        masks[name] = change > subject.bound(case, name)(False)
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:
+    """Whether the results of a case with a NaN are NaN wherever they have to be."""
+    outputs = OUTPUTS[bad.operator]
+    found = subject.outputs(bad) if any(name in outputs for name in masks) else {}
+    if any(name not in outputs for name in masks):
+        found = {**found, **subject.pull(bad)}
+    for name, mask in masks.items():
+        if name not in found:
+            continue
+        value = found[name].astype(np.float64)
+        wrong = mask & ~np.isnan(value)
+        if not wrong.any():
+            yield Finding(bad, violated=False, output=name, note=note)
+            continue
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        yield Finding(
+            bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]), note=note
+        )
+
+
+@check("CM-N6", when=_telling, raising="violates")
+def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A NaN in gamma, beta or a running statistic makes NaN every output and gradient that depends on it."""
+    _ = subject.observe(case).outputs
+    lacking = None if subject.forward_only else subject.lacking_gradients(case)
+    gradients = not subject.forward_only and lacking is None
+    for name in _PARAMETERS:
+        given = case.inputs.get(name)
+        if given is None:
+            continue
+        place = _largest(given)
+        # Half of it is another number that every parameter may be, a variance too; of 0 there is no half.
+        moved = case.replace(**{name: _put(given, place, given[place] / 2 if given[place] else 1)})
+        bad = case.replace(**{name: _put(given, place, np.nan)})
+        masks = _dependent(subject, case, moved, gradients=gradients)
+        yield from _shown(subject, bad, masks, f"a NaN in {name} was swallowed")
+    if lacking is not None:
+        raise lacking
+
+
+@check("CM-N7", when=_telling, raising="violates", gradient=True)
+def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A NaN in the cotangent makes NaN every gradient that depends on it."""
+    _ = subject.observe(case).gradients
+    place = _largest(case.g)
+    moved, bad = (case.replace(g=_put(case.g, place, value)) for value in (case.g[place] / 2, np.nan))
+    masks = _dependent(subject, case, moved, gradients=True)
+    gradients = {name: mask for name, mask in masks.items() if name not in OUTPUTS[case.operator]}
+    yield from _shown(subject, bad, gradients, "a NaN in the cotangent was swallowed")

@@ -1,0 +1,69 @@
+"""Groups whose value is undefined: nothing is required of them, and everything of the groups beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...adapters.errors import TargetRaised, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .groups import as_rows, from_rows, group_count
+from .registry import INFERENCE, check, ordinary
+
+
+def _telling(case: Case) -> bool:
+    """A few cases of several groups."""
+    several = {"law", "layout"} <= case.tags and (ordinary(case) or "inference" in case.tags)
+    return several and group_count(case) > 1
+
+
+def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Finding]:
+    """Whether y and dx are right in every group but one, whose value is undefined."""
+    rows = np.ones((group_count(bad), bad.x.size // group_count(bad)), bool)
+    rows[group] = False
+    others = from_rows(bad, rows)
+    yield subject.judge_output(bad, "y", subject.outputs(bad)["y"], where=others, note=note)
+    if subject.forward_only:
+        return
+    dx = subject.pull(bad)["dx"]
+    exact, bound = subject.truth(bad).gradients()["dx"], subject.bound(bad, "dx")
+    yield subject.judge(bad, "dx", dx, exact, lambda normative: np.where(others, bound(normative), np.inf), note)
+
+
+@check("CM-N8", when=_telling, raising="violates")
+def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A group whose variance and eps are both 0 makes no difference to the others."""
+    _ = subject.observe(case).outputs
+    group, changes = group_count(case) // 2, dict[str, Any](eps=0.0)
+    if case.settings.get("training", True):
+        rows = as_rows(case, case.x).copy()
+        rows[group] = 1  # its mean is exact, and so is its variance
+        changes["x"] = from_rows(case, rows)
+    else:
+        changes["running_var"] = _put(case.inputs["running_var"], group, 0.0)
+    yield from _beside(subject, case.replace(**changes), group, "variance and eps are 0 in another group")
+
+
+@check("BN-I5", when=lambda case: _telling(case) and "inference" in case.tags, raising="violates", modes=INFERENCE)
+def negative_running_variance(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A negative running variance makes no difference to other channels, where the call does not raise."""
+    _ = subject.observe(case).outputs
+    channel = group_count(case) // 2
+    bad = case.replace(running_var=_put(case.inputs["running_var"], channel, -4.0))
+    try:
+        subject.outputs(bad)
+    except (TargetRaised, Unsupported):  # to decline it is to refuse it
+        yield Finding(bad, violated=False)
+        return
+    yield from _beside(subject, bad, channel, "the running variance of another channel is negative")
+
+
+def _put(values: np.ndarray | None, place: int, value: float) -> np.ndarray:
+    assert values is not None
+    changed = values.copy()
+    changed[place] = value
+    return changed
