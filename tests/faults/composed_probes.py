@@ -204,7 +204,10 @@ def non_finite(i: Implementation, op: str, d: Any) -> Iterator[Any]:
         x[1, 2] = bad
         yield with_part(op, d, leaf("free.h"), {"x": x, "free.h": normal(5, 6, seed=36)}).both(i)
         yield with_part(op, d, Part("zero"), {"x": x}).both(i)
-    for name in ("gamma", "beta", "g"):
+    h = normal(5, 6, seed=36)
+    h[1, 2] = np.nan
+    yield with_part(op, d, leaf("free.h"), {"free.h": h}).both(i)
+    for name in ("gamma", "beta", "logits", "g"):
         s = composition(op, d)
         spoilt = s.g if name == "g" else s.inputs.get(name)
         if spoilt is not None:

@@ -49,6 +49,7 @@ WORDS = {
     "BN-F8": ENVELOPE,
     "BN-S3": WITHOUT_END,
     "BN-L6": "is about one channel in words",
+    "BN-I5": "is about one channel in words",
     "BN-G12": SUBSETS,
     "RS-F4": "is about a mask that is drawn",
     "RS-L3": WITHOUT_END,
