@@ -2,7 +2,7 @@
 
 Check:        normspec check examples/plain_signatures.py:highway --op highway
 Verdict:      conforms (exit status 0)
-Unsupported:  HW-F2, HW-L6, HW-G5
+Unsupported:  HW-F2, HW-L6, HW-L7, HW-G5
 Conventions:  none
 
 Check:        normspec check examples/plain_signatures.py:mhc --op mhc

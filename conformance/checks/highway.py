@@ -68,13 +68,16 @@ def same_path(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge(case, "y", y, as_exact(case.x), subject.bound(case, "y"), "H(x) = x")
 
 
-@check("HW-L6", when=_logits("leaf_carry", "closed", "open"))
-def both_gates(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Both gates closed give zero, both open give x + H(x)."""
+@check("HW-L6", when=_logits("leaf_carry", "closed"))
+def both_shut(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Both gates shut give zero."""
     y = subject.observe(case).outputs["y"]
-    if np.all(np.isneginf(_of(case, "gate.z").astype(np.float64))):
-        yield equal_to(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
-    else:
-        want = added(case.x, _of(case, "transform.h"))
-        finding = subject.judge(case, "y", y, want, subject.bound(case, "y"))
-        yield attrs.evolve(finding, note="gate and carry logits are +inf")
+    yield equal_to(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
+
+
+@check("HW-L7", when=_logits("leaf_carry", "open"))
+def both_open(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Both gates open give x + H(x)."""
+    y = subject.observe(case).outputs["y"]
+    finding = subject.judge(case, "y", y, added(case.x, _of(case, "transform.h")), subject.bound(case, "y"))
+    yield attrs.evolve(finding, note="gate and carry logits are +inf")

@@ -132,21 +132,30 @@ def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 @check("LN-L16", when=_law, raising="violates")
-def neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What stands beside a group makes no difference to it."""
-    whole = as_rows(case, subject.observe(case).outputs["y"])
-    rows, stored = as_rows(case, case.x), format_of(case.x.dtype)
-    top = min(stored.largest / 8, 2.0**20)
-    padding = np.zeros_like(rows[:1])
-    extreme = np.full_like(rows[:1], top)
+def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Extreme groups beside a group make no difference to it."""
+    top = min(format_of(case.x.dtype).largest / 8, 2.0**20)
+    extreme = np.full_like(as_rows(case, case.x)[:1], top)
     extreme[:, ::2] = -top
+    yield from _beside(subject, case, [extreme], [extreme], "extreme groups")
+
+
+@check("LN-L17", when=_law, raising="violates")
+def padding(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Padding beside a group makes no difference to it."""
+    zeros = np.zeros_like(as_rows(case, case.x)[:1])
+    yield from _beside(subject, case, [zeros, zeros], [zeros, zeros + 1, zeros], "padding")
+
+
+def _beside(
+    subject: Subject, case: Case, before: list[np.ndarray], after: list[np.ndarray], words: str
+) -> Iterator[Finding]:
+    """Each of some groups alone, with other groups before it and after it."""
+    whole = as_rows(case, subject.observe(case).outputs["y"])
     features = case.x.shape[case.x.ndim - len(case.settings["axes"]) :]
     for group in some_groups(case):
-        mine = rows[group : group + 1]
-        x = np.concatenate([padding, extreme, mine, padding, mine * 0 + 1, extreme])
+        x = np.concatenate([*before, as_rows(case, case.x)[group : group + 1], *after])
         beside = case.replace(x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype))
-        got = subject.outputs(beside)["y"][2:3]
+        got = subject.outputs(beside)["y"][len(before) : len(before) + 1]
         single = only_group(case, group)  # the envelope is that of the group alone
-        want = whole[group].reshape(got.shape)
-        note = f"group {group} between padding and extreme groups"
-        yield same(subject, single, "y", got, want, note)
+        yield same(subject, single, "y", got, whole[group].reshape(got.shape), f"group {group} between {words}")

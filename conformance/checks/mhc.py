@@ -168,11 +168,10 @@ def _one_closed(case: Case) -> bool:
 
 @check("MH-L6", when=_one_closed)
 def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A branch whose logit is -inf leaves no trace in y, and has a gradient of zero."""
-    closed = np.argwhere(np.isneginf(_logits(case).astype(np.float64)))
-    if not len(closed):
+    """A branch whose logit is -inf leaves no trace in y."""
+    place = _closed(case)
+    if place is None:
         return
-    place = int(closed[0][0])
     name = _branches(case)[place].leaves[0]
     y = subject.observe(case).outputs["y"]
     large = format_of(case.x.dtype).largest / 8
@@ -180,11 +179,25 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     note = f"branch {place}, whose logit is -inf, returned something else"
     got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
     yield equal(subject, moved, "y", got, y, note, calls=((moved, got), (case, y)), bound=lambda n: bound(n) + again(n))
-    if not subject.forward_only:
-        output = f"d{name}"
-        gradient = reached(subject.observe(case).gradients, output)
-        note = f"the logit of branch {place} is -inf"
-        yield equal_to(subject, case, output, gradient, np.zeros_like(gradient), note)
+
+
+def _closed(case: Case) -> int | None:
+    """The first branch whose logit is -inf."""
+    closed = np.argwhere(np.isneginf(_logits(case).astype(np.float64)))
+    return int(closed[0][0]) if len(closed) else None
+
+
+@check("MH-G10", when=_one_closed, gradient=True)
+def closed_branch_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
+    """What a branch returned whose logit is -inf has a gradient of zero."""
+    place = _closed(case)
+    if place is None:
+        return
+    output = f"d{_branches(case)[place].leaves[0]}"
+    _ = subject.observe(case).outputs
+    gradient = reached(subject.observe(case).gradients, output)
+    note = f"the logit of branch {place} is -inf"
+    yield equal_to(subject, case, output, gradient, np.zeros_like(gradient), note)
 
 
 @check("MH-L7", when=tagged("sequence"))

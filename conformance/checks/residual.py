@@ -23,12 +23,17 @@ def zero_branch(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("RS-L2", when=recipes("negated"))
 def cancelling_branch(subject: Subject, case: Case) -> Iterator[Finding]:
-    """With F = -identity, y is zero and so is its gradient."""
+    """With F = -identity, y is zero."""
     zero = np.zeros_like(case.x)
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], zero, "F(x) = -x")
-    if not subject.forward_only:
-        dx = subject.observe(case).gradients["dx"]
-        yield equal_to(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
+
+
+@check("RS-G6", when=recipes("negated"), gradient=True)
+def cancelling_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
+    """With F = -identity, dx is zero."""
+    _ = subject.observe(case).outputs
+    dx = subject.observe(case).gradients["dx"]
+    yield equal_to(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
 
 
 @check("RS-L3", when=recipes("linear"))

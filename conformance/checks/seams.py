@@ -84,8 +84,7 @@ _AT_THE_SEAMS: dict[str, Body] = {
         for page in ("PR", "PO")
         for part, name in (("F1", "y"), ("G1", "dx"), ("G2", "dgamma"), ("G3", "dbeta"), ("G4", "dsublayer.h"))
     },
-    "PR-F3": _judged("y"),
-    "PO-F3": _judged("y"),
+    **{f"{page}-{part}": _judged("y") for page in ("PR", "PO") for part in ("F3", "F6")},
 }
 
 

@@ -45,7 +45,7 @@ class PrescaleByBatch(Rows):
         return super().rstd(variance / (scale * scale), eps) / scale
 
 
-@fault("statistics-of-batch-blend", ln="LN-L16")
+@fault("statistics-of-batch-blend", ln="LN-L17")
 class StatisticsOfBatchBlend(LayerNorm):
     """Blends a tenth of the batch's mean variance into each group's."""
 

@@ -15,13 +15,13 @@ fault(
     "eps-on-std", pr="PR-F3", po="PO-F3", sources=issue("hkproj/pytorch-transformer#31", "tracel-ai/burn#2185")
 )(eps.EpsOnStd)  # fmt: skip
 fault("eps-missing", pr="PR-F3", po="PO-F3")(eps.EpsMissing)
-fault("eps-tenfold", pr="PR-F3", po="PO-F3")(eps.EpsTenfold)
-fault("eps-hardcoded", pr="PR-F3", po="PO-F3")(eps.EpsHardcoded)
-fault("eps-float32", pr="PR-F3", po="PO-F3", kind="dtype", dtypes=("float64",))(eps.EpsFloat32)
+fault("eps-tenfold", pr="PR-F6", po="PO-F6")(eps.EpsTenfold)
+fault("eps-hardcoded", pr="PR-F6", po="PO-F6")(eps.EpsHardcoded)
+fault("eps-float32", pr="PR-F6", po="PO-F6", kind="dtype", dtypes=("float64",))(eps.EpsFloat32)
 fault("eps-after-prescale", pr="PR-L2", po="PO-L2")(eps.EpsAfterPrescale)
 
 # The moments.
-fault("unbiased-variance", pr="PR-F5", po="PO-F5")(variance.UnbiasedVarianceGuarded)
+fault("unbiased-variance", pr="PR-F7", po="PO-F7")(variance.UnbiasedVarianceGuarded)
 fault("one-pass-variance", pr="PR-F1", po="PO-F1")(variance.OnePassVarianceClamped)
 fault("second-moment-for-variance", pr="PR-L3")(variance.SecondMomentForVariance)
 fault("rms-norm", pr="PR-L3", po="PO-L1")(variance.RmsNorm)

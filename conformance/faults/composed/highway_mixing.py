@@ -93,7 +93,15 @@ class CarryIsTransformGate(Highway):
         return t
 
 
-@fault("gates-normalised", hw="HW-L6")
+@fault("shut-gates-pass-x", hw="HW-L6")
+class ShutGatesPassX(Highway):
+    """Passes x where neither gate is open, so that a layer never returns zeros."""
+
+    def mix(self, p: Paths) -> Array:
+        return np.where((p.t == 0) & (p.c == 0), p.x, super().mix(p))
+
+
+@fault("gates-normalised", hw="HW-L7")
 class GatesNormalised(Highway):
     """Divides the gate and the carry by their sum."""
 

@@ -45,6 +45,14 @@ class BranchCotangentUnweighted(Mhc):
         return [g for _ in w]
 
 
+@fault("closed-branch-trained", mh="MH-G10", kind="gradient")
+class ClosedBranchTrained(Mhc):
+    """Hands a branch of weight 0 a two-hundred-and-fifty-sixth of the cotangent."""
+
+    def branch_cotangents(self, w: Array, g: Array) -> list[Array]:
+        return super().branch_cotangents(np.where(w == 0, w.dtype.type(2.0**-8), w), g)
+
+
 @fault("branch-cotangent-averaged", mh="MH-G2", kind="gradient")
 class BranchCotangentAveraged(Mhc):
     """Hands every branch the cotangent divided by the number of branches."""

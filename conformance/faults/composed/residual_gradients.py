@@ -36,7 +36,7 @@ class GradientOfIdentityTwice(Residual):
         return skip + branch + u
 
 
-@fault("gradient-at-least-upstream", rs="RS-L2", kind="gradient")
+@fault("gradient-at-least-upstream", rs="RS-G6", kind="gradient")
 class GradientAtLeastUpstream(Residual):
     """Keeps dx from becoming smaller than the cotangent, as the identity path is said to."""
 
