@@ -359,7 +359,7 @@ class Subject:
             exact = self.truth(case, normative=normative).outputs()[name]
             return compare(got, exact, bound(normative), where=where)
 
-        return self._finding(case, name, measure, note)
+        return self.finding(case, name, measure, note)
 
     def judge_gradient(
         self, case: Case, name: str, got: np.ndarray, *, note: str = "", range_rule: bool = True
@@ -372,13 +372,14 @@ class Subject:
             assert exact is not None
             return compare(got, exact, bound(normative))
 
-        return self._finding(case, name, measure, note)
+        return self.finding(case, name, measure, note)
 
     def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Bound, note: str = "") -> Finding:
         """Compare with exact values; ``bounds(normative)`` returns the envelope."""
-        return self._finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
+        return self.finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
 
-    def _finding(self, case: Case, name: str, measure: Any, note: str) -> Finding:
+    def finding(self, case: Case, name: str, measure: Callable[[bool], Comparison], note: str) -> Finding:
+        """What ``measure(normative)`` says under the declared conventions, and whether it needs them."""
         result: Comparison = measure(False)
         violated = result.judged > 0 and result.ratio > 1
         deviates: tuple[str, ...] = ()

@@ -121,6 +121,10 @@ class Truth:
         """Whether there are values in every group: a batch without samples is a case of its own."""
         return self.case.x.size > 0
 
+    def nearly(self) -> np.ndarray:
+        """y in float64 arithmetic, whatever the data: near enough for the size of a bound."""
+        return self._float64.y().hi
+
     def _running(self, values: Float64Values) -> dict[str, DD]:
         settings, found = self.settings, {}
         for name, variance in (("running_mean", False), ("running_var", True)):

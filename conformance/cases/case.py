@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -22,6 +22,8 @@ from .stream import Stream
 #: Values from which on the truths about a case are not kept: they take about 500 bytes a value, and few bindings come
 #: to such a case.
 _BULKY = 1 << 13
+
+T = TypeVar("T")
 
 
 @attrs.frozen(cache_hash=True)  # it is looked up a thousand times for each time that it is made
@@ -127,6 +129,16 @@ class Case:
     def forget_truths(self) -> None:
         """Free what was computed of this case; it is made anew where it is asked for again."""
         self._truths.clear()
+
+    @cached_property
+    def _derived(self) -> dict[str, Any]:
+        return {}
+
+    def derived(self, name: str, make: Callable[[Case], T]) -> T:
+        """What is made of this case under a name, made once: every binding is handed the same."""
+        if name not in self._derived:
+            self._derived[name] = make(self)
+        return self._derived[name]
 
     def replace(self, **changes: Any) -> Case:
         """Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced."""
@@ -273,7 +285,9 @@ def running_values(
     variance = sigma * sigma
     # Of sizes, only what size changes is to be seen.
     near = (np.arange(channels) % 4 == 3) & ("size" not in description.tags)
+    about = max(description.eps, held.smallest_normal) * np.ones(channels)
     if not description.training and description.tags & {"near-eps", "exact-eps"}:  # every channel is about eps there
         near = np.full(channels, description.eps > 0)
-    variance[near] = max(description.eps, held.smallest_normal) * (0.5 + random.random(int(near.sum())))
+        about *= 4.0 ** (np.arange(channels) % 3 - 1)  # far enough apart that one eps is not like another to them
+    variance[near] = about[near] * (0.5 + random.random(int(near.sum())))
     return mean.astype(held.dtype), variance.astype(held.dtype)

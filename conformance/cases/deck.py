@@ -51,7 +51,8 @@ _NONE = 2.0**-100
 #: Few values, where the divisor of the variance shows.
 _FEW: Groups = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
 _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
-_BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
+#: Beside variances far below eps two that are not: from these it shows whether eps is added to the variance at all.
+_BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps", 2))
 _OFFSETS: Groups = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10))
 _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
@@ -86,15 +87,15 @@ def _both(operator: str) -> list[Description]:
         d(2, _FEW, "few", eps=_NONE, beta="none", gamma="powers"),
         d(3, _FEW, "few", eps=_NONE),
         d(4, _FEW, "few", eps=_NONE),
-        d(2, _NEAR, "near-eps", eps=1e-5, beta="none", gamma="ones"),
-        d(5, _NEAR, "near-eps", eps=1e-3),
-        d(4, _NEAR, "near-eps", eps=0.5, gamma="powers"),
-        d(2, _BELOW, "exact-eps", eps=1e-5, gamma="ones", beta="none"),
-        d(3, _BELOW, "exact-eps", eps=1e-6, gamma="large", beta="none"),
-        d(4, _BELOW, "exact-eps", eps=1e-3, gamma="powers", beta="none"),
-        d(4, (("constant", 0), ("below_eps", 1)), "exact-eps", eps=1e-12, gamma="ones", beta="none"),
+        d(3, _NEAR, "near-eps", eps=1e-5, beta="none", gamma="ones"),
+        d(6, _NEAR, "near-eps", eps=1e-3),
+        d(4, _NEAR, "near-eps", "exact-eps", eps=0.5, gamma="powers"),
+        d(3, _BELOW, "exact-eps", eps=1e-5, gamma="ones", beta="none"),
+        d(7, _BELOW, "exact-eps", eps=1e-6, gamma="large", beta="none"),
+        d(5, _BELOW, "exact-eps", eps=1e-3, gamma="powers", beta="none"),
+        d(6, (("constant", 0), *_BELOW[1:]), "exact-eps", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "exact-eps", eps=0.0),
-        d(6, _PLAIN, "affine", eps=_NONE, gamma="mixed", beta="large"),
+        d(7, _PLAIN, "affine", eps=_NONE, gamma="mixed", beta="large"),
         d(9, _PLAIN, "affine", eps=_NONE, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "affine", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
         d(6, _PLAIN, "none", eps=_NONE, gamma="none", beta="none"),
@@ -132,7 +133,7 @@ def _layer_norm() -> list[Description]:
         d(1, (("normal", 0), ("scaled", 2), ("constant", 3)), "value", "constant"),
         d(20, nine[:3], "axes", eps=_NONE, features=(4, 5), leading=(3,)),
         d(3, nine[:6], "axes", eps=_NONE, features=(3,), leading=(2, 3)),
-        d(9, nine[:3], "axes", eps=_NONE, features=(3, 3), leading=(3,)),
+        d(9, nine[:3], "axes", "affine", eps=_NONE, features=(3, 3), leading=(3,)),
         d(8, nine[:5], "axes", eps=_NONE, features=(2, 2, 2), leading=(5,)),
         d(24, nine[:6], "axes", eps=_NONE, features=(2, 3, 2, 2), leading=(3, 2)),
         d(7, nine[:4], "axes", eps=_NONE, features=(7,), leading=(2, 1, 2)),
@@ -165,9 +166,11 @@ def _batch_norm() -> list[Description]:
         d(6, nine[:4], "layout", rank=3),
         d(1, nine[:3], "single", rank=2),
         d(8, _LAWFUL, "inference", "law", "layout", training=False, eps=2.0**-10),
-        d(12, _EASY, "inference", "layout", training=False, rank=4, gamma="powers"),
+        d(12, _EASY, "inference", "layout", "affine", training=False, rank=4, gamma="powers"),
+        d(6, _NEAR, "inference", "near-eps", "exact-eps", training=False, eps=0.5),
+        d(4, _NEAR, "inference", "exact-eps", training=False, eps=1e-6),
         d(3, _HARD, "inference", training=False, beta="none", eps=1e-3),
-        d(5, _EASY, "inference", training=False, gamma="none", beta="none"),
+        d(5, _EASY, "inference", "none", training=False, gamma="none", beta="none"),
         d(1, _LAWFUL, "inference", training=False),
         d(9, _EXTREME, "inference", training=False, cotangent="integers"),
         d(6, _PLAIN, "mixed", eps=_NONE, training=False),

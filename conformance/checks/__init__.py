@@ -6,6 +6,7 @@ from __future__ import annotations
 def load() -> None:
     """Import every module of checks, so that they register themselves."""
     from . import (  # noqa: F401  (imported for their registrations, in the order of the pages)
+        aspects,
         blocks,
         composed_derivatives,
         composed_values,

@@ -56,6 +56,13 @@ def spread(case: Case, values: np.ndarray) -> np.ndarray:
     return values.reshape(shape)
 
 
+def parameter_shape(case: Case) -> tuple[int, ...]:
+    """Return the shape of gamma and beta."""
+    if case.operator == "batch_norm":
+        return (case.x.shape[case.settings["channel_axis"]],)
+    return case.x.shape[case.x.ndim - len(case.settings["axes"]) :]
+
+
 def some_groups(case: Case) -> tuple[int, ...]:
     """Return the first, the middle and the last group: block boundaries lie between them."""
     count = group_count(case)

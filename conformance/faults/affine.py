@@ -122,7 +122,7 @@ class GammaBySample(BatchNorm):
         return super().affine(xhat, gamma, beta)
 
 
-@fault("gamma-transposed", ln="LN-F7")
+@fault("gamma-transposed", ln="LN-F5")
 class GammaTransposed(LayerNorm):
     """Reads gamma with its last two axes exchanged where they have the same size."""
 

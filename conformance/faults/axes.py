@@ -36,7 +36,7 @@ class OverAllButFirst(LayerNorm):
         return mean_over(terms, self.shape, tuple(range(1, len(self.shape))) or (0,))
 
 
-@fault("over-all-axes", ln="LN-F1")
+@fault("over-all-axes", ln="LN-F7")
 class OverAllAxes(LayerNorm):
     """Normalises over the whole array at once."""
 
@@ -44,7 +44,7 @@ class OverAllAxes(LayerNorm):
         return mean_over(terms, self.shape, tuple(range(len(self.shape))))
 
 
-@fault("over-batch", ln="LN-F1")
+@fault("over-batch", ln="LN-F7")
 class OverBatch(LayerNorm):
     """Normalises over the first axis, as batch normalisation would."""
 
@@ -79,7 +79,7 @@ class ChannelRows(BatchNorm):
         return super().updated(old, new[:, :1], momentum)
 
 
-@fault("over-batch-axis-only", bn="BN-F1")
+@fault("over-batch-axis-only", bn="BN-F7")
 class OverBatchAxisOnly(ChannelRows):
     """Normalises over the batch axis alone, each position on its own."""
 
@@ -87,7 +87,7 @@ class OverBatchAxisOnly(ChannelRows):
         return self.training_mean(terms, (1,) if len(self.shape) > 1 else (0,))
 
 
-@fault("over-positions-only", bn="BN-F1")
+@fault("over-positions-only", bn="BN-F7")
 class OverPositionsOnly(ChannelRows):
     """Normalises each sample's positions on their own, as instance normalisation does, where there are any."""
 

@@ -83,7 +83,7 @@ class ComputedNatively(Narrow):
         return y if beta is None else y + beta
 
 
-@fault("xhat-narrow", ln="LN-F5", bn="BN-F5", kind="dtype", dtypes=SIXTEEN_BIT)
+@fault("xhat-narrow", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=SIXTEEN_BIT)
 class XhatNarrow(Narrow):
     """Rounds xhat to the 16-bit dtype of x before the affine step."""
 

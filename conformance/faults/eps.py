@@ -23,7 +23,7 @@ class EpsOnStd(Rows):
         return 1 / (np.sqrt(variance) + eps)
 
 
-@fault("eps-under-second-root", ln="LN-F3", bn="BN-F3")
+@fault("eps-under-second-root", ln="LN-F1", bn="BN-F1")
 class EpsUnderSecondRoot(Rows):
     """Divides by sqrt(sigma + eps), sigma being the deviation where the variance is meant."""
 
@@ -31,7 +31,7 @@ class EpsUnderSecondRoot(Rows):
         return 1 / np.sqrt(np.sqrt(variance) + eps)
 
 
-@fault("eps-missing", ln="LN-F3", bn="BN-F3", sources=issue("pytorch/vision#2169"))
+@fault("eps-missing", ln="LN-F4", bn="BN-F4", sources=issue("pytorch/vision#2169"))
 class EpsMissing(Rows):
     """Divides by sqrt(var)."""
 

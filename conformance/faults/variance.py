@@ -122,7 +122,7 @@ class VarianceOverNPlusOne(Rows):
         return self.row_sum(deviation * deviation) / x.dtype.type(x.shape[1] + 1)
 
 
-@fault("mean-absolute-deviation", ln="LN-F2", bn="BN-F2")
+@fault("mean-absolute-deviation", ln="LN-F1", bn="BN-F1")
 class MeanAbsoluteDeviation(Rows):
     """Takes the square of the mean absolute deviation for the variance."""
 

@@ -1,0 +1,214 @@
+"""
+The aspects of the formula, LN-F2 to LN-F8 and BN-F2 to BN-F8, each judged by a relation that the others leave alone.
+
+A relation evaluates a case more than once and claims that two sides made of the results are the same. Its bound follows
+from the envelopes of the calls (A32 to A34 of spec/accuracy.md). A function that is wrong in one aspect breaks the
+relation of that aspect, and LN-F1 or BN-F1, which is the whole formula, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ..cases.case import Case
+from .derived import at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
+from .exactly import exact
+from .groups import as_rows, from_rows, spread
+from .received import Claim, Received, Run
+from .registry import BOTH, check, tagged
+from .relating import Relation
+
+Runs = Mapping[str, Run]
+
+# LN-F2, BN-F2: the divisor of the variance ----------------------------------------------------------------------
+
+
+def _once_and_twice(case: Case) -> dict[str, Case]:
+    return {"once": case, "twice": case.derived("doubled", doubled)}
+
+
+def _same_values(runs: Runs) -> Iterator[Claim]:
+    once, both = runs["once"], runs["twice"]
+    want = once.y.placed(lambda values: twice(once.case, values))
+    yield Claim(both.case, both.y, want, "y", "a group (x, x), which is y of x twice")
+
+
+DIVISOR = Relation("the divisor of the variance", _once_and_twice, _same_values)
+
+
+# LN-F3, BN-F3 and LN-F4, BN-F4: where eps stands, and which one it is ---------------------------------------------
+
+#: eps becomes so many times itself: it grows by three times what it is, beside a variance of about eps. In bfloat16,
+#: where var + eps is known to a few parts in a hundred, that shows.
+GROWTH = 4.0
+_NAME = "growth of ((x_i - x_j) / (y_i - y_j))^2"
+
+
+def _two_eps(case: Case) -> dict[str, Case] | None:
+    if case.settings["eps"] <= 0:
+        return None
+    return {"before": case, "after": case.derived("eps grown", lambda one: with_eps(one, GROWTH))}
+
+
+def _grown(runs: Runs) -> Received:
+    """
+    By how much var + eps grows with eps, one number a group, from the two values of it that are farthest apart.
+
+    Nothing is known of it where a third value gives another: then y is not affine in x, group by group.
+    """
+    before, after = runs["before"], runs["after"]
+    order = as_rows(before.case, before.case.x).astype(np.float64).argsort(axis=1)
+    count, n = order.shape
+    least, middle, most = order[:, 0], order[:, n // 2], order[:, -1]
+    twice_each = np.tile(np.arange(count), 2), np.append(most, middle), np.append(least, least)
+    found = [run.slope(*twice_each) for run in (after, before)]
+    grown = (found[0] - found[1]).placed(lambda values: values[:count])
+    if all(_halves_agree(one) for one in found):
+        return grown
+    return Received(grown.value, np.full(count, np.inf))
+
+
+def _halves_agree(found: Received) -> bool:
+    values, half = found.value.to_dd().hi, len(found.error) // 2
+    apart, bound = np.abs(values[:half] - values[half:]), found.error[:half] + found.error[half:]
+    return not (apart > bound).any()
+
+
+def _in_every_group_alike(runs: Runs) -> Iterator[Claim]:
+    grown = _grown(runs)
+    best = int(np.argmin(grown.error))  # the one that is known best
+    alike = grown.placed(lambda values: np.full(values.shape, values[best]))
+    others = np.arange(len(grown.error)) != best
+    note = f"eps times {GROWTH:g}: the growth of var + eps, beside that in group {best}"
+    yield Claim(runs["after"].case, grown, alike, _NAME, note, others)
+
+
+def _by_what_eps_grows(runs: Runs) -> Iterator[Claim]:
+    grown = _grown(runs)
+    before, after = (exact(np.full(len(grown.error), runs[name].eps)) for name in ("before", "after"))
+    note = f"eps times {GROWTH:g}: the growth of var + eps, beside that of eps"
+    yield Claim(runs["after"].case, grown, Received.given(after - before), _NAME, note)
+
+
+INSIDE = Relation("where eps stands", _two_eps, _in_every_group_alike)
+AS_GIVEN = Relation("which eps it is", _two_eps, _by_what_eps_grows, given=(INSIDE, at_unit_eps))
+
+
+# LN-F5, BN-F5 and LN-F6, BN-F6: gamma and beta, given and absent --------------------------------------------------
+
+
+def _neutral_and_full(case: Case) -> dict[str, Case] | None:
+    if case.inputs["gamma"] is None or case.inputs["beta"] is None:
+        return None
+    # The call with a beta of its own is the last: what it leaves behind must not show where beta is None.
+    return {"neutral": case.derived("ones and zeros", lambda one: with_parameters(one, 1, 0)), "full": case}
+
+
+def _affine(runs: Runs) -> Iterator[Claim]:
+    neutral, full = runs["neutral"], runs["full"]
+
+    def of_each(name: str) -> np.ndarray:
+        values = np.asarray(full.case.inputs[name]).astype(np.float64)
+        return np.broadcast_to(spread(full.case, values), full.got.shape)
+
+    want = neutral.y.times(of_each("gamma")) + Received.given(exact(of_each("beta")))
+    yield Claim(full.case, full.y, want, "y", "gamma y(1, 0) + beta")
+
+
+def _absent_and_filled(case: Case) -> dict[str, Case] | None:
+    if case.inputs["gamma"] is not None and case.inputs["beta"] is not None:
+        return None
+    return {"absent": case, "filled": case.derived("filled", filled)}
+
+
+def _as_if_filled(runs: Runs) -> Iterator[Claim]:
+    absent = runs["absent"]
+    note = " and ".join(
+        f"{name} None for {value}"
+        for name, value in (("gamma", "ones"), ("beta", "zeros"))
+        if absent.case.inputs[name] is None
+    )
+    yield Claim(absent.case, absent.y, runs["filled"].y, "y", note)
+
+
+AFFINE = Relation("the affine map", _neutral_and_full, _affine, bare=False)
+#: Ones and zeros say what None must do where gamma multiplies and beta is added, here 2 and 3 throughout.
+ABSENT = Relation(
+    "absent parameters",
+    _absent_and_filled,
+    _as_if_filled,
+    bare=False,
+    fresh=frozenset({"absent"}),
+    given=(AFFINE, lambda case: with_parameters(case, 2, 3)),
+)
+
+
+# LN-F7, BN-F7: what is normalised together ------------------------------------------------------------------------
+
+
+def _one_moved(case: Case) -> dict[str, Case]:
+    return {"before": case, "after": case.derived("perturbed", perturbed)[0]}
+
+
+def _its_group_alone(runs: Runs) -> Iterator[Claim]:
+    before, after = runs["before"], runs["after"]
+    inside = before.case.derived("perturbed", perturbed)[1]
+    if before.case.settings.get("training", True):  # in inference it is by itself
+        rows = as_rows(before.case, inside)
+        inside = from_rows(before.case, np.broadcast_to(rows.any(axis=1, keepdims=True), rows.shape))
+    yield Claim(after.case, after.y, before.y, "y", "one value of x moved: y outside its group", ~inside)
+    truly, stayed = after.truly - before.truly, after.got == before.got
+    rows = as_rows(before.case, stayed & inside)
+    # Of what is normalised apart no part is larger than half: where digits are few, one value may stay by chance.
+    many = from_rows(before.case, np.broadcast_to(2 * rows.sum(axis=1, keepdims=True) >= rows.shape[1], rows.shape))
+    change = truly.placed(lambda values: np.where(stayed & many, 0.0, values))
+    surely = inside & (np.abs(truly.value.to_dd().hi) > truly.error)  # else no change need show
+    note = "one value of x moved: half of its group, or more, stays"
+    yield Claim(after.case, Received.given(change.value), truly, "change of y", note, surely)
+
+
+TOGETHER = Relation("what is normalised together", _one_moved, _its_group_alone)
+
+
+# LN-F8, BN-F8: a large mean ---------------------------------------------------------------------------------------
+
+
+def _near(case: Case) -> Case:
+    return case.derived("less its first value", lambda one: less_value(one, 0))
+
+
+def _far_and_near(case: Case) -> dict[str, Case]:
+    return {"far": case, "near": _near(case)}
+
+
+def _near_and_near(case: Case) -> dict[str, Case]:
+    return {"far": case.derived("less its last value", lambda one: less_value(one, -1)), "near": _near(case)}
+
+
+def _alike(runs: Runs) -> Iterator[Claim]:
+    far, near = runs["far"], runs["near"]
+    differ = (as_rows(far.case, far.case.x) != as_rows(near.case, near.case.x)).any(axis=1, keepdims=True)
+    moved = from_rows(far.case, np.broadcast_to(differ, as_rows(far.case, far.case.x).shape))
+    yield Claim(far.case, far.y, near.y, "y", "a group far from zero, beside the same near zero", moved)
+
+
+SHIFTED = Relation("a small shift", _near_and_near, _alike)
+ACCURATE = Relation("accurate under a large mean", _far_and_near, _alike, given=(SHIFTED, lambda case: case))
+
+
+def _of_axes(case: Case) -> bool:
+    """In inference, where no axes are normalised together, one case says that a value is by itself."""
+    return "axes" in case.tags or case.tags >= {"inference", "law"}
+
+
+# What judges each requirement, and on which cases: those in which nothing else is far from its plainest ------------
+
+check("LN-F2", "BN-F2", when=tagged("few"), raising="violates")(DIVISOR.judged)
+check("LN-F3", "BN-F3", when=tagged("near-eps"), raising="violates", modes=BOTH)(INSIDE.judged)
+check("LN-F4", "BN-F4", when=tagged("exact-eps"), raising="violates", modes=BOTH)(AS_GIVEN.judged)
+check("LN-F5", "BN-F5", when=tagged("affine"), raising="violates", modes=BOTH)(AFFINE.judged)
+check("LN-F6", "BN-F6", when=tagged("none"), raising="violates", modes=BOTH)(ABSENT.judged)
+check("LN-F7", "BN-F7", when=_of_axes, raising="violates", modes=BOTH)(TOGETHER.judged)
+check("LN-F8", "BN-F8", when=tagged("offset"), raising="violates")(ACCURATE.judged)

@@ -1,0 +1,111 @@
+"""Cases made of a case: what a second call is handed where the results of two are related."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...reference.double_double import two_sum
+from ..cases.case import Case
+from .groups import as_rows, from_rows, group_axes, parameter_shape
+
+
+def with_parameters(case: Case, gamma: float, beta: float) -> Case:
+    """The case with these two numbers for every gamma and every beta."""
+    shape, dtype = parameter_shape(case), _held(case)
+    return case.replace(gamma=np.full(shape, gamma, dtype), beta=np.full(shape, beta, dtype))
+
+
+def filled(case: Case) -> Case:
+    """The case with ones for a gamma that is None, and zeros for such a beta."""
+    given = {name: case.inputs[name] for name in ("gamma", "beta") if case.inputs[name] is not None}
+    return with_parameters(case, 1, 0).replace(**given)
+
+
+def without_parameters(case: Case) -> tuple[Case, Case]:
+    """
+    The case with parameters that leave xhat as it is, in two forms: no gamma, and where a target has no such call ones.
+
+    beta is zero in both, and not None: of a beta that is left out LN-F6 and BN-F6 speak.
+    """
+    ones = with_parameters(case, 1, 0)
+    return ones.replace(gamma=None), ones
+
+
+def _held(case: Case) -> np.dtype:
+    """The dtype of the parameters."""
+    given = (case.inputs.get(name) for name in ("gamma", "beta", "running_mean"))
+    return next((value.dtype for value in given if value is not None), case.x.dtype)
+
+
+def doubled(case: Case) -> Case:
+    """The case with every group twice as long, each of its values in it twice: (x, x)."""
+    axis = group_axes(case)[0]
+    inputs = {"x": np.concatenate([case.x, case.x], axis=axis)}
+    if case.operator == "layer_norm":
+        given = {name: case.inputs[name] for name in ("gamma", "beta")}
+        inputs |= {name: np.concatenate([value, value]) for name, value in given.items() if value is not None}
+    return case.replace(g=np.concatenate([case.g, case.g], axis=axis), **inputs)
+
+
+def twice(case: Case, values: np.ndarray) -> np.ndarray:
+    """An array of x's shape as it is laid out in the doubled case."""
+    return np.concatenate([values, values], axis=group_axes(case)[0])
+
+
+def with_eps(case: Case, factor: float) -> Case:
+    """The case with so many times its eps."""
+    return case if factor == 1 else case.replace(eps=factor * case.settings["eps"])
+
+
+def at_unit_eps(case: Case) -> Case | None:
+    """
+    The case scaled up such that eps is 1 or more, below 4; None where it has no eps, or that is not exact.
+
+    In inference the running variances become eps, a quarter and four times of it in turn.
+    """
+    eps = case.settings["eps"]
+    if eps <= 0:
+        return None
+    power = max(0, -math.floor(math.log2(eps) / 2))
+    eps = math.ldexp(eps, 2 * power)
+    changes = {"x": np.ldexp(case.x.astype(np.float64), power).astype(case.x.dtype)}
+    if not case.settings.get("training", True):
+        mean, variance = (np.asarray(case.inputs[name]) for name in ("running_mean", "running_var"))
+        changes["running_mean"] = np.ldexp(mean.astype(np.float64), power).astype(mean.dtype)
+        changes["running_var"] = (eps * 4.0 ** (np.arange(variance.size) % 3 - 1)).astype(variance.dtype)
+    # Upwards a power of two is exact but where it overflows.
+    if not all(np.isfinite(value.astype(np.float64)).all() for value in changes.values()):
+        return None
+    return case.replace(eps=eps, **changes)
+
+
+def perturbed(case: Case) -> tuple[Case, np.ndarray]:
+    """The case with one value moved far to the other side of its group's mean; and which, as a mask of x's shape."""
+    rows, random = as_rows(case, case.x).copy(), case.random("perturbed")
+    group, place = random.number(0, len(rows) - 1), random.number(0, rows.shape[1] - 1)
+    values = rows[group].astype(np.float64)
+    far = 8 * np.abs(values).max() or 1.0  # a power of two times a number of the format
+    rows[group, place] = far if values[place] <= values.mean() else -far
+    mask = np.zeros(rows.shape, bool)
+    mask[group, place] = True
+    return case.replace(x=from_rows(case, rows)), from_rows(case, mask)
+
+
+def less_value(case: Case, place: int) -> Case:
+    """
+    The case with one of its own values taken off each group.
+
+    Groups in which that rounds, for the first value or for the last, stay as they are.
+    """
+    rows = as_rows(case, case.x)
+    exactly = np.ones((len(rows), 1), bool)
+    moved = rows
+    for one in {0, -1, place}:
+        wide = rows.astype(np.float64)
+        there, lost = two_sum(wide, -wide[:, [one]])
+        kept = there.astype(rows.dtype)
+        exactly &= ((lost == 0) & (kept.astype(np.float64) == there)).all(axis=1, keepdims=True)
+        moved = kept if one == place else moved
+    return case.replace(x=from_rows(case, np.where(exactly, moved, rows)))

@@ -1,0 +1,81 @@
+"""Relations: what is evaluated more than once, what must hold of it, and where that is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import attrs
+import numpy as np
+
+from ...adapters.errors import TargetRaised, Unsupported
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from .derived import without_parameters
+from .received import Claim, Run
+
+#: The cases of a relation's calls, by what its claims call them; None where a case is not for it.
+Calls = Callable[[Case], "Mapping[str, Case] | None"]
+#: What must hold of the results.
+Claims = Callable[[Mapping[str, Run]], Iterable[Claim]]
+
+
+@attrs.frozen
+class Relation:
+    """Several calls of a case, and pairs of numbers made of their results that are the same."""
+
+    #: What it is about: an aspect of the formula.
+    name: str
+    calls: Calls
+    claims: Claims
+    #: Whether the calls are without parameters, so that y is xhat.
+    bare: bool = True
+    #: Those of the calls that are made afresh, because what another call leaves behind must not show in them.
+    fresh: frozenset[str] = frozenset()
+    #: Another relation, and the case made of the case on which it has to hold for this one to be judged: where the
+    #: other aspect is wrong, nothing is said of this one.
+    given: tuple[Relation, Callable[[Case], Case | None]] | None = None
+
+    def judged(self, subject: Subject, case: Case) -> Iterator[Finding]:
+        """A finding for each claim; none where the case is not for it, or what has to hold first does not."""
+        with np.errstate(all="ignore"):  # a wrong result may be anything
+            if self.given is None or self._first_holds(subject, case):
+                yield from self._findings(subject, case)
+
+    def _first_holds(self, subject: Subject, case: Case) -> bool:
+        assert self.given is not None
+        first, make = self.given
+        place = case.derived(f"given: {first.name}", make)
+        return place is not None and not any(found.violated for found in first.judged(subject, place))
+
+    def _findings(self, subject: Subject, case: Case) -> Iterator[Finding]:
+        received = self._received(subject, case)
+        if received is None:
+            return
+        known: dict[bool, list[Claim]] = {}
+
+        def claims(normative: bool) -> list[Claim]:
+            if normative not in known:
+                runs = {name: Run.of(subject, one, y, normative=normative) for name, (one, y) in received.items()}
+                known[normative] = list(self.claims(runs))
+            return known[normative]
+
+        for place, claim in enumerate(claims(False)):
+            yield subject.finding(claim.case, claim.name, lambda n, p=place: claims(n)[p].compared(), claim.note)
+
+    def _received(self, subject: Subject, case: Case) -> dict[str, tuple[Case, np.ndarray]] | None:
+        """Each call's case and y, in the first form of no parameters that the target takes."""
+        forms = case.derived("without parameters", without_parameters) if self.bare else (case,)
+        for form in forms:
+            calls = self.calls(form)
+            if calls is None:
+                return None
+            try:
+                return {name: (one, self._y(subject, name, one)) for name, one in calls.items()}
+            except (Unsupported, TargetRaised):
+                if form is forms[-1]:
+                    raise
+        return None
+
+    def _y(self, subject: Subject, name: str, case: Case) -> np.ndarray:
+        return (subject.outputs(case) if name in self.fresh else subject.observe(case).outputs)["y"]

@@ -1,0 +1,71 @@
+"""Which aspects of the formula a specimen is found wrong in, each fault and sound variant on the same cases."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from normspec.adapters.conventions import NORMATIVE
+from normspec.conformance.checks.registry import Check, checks_of
+from normspec.conformance.faults import Fault
+from normspec.conformance.library import Library
+from normspec.conformance.profiles import profile_of
+from normspec.conformance.sound import Sound
+from normspec.conformance.specimens import target_of
+from normspec.conformance.subject import Subject
+from normspec.conformance.tally import Tally
+from normspec.conformance.verdicts import Verdict
+
+#: The prefix of each operator that has aspects.
+PREFIX = {"layer_norm": "LN", "batch_norm": "BN"}
+#: The families' numbers: the whole formula, and each aspect of it.
+ASPECTS = tuple(f"F{number}" for number in range(2, 9))
+
+
+def aspects_of(operator: str) -> tuple[str, ...]:
+    """The ids of an operator's aspects, F2 to F8."""
+    return tuple(f"{PREFIX[operator]}-{aspect}" for aspect in ASPECTS)
+
+
+@lru_cache(maxsize=4)
+def _library(dtype: str, one_plus: bool, promoted: bool) -> Library:
+    return Library(dtype, one_plus=one_plus, promoted=promoted)
+
+
+@lru_cache(maxsize=2)
+def _checks(operator: str) -> tuple[Check, ...]:
+    wanted = {f"{PREFIX[operator]}-F1", *aspects_of(operator)}
+    found = (check for check in checks_of(operator) if check.requirement in wanted)
+    return tuple(sorted(found, key=lambda check: check.requirement))  # as a run has them: the plain call first
+
+
+def verdicts(specimen: Fault | Sound, dtype: str, seed: int) -> dict[str, Verdict]:
+    """The verdicts on F1 to F8 in one dtype, on the fixed cases of a seed; cases are shared by all specimens."""
+    operator, conventions = specimen.operator, dict(getattr(specimen, "conventions", {}))
+    target = target_of(specimen.name, operator, specimen.build(), conventions)
+    (binding,) = target.bindings
+    subject = Subject(target, binding, dtype, conventions={**NORMATIVE, **conventions})
+    kind = subject.library
+    library = _library(kind.dtype, kind.one_plus, kind.promoted)
+    tallies = [Tally(check) for check in _checks(operator)]
+    with np.errstate(all="ignore"):
+        for description in profile_of("quick").cases(operator, seed):
+            if "size" in description.tags:
+                continue
+            case = library.case(description)
+            for tally in tallies:
+                if tally.violation is None and tally.check.when(case):
+                    tally.run(subject, case, description)
+    return {tally.check.requirement: tally.verdict for tally in tallies}
+
+
+def failed(specimen: Fault | Sound, dtype: str, seed: int) -> set[str]:
+    """Those of F1 to F8 that a specimen fails, or on which it raises."""
+    found = verdicts(specimen, dtype, seed)
+    return {requirement for requirement, verdict in found.items() if verdict in (Verdict.FAIL, Verdict.ERROR)}
+
+
+def forget() -> None:
+    """Let go of the cases that are kept."""
+    _library.cache_clear()
