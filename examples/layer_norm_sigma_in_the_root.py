@@ -2,7 +2,7 @@
 
 Check:        normspec check examples/layer_norm_sigma_in_the_root.py:layer_norm --op layer_norm
 Verdict:      does not conform (exit status 1)
-Violates:     LN-F1, LN-F2, LN-F3, LN-L1, LN-L11, LN-G1 among others
+Violates:     LN-F1, LN-L1, LN-L11, LN-G1 among others
 Conventions:  none
 
 The root is taken twice, of the variance and again of the deviation: groups of deviation 4 come out with deviation 2.

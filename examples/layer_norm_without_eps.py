@@ -2,7 +2,7 @@
 
 Check:        normspec check examples/layer_norm_without_eps.py:layer_norm --op layer_norm
 Verdict:      does not conform (exit status 1)
-Violates:     LN-F1, LN-F3, LN-F4, LN-L11, LN-L12, LN-L13 among others
+Violates:     LN-F1, LN-F4, LN-L11, LN-L12, LN-L13 among others
 Unsupported:  LN-G1, LN-G2, LN-G3 among others
 Conventions:  none
 

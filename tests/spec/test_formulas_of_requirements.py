@@ -29,24 +29,29 @@ CALLS = "relates calls, memory, arguments or what is no number"
 EMPTY = "is about arrays without values"
 SENTENCE = "says in words which numbers are used"
 SUBSETS = "relates calls that ask for different gradients"
-ENVELOPE = "is about the envelope, which is zero in exact arithmetic"
+RELATION = (
+    "relates groups, or calls of other sizes, by a number that the page names; test_aspects.py judges calls by it"
+)
 WITHOUT_END = "has a number of factors, terms or branches that is left open"
 #: What is not an identity of numbers, and why: a whole requirement, or one statement of it.
 WORDS = {
     **dict.fromkeys((id for id in requirements() if id.startswith("CM-")), CALLS),
     **dict.fromkeys(("BN-E2", "BN-E3", "BN-E4"), EMPTY),
-    "LN-F2: divided by n - 1 it is (-0.7071, 0.7071)": "is about a fault",
+    "LN-F2: layer_norm((x, x), None, 0) [~] (y, y)": RELATION,
+    "LN-F3: q(e) = ((x_i - x_j) / (y_i - y_j))^2 of y = layer_norm(x, None, 0, eps=e): "
+    "q(4e) - q(e) [~] the same in every group": RELATION,
     "LN-F4": SENTENCE,
     "LN-F7": "is about shapes",
-    "LN-F8": ENVELOPE,
     "LN-L15": "has no training mode to tell from another in exact arithmetic",
     "LN-G11": SUBSETS,
     "BN-F1: mu = mean(x over all axes but channel_axis)": SENTENCE,
     "BN-F1: var = mean((x - mu)^2 over the same)": SENTENCE,
+    "BN-F2: y of (x, x) [~] (y, y)": RELATION,
+    "BN-F3: q(e) = ((x_i - x_j) / (y_i - y_j))^2 of y without parameters, eps = e: "
+    "q(4e) - q(e) [~] the same in every channel": RELATION,
     "BN-F4": SENTENCE,
-    "BN-F5": "is about the values of one channel, while y is all of them",
+    "BN-F5: y = gamma_j xhat + beta_j": "is about the values of one channel, while y is all of them",
     "BN-F7": "is about shapes",
-    "BN-F8": ENVELOPE,
     "BN-S3": WITHOUT_END,
     "BN-L6": "is about one channel in words",
     "BN-I5": "is about one channel in words",
@@ -97,8 +102,12 @@ def shifted(world: World) -> dict[str, Any]:
     return {"const": mpf(3)}
 
 
+#: y as a function of the parameters alone.
+PARAMETERS = {"orders": {"y": ("gamma", "beta")}}
+
 #: Values that a requirement has beside those of its scenes.
 MORE: dict[str, Callable[[World], dict[str, Any]]] = {
+    "LN-F8": shifted,
     "LN-L5": lambda world: {"order": [1, 0]},
     "LN-L6": lambda world: {"order": [1, 0]},
     "LN-L9": lambda world: {"order": [2, 0, 1]},
@@ -109,6 +118,9 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "LN-L16": lambda world: {"z": rows()},
     "LN-L17": lambda world: {"z": np.zeros_like(rows()) + mpf(2)},
     "LN-G8": lambda world: {"g_1": rows(), "g_2": rows(seed=1)},
+    "BN-F5": lambda world: PARAMETERS,
+    "BN-F6": lambda world: PARAMETERS,
+    "BN-F8": shifted,
     "BN-S5": lambda world: {"mean'": rows(1, 2)[0], "var'": rows(1, 2)[0] ** 2,
                             "orders": {"y": ("running_mean", "running_var")}},
     "BN-I4": lambda world: {"x_1": rows(3, 2), "x_2": rows(3, 2, seed=1)},

@@ -1,0 +1,98 @@
+"""Each aspect of the formula is judged by itself: a fault fails its own aspect and the formula, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.sound import DECLARED, SOUND, Sound
+from normspec.conformance.verdicts import Verdict
+
+from .aspects import PREFIX, aspects_of, failed, forget, verdicts
+
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+OPERATORS = tuple(PREFIX)
+#: The faults of one aspect, and those of the formula as a whole.
+OF_AN_ASPECT = [
+    fault for fault in FAULTS if fault.operator in OPERATORS and fault.requirement in aspects_of(fault.operator)
+]
+OF_THE_WHOLE = [fault for fault in FAULTS if fault.requirement in ("LN-F1", "BN-F1") and fault.kind == "value"]
+VARIANTS = [sound for sound in (*SOUND, *DECLARED) if sound.operator in OPERATORS]
+
+#: What a fault of the whole formula fails beside it, and why. (Those of kind "dtype" lose digits, which any may show.)
+BESIDE = {
+    "divides-by-reciprocal-root": {"F3", "F4"},  # what y is divided by falls as var + eps grows, by another amount
+    "reciprocal-root-twelve-bits": {"F3", "F4"},  # the root has fewer digits than var + eps needs
+    "reciprocal-root-single-precision": {"F3", "F4"},  # likewise
+}
+#: Seeds of the campaign.
+SEEDS = range(20)
+
+
+def expected(fault: Fault) -> set[str]:
+    """What a fault of an aspect fails: the aspect and the formula."""
+    return {f"{PREFIX[fault.operator]}-F1", fault.requirement}
+
+
+def shown_in(fault: Fault) -> str:
+    """The dtype that a fault is shown in where one is enough."""
+    return "float32" if "float32" in fault.dtypes else fault.dtypes[0]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forgotten():
+    yield
+    forget()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fault", OF_AN_ASPECT, ids=lambda fault: fault.name)
+def test_a_fault_fails_its_aspect_and_the_formula_alone(fault: Fault):
+    """Of F1 to F8 it fails these two."""
+    assert failed(fault, shown_in(fault), 0) == expected(fault)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fault", OF_THE_WHOLE, ids=lambda fault: fault.name)
+def test_a_fault_of_the_whole_formula_fails_no_aspect(fault: Fault):
+    """Of F1 to F8 it fails F1 alone, but for what is named with its reason."""
+    allowed = BESIDE.get(fault.name.partition("-")[2], set())
+    found = {requirement.partition("-")[2] for requirement in failed(fault, shown_in(fault), 0)}
+    assert {"F1"} <= found <= {"F1"} | allowed
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_aspect_of_a_sound_function_passes_in_every_dtype(operator: str, dtype: str):
+    """All of them are exercised: no bound is so wide that nothing is judged."""
+    plain = next(sound for sound in SOUND if sound.name == f"{PREFIX[operator].lower()}-two-pass")
+    assert set(verdicts(plain, dtype, 0).values()) == {Verdict.PASS}
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_table_of_faults_on_many_seeds(operator: str, dtype: str):
+    """On every seed each fault of an aspect fails its aspect and the formula, and no other."""
+    wrong = []
+    for seed in SEEDS:
+        forget()
+        faults = [fault for fault in OF_AN_ASPECT if fault.operator == operator and dtype in fault.dtypes]
+        found = {fault.name: failed(fault, dtype, seed) for fault in faults}
+        wrong += [(seed, fault.name, found[fault.name]) for fault in faults if found[fault.name] != expected(fault)]
+    assert not wrong
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_no_sound_variant_fails_on_many_seeds(operator: str, dtype: str):
+    """On every seed each sound variant passes all aspects, declared or not."""
+    wrong = []
+    for seed in SEEDS:
+        forget()
+        variants: list[Sound] = [sound for sound in VARIANTS if sound.operator == operator]
+        found = {sound.name: failed(sound, dtype, seed) for sound in variants}
+        wrong += [(seed, name, those) for name, those in found.items() if those]
+    assert not wrong
