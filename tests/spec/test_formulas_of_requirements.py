@@ -47,7 +47,7 @@ WORDS = {
     "BN-F1: mu = mean(x over all axes but channel_axis)": SENTENCE,
     "BN-F1: var = mean((x - mu)^2 over the same)": SENTENCE,
     "BN-F2: y of (x, x) [~] (y, y)": RELATION,
-    "BN-F3: q(e) = ((x_i - x_j) / (y_i - y_j))^2 of y without parameters, eps = e: "
+    "BN-F3: q(e) = ((x_i - x_i') / (y_i - y_i'))^2 of y without parameters, eps = e: "
     "q(4e) - q(e) [~] the same in every channel": RELATION,
     "BN-F4": SENTENCE,
     "BN-F5: y = gamma_j xhat + beta_j": "is about the values of one channel, while y is all of them",
