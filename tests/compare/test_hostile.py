@@ -16,6 +16,8 @@ from normspec.conformance.reporting.comparison import print_comparison
 
 from .planted import BASES, target
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 
 def _raises(*tensors, **settings):
     raise ValueError("[bold]no[/bold] | `never`\nnot at all")

@@ -9,6 +9,8 @@ from normspec.conformance.compare.probe import probes_of
 
 from .planted import BASES, PLANTED, Plain, target
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 CASES = [(operator, row, change) for row, operators, change in PLANTED for operator in operators]
 
 

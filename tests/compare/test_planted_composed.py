@@ -14,6 +14,8 @@ from normspec.conformance.compare import compare
 from normspec.conformance.compare.probe import probes_of
 from normspec.conformance.sound.registry import OPERATORS as SOUND
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 BLOCKS = ("pre_norm", "post_norm")
 

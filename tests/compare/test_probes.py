@@ -11,6 +11,8 @@ from normspec.conformance.compare.placement import PLACEMENTS
 
 from .planted import OnePass, OnTheDeviation, Plain, Unbiased, target
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 
 def _text(change, row, operator="layer_norm", **options):
     return compare(target(operator, change, "own"), op=operator, **options).cell(operator, row, "own").text

@@ -19,6 +19,8 @@ from normspec.conformance.profiles import PROFILES
 
 from .runs import DTYPES
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 of_every_operator = pytest.mark.parametrize("operator", COMPOSED)
 
 #: The parts that checks put in the place of others, and the one that a layer's recordings are played back by.

@@ -171,6 +171,8 @@ SIBLINGS = """
 import numpy
 from normspec.adapters.numpy import layers
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 def layer_norm(x, gamma, beta, *, eps, axes):
     assert eps
     return layers.layer_norm(x, gamma, beta, eps=eps, axes=axes)

@@ -15,6 +15,8 @@ from normspec.conformance.progress import Progress
 
 from .runs import FAULT, NORMALISATIONS, VARIANT, run, specimen, variant_function
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 
 

@@ -88,6 +88,7 @@ def test_a_variation_keeps_what_its_case_is_for(operator: str) -> None:
         assert description.seed != 0
 
 
+@pytest.mark.exhaustive
 @of_every_operator
 def test_a_deeper_profile_judges_every_requirement_on_more_cases(operator: str) -> None:
     """Each check has more cases in `standard` than in `quick`, and more in `thorough` than in `standard`."""

@@ -12,6 +12,8 @@ from normspec.conformance.checks.registry import checks_of
 
 from .runs import NORMALISATIONS, VARIANT, function, result, run, specimen, verdicts
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 LAYER_NORM = VARIANT["ln-two-pass"].build()
 

@@ -14,6 +14,8 @@ from normspec.conformance.reporting.closing import last_word
 
 from .runs import FAULT, VARIANT, function, result, run, specimen, verdicts
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 BATCH_NORM = VARIANT["bn-two-pass"].build()
 
 #: What is about a training batch, and has no meaning in inference.

@@ -9,6 +9,8 @@ import pytest
 import normspec
 from normspec import Report
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 
 @pytest.fixture
 def sound(tmp_path: Any) -> Any:

@@ -20,6 +20,8 @@ from normspec.reference.formats import FORMATS
 
 from .runs import DTYPES, NORMALISATIONS
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 #: Regimes made of numbers that float16 cannot hold.
 BEYOND_FLOAT16 = {"wide", "huge"}
 

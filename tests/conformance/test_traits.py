@@ -17,6 +17,8 @@ from normspec.adapters.traits import Trait
 
 from .runs import DTYPES, VARIANT, result, run, specimen
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 EVIDENCE = "products below the smallest normal number become 0"
 SMALLEST = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "float64": 2.0**-1022}
 

@@ -15,6 +15,8 @@ from normspec.reference.double_double import DD
 
 from .runs import NORMALISATIONS
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 #: The float64 values are promised to err by this part of the envelope at most (reference/float64.py).
 PART = 2.0**-29
 

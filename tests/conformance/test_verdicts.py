@@ -14,6 +14,8 @@ from normspec import Report, Verdict
 
 from .runs import DTYPES, NORMALISATIONS, VARIANT, result, run, specimen, variant_function, verdicts
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 
 of_every_operator = pytest.mark.parametrize("operator", NORMALISATIONS)

@@ -13,6 +13,8 @@ from .composed_compare import CERTIFYING, judged
 from .composed_data import LOGITS, highway_witness, mhc_witness
 from .composed_oracle import Oracle
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 
 class Constant:
     """A part that returns a leaf."""

@@ -63,6 +63,8 @@ def send(body):
 
 def layer_norm(x, gamma, beta, eps, axes):
     """y = gamma * (x - mean) / sqrt(var + eps) + beta over the axes, whose shape gamma and beta have."""
+    if not 0 <= eps < math.inf:
+        raise ValueError("eps is a number from 0 on")
     shape, values = x
     axes = sorted(axis % len(shape) for axis in axes)
     for parameter in (gamma, beta):
