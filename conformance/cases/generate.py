@@ -85,7 +85,7 @@ def _free(operator: str, seed: int, index: int) -> Description:
         )
     else:
         description = attrs.evolve(description, momentum=stream.pick(MOMENTA), rank=stream.number(2, 5))
-    if operator == "batch_norm" and description.n == 1:  # one value a channel is the affair of BN-E1
+    if operator == "batch_norm" and description.n == 1:  # one value a channel: BN-E1 and BN-E5
         description = attrs.evolve(description, n=2)
     return attrs.evolve(description, tags=_parts_of(description, index))
 

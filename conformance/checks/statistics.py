@@ -141,9 +141,8 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("BN-E1", when=tagged("single"), raising="violates")
-def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
-    """One value per channel in training gives y = beta and finite statistics, or raises as declared."""
+def _single(subject: Subject, case: Case) -> Iterator[Finding | dict[str, np.ndarray]]:
+    """What a training call with one value per channel returns; a finding where it raises, or should by declaration."""
     declared = subject.conventions.get("single_value", "beta")
     try:
         outputs = subject.observe(case).outputs
@@ -157,8 +156,24 @@ def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
         note = "single_value=error is declared, and the call returned"
         yield Finding(case, violated=True, output="y", note=note, failure="accepts")
         return
-    yield subject.judge_output(case, "y", outputs["y"])
-    yield from _judge_statistics(subject, case, outputs)
+    yield outputs
+
+
+@check("BN-E1", when=tagged("single"), raising="violates")
+def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
+    """One value per channel in training gives y = beta, or raises as declared."""
+    for found in _single(subject, case):
+        yield found if isinstance(found, Finding) else subject.judge_output(case, "y", found["y"])
+
+
+@check("BN-E5", when=tagged("single"), raising="violates")
+def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Finding]:
+    """One value per channel in training has the new running statistics of the formula, or raises as declared."""
+    for found in _single(subject, case):
+        if isinstance(found, Finding):
+            yield found
+        else:
+            yield from _judge_statistics(subject, case, found)
 
 
 @check("BN-E2", when=_law)

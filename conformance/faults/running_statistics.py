@@ -37,7 +37,7 @@ class RunningVarBessel(BatchNorm):
 
 @fault(
     "bessel-n1-nan",
-    bn="BN-E1",
+    bn="BN-E5",
     kind="statistics",
     sources=issue("pytorch/pytorch#1381", "FluxML/Flux.jl#1992", "PaddlePaddle/Paddle#11445"),
 )

@@ -26,7 +26,7 @@ SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bn-saved-narrow": ("float16", ("BN-G1", "BN-G2")),
     "bn-bessel": ("float32", ("BN-S2", "BN-S3")),
     "bn-old-momentum": ("float32", ("BN-S1", "BN-S4")),
-    "bn-refuses-single-value": ("float32", ("BN-E1",)),
+    "bn-refuses-single-value": ("float32", ("BN-E1", "BN-E5")),
     "bn-single-precision-eps": ("float64", ("BN-F1", "BN-F4")),
     "pr-one-pass": ("float32", ("PR-F1",)),
     "pr-native": ("bfloat16", ("PR-F1", "CM-C2")),

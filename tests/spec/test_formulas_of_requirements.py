@@ -125,6 +125,7 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
                             "orders": {"y": ("running_mean", "running_var")}},
     "BN-I4": lambda world: {"x_1": rows(3, 2), "x_2": rows(3, 2, seed=1)},
     "BN-E1": lambda world: {"x": world["x"][:1], "n": 1},
+    "BN-E5": lambda world: {"x": world["x"][:1], "n": 1},
     "BN-L5": lambda world: {"order": [2, 0, 1]},
     "BN-L7": shifted,
     "BN-L13": shifted,
@@ -167,8 +168,8 @@ def about(id: str, statement: Statement, scene: Scene) -> bool:
 
 #: The form of the operator that a requirement speaks of where its formula does not say so, by a pattern of its id.
 SCENES = {
-    r"BN-(F[1258]|S\d+|E1|R\d|L([1-37-9]|1[023])|G[15-8])": "batch_norm, training",
-    r"BN-(I\d|E[3-9]|G4)": "batch_norm, inference",
+    r"BN-(F[1258]|S\d+|E[15]|R\d|L([1-37-9]|1[023])|G[15-8])": "batch_norm, training",
+    r"BN-(I\d|E[34]|G4)": "batch_norm, inference",
     r"RS-(F1|L\d|G[126])": "residual",
     r"RS-.*": "residual, with shortcut and activation",
     r"HW-.*": "highway, without carry",

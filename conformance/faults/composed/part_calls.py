@@ -67,7 +67,7 @@ class CarryGateCalledAgain(Highway):
         return Paths(p.x, p.transformed, p.logits, None, p.t, 1 - self.sigmoid(self.value(gate, x, "gate")))
 
 
-@fault("parts-handed-float32", rs="CM-C2", hw="CM-C2", mh="CM-C2", kind="dtype", dtypes=SIXTEEN_BIT)
+@fault("parts-handed-float32", rs="CM-C10", hw="CM-C10", mh="CM-C10", kind="dtype", dtypes=SIXTEEN_BIT)
 class PartsHandedFloat32(Composed):
     """Hands parts a float32 copy of a 16-bit x."""
 
@@ -75,7 +75,7 @@ class PartsHandedFloat32(Composed):
         return super().value(part, x.astype(np.float32), role)
 
 
-@fault("parts-handed-matrix", rs="CM-C2", mh="CM-C2", kind="argument")
+@fault("parts-handed-matrix", rs="CM-C10", mh="CM-C10", kind="argument")
 class PartsHandedMatrix(Composed):
     """Flattens all axes but the last of what it hands to parts, and restores them afterwards."""
 
@@ -144,7 +144,7 @@ class BranchesCascaded(Mhc):
         return found
 
 
-@fault("fuse-handed-working-dtype", mh="CM-C2", kind="dtype", dtypes=SIXTEEN_BIT)
+@fault("fuse-handed-working-dtype", mh="CM-C10", kind="dtype", dtypes=SIXTEEN_BIT)
 class FuseHandedWorkingDtype(Mhc):
     """Hands fuse the outputs in float32 where x is 16-bit."""
 

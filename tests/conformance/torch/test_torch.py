@@ -28,6 +28,7 @@ DECLARED: Mapping[tuple[str, str], tuple[set[str], str]] = {
     ("BN-S3", "float64"): (BATCH_NORMS, "running_variance=bessel"),
     ("BN-E1", "float32"): (BATCH_NORMS, "single_value=error"),
     ("BN-E1", "bfloat16"): (BATCH_NORMS, "single_value=error"),
+    ("BN-E5", "float32"): (BATCH_NORMS, "single_value=error"),
     ("BN-G1", "bfloat16"): (BATCH_NORMS, "storage=H2"),
     ("LN-G1", "bfloat16"): (LAYER_NORMS, "storage=H2"),
     ("LN-G2", "float16"): (LAYER_NORMS, "storage=H2"),
