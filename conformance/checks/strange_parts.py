@@ -86,6 +86,29 @@ def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
 
 
+#: A dtype that a part may return beside x of this one: the wider one, which y would take.
+_OTHER = {"float16": "float32", "bfloat16": "float32", "float32": "float64", "float64": "float32"}
+
+
+@check("CM-C11", when=lambda case: once_a_recipe(case) and recipes("leaf")(case))
+def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
+    """A part's result of another dtype raises, or leaves y in the dtype of x."""
+    _ = subject.observe(case).outputs
+    other = _OTHER[case.x.dtype.name]
+    leaves = [name for name in case.inputs if name.endswith((".h", ".z"))]
+    for name in dict.fromkeys((leaves[0], leaves[-1])):
+        leaf = case.inputs[name]
+        assert leaf is not None
+        bad = case.replace(**{name: leaf.astype(other)})
+        try:
+            y = subject.outputs(bad, mode="inference")["y"]
+        except (TargetRaised, Unsupported):  # to decline it is to refuse it
+            yield Finding(bad, violated=False)
+            continue
+        note = f"a part returned {other}, and y has dtype {y.dtype.name} in place of {case.x.dtype.name}"
+        yield Finding(bad, violated=y.dtype != case.x.dtype, output="y", note=note, failure="dtype")
+
+
 @check("CM-C7", when=once_a_recipe)
 def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     """What a part raises reaches the caller, as it is or carried by another exception."""

@@ -236,8 +236,11 @@ def calls(i: Implementation, op: str, d: Any) -> Iterator[Any]:
 
 
 def mixed(i: Implementation, op: str, d: Any) -> Iterator[Any]:
-    """16-bit data with float32 parameters."""
+    """16-bit data with float32 parameters, and a part that returns float64."""
     yield composition(op, d, parameters=np.float32).both(i)
+    wider = with_part(op, d, leaf("free.h"), {"free.h": normal(5, 6, seed=36)})
+    wider.inputs["free.h"] = normal(5, 6, seed=36)
+    yield wider.call(i)
 
 
 def bad_arguments(i: Implementation, op: str, d: Any) -> Iterator[Any]:

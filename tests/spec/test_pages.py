@@ -30,6 +30,7 @@ SHOULD = {
     "BN-L2",
     "BN-G8",
     "CM-C6",
+    "CM-C11",
     "HW-L2",
 }
 #: The pages on which requirements stand, in their order.
