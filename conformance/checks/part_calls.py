@@ -97,7 +97,7 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
             yield Finding(case, violated=True, output="y", note=note)
             return
         for place, value in enumerate(call.handed):
-            if _misfit(value, case):
+            if misfit(value, case):
                 continue  # of which CM-C10 speaks: there is nothing to compare
             assert isinstance(value, np.ndarray)
             if role in _OF_X or (role == "sublayer" and case.operator == "post_norm"):
@@ -115,7 +115,7 @@ def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part is handed tensors of x's shape and dtype."""
     for call in _recorder(subject, case).calls:
         for value in call.handed:
-            words = _misfit(value, case)
+            words = misfit(value, case)
             yield Finding(case, violated=bool(words), output="y", note=f"{call.role} was handed {words}")
 
 
@@ -125,7 +125,8 @@ def judge_handed(subject: Subject, case: Case, role: str, value: np.ndarray, not
     yield subject.judge(case, f"what {role} is handed", value, exact(False).exact, lambda n: exact(n).error, note)
 
 
-def _misfit(value: np.ndarray | str, case: Case) -> str:
+def misfit(value: np.ndarray | str, case: Case) -> str:
+    """In words, what is not as it is in x; "" where shape and dtype are."""
     if isinstance(value, str):
         return f"no tensor: {value}"
     if value.shape != case.x.shape:

@@ -18,7 +18,7 @@ from ...adapters.part import Part
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .part_calls import judge_handed
+from .part_calls import judge_handed, misfit
 from .purity import changed
 from .registry import Body, Check, ordinary
 
@@ -71,6 +71,14 @@ def _handed(subject: Subject, case: Case) -> Iterator[Finding]:
         yield from judge_handed(subject, recorded, "sublayer", block["received"], note)
 
 
+def _handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
+    """What the sublayer is handed has the shape and dtype of x."""
+    for place, (recorded, block) in enumerate(_blocks(subject, case)):
+        words = misfit(block["received"], recorded)
+        note = f"block {place + 1} of the layer, at its seams: the sublayer was handed {words}"
+        yield Finding(recorded, violated=bool(words), output="y", note=note)
+
+
 def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
     raise Unsupported("it brings its own sublayers: what lies around them is judged, at the seams")
     yield
@@ -79,6 +87,7 @@ def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
 #: What can be judged at the seams: y, what the sublayer is handed, and the gradients.
 _AT_THE_SEAMS: dict[str, Body] = {
     "CM-C2": _handed,
+    "CM-C10": _handed_as,
     **{
         f"{page}-{part}": _judged(name)
         for page in ("PR", "PO")
@@ -92,6 +101,6 @@ def at_the_seams(check: Check) -> Check:
     """The check as a layer with sublayers of its own can be put to it."""
     body = _AT_THE_SEAMS.get(check.requirement, _lacking)
     # Its sublayers are the same in every case, so that no case is more telling than another about them.
-    anywhere = body is _lacking or check.requirement == "CM-C2"
+    anywhere = body is _lacking or check.requirement in ("CM-C2", "CM-C10")
     when = ordinary if anywhere else check.when
     return attrs.evolve(check, body=body, when=when, gradient=False)
