@@ -7,6 +7,7 @@ is there for. A term that is changed on the page alone, or in the code alone, fa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,10 @@ from mpmath import mpf
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope_derivatives import DerivativeEnvelope
+from normspec.reference.envelope_range import Range
 from normspec.reference.envelope_results import RowEnvelope
 from normspec.reference.envelope_rows import Rows
+from normspec.spec import pages
 
 from .page_bounds import Bounds
 from .page_notation import evaluate
@@ -226,3 +229,45 @@ def test_derivatives_of_second_order(kind: Class, name: str):
     # Q(xh+, r+) - Q(|xh|, r) cancels in float64: each is rounded some twenty times, and their sizes remain.
     slack = 40 * mpf(2) ** -53 * np.max(z)
     agree(found, drawn.rounded(page, page["E"], z, composed.u_data, composed.eta_data), slack)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("factor", [0.25, 0.99, 1.01, 4.0])
+def test_range_rules(dtype: str, factor: float):
+    """R1 and R2: a group is in range exactly where the page says so, on both sides of each limit."""
+    kind = Class(dtype, storage="native" if dtype == "float16" else "H0")
+    a = kind.arithmetic()
+    rules = dict(re.findall(r"^    \((R[12])\) +(.*?)(?:  .*)?$", pages()["accuracy"], re.M))
+    rules["R2"] = re.search(r"\(R2\) +(.*)", pages()["accuracy"])[1].partition("         ")[0]  # type: ignore[index]
+    limits = {"largest": mpf(a.largest), "smallest_normal": mpf(a.smallest_normal)}
+    x = np.random.default_rng(3).standard_normal((1, 5))
+    for scale in (np.sqrt(a.largest / 20) / abs(x).max(), (2.0**-10 / a.smallest_normal) ** (1 / 3)):
+        rows = Rows(factor * scale * x, 0.0, a)
+        names = {"x": array(rows.x), "n": 5, "eps": 0, "r+": array(rows.r_high), "r-": array(rows.r_low), **limits}
+        for rule, code in (("R1", Range(rows).squares), ("R2", Range(rows).cube)):
+            page = Bounds(names, frozenset(), ())
+            parts = (part.split(" <= ") for part in rules[rule].split("   and   "))
+            said = all(np.all(evaluate(small, page) <= evaluate(large, page)) for small, large in parts)
+            assert said == bool(code.all()), (rule, factor)
+
+
+#: Formulas that are not evaluated here, and why.
+ELSEWHERE = {
+    "A1": "is about every order of adding, and is proven where it is cited",
+    "A3": "says how parts are merged, of which A2 and A4 are the bounds",
+    "A18": "says in which arithmetic exact values are held",
+    **dict.fromkeys(("A19", "A20", "A21", "A22", "A23", "A24", "A27", "A28"), "is a step of the running analysis"),
+    "A25": "is evaluated with A31, as A29 and A30 are",
+    "A26": "is a step of the running analysis",
+    **dict.fromkeys(("A29", "A30", "A31"), "is evaluated in the test of the closed bounds"),
+    **dict.fromkeys(("R3", "R4", "R5", "R6"), "says in words in which classes it holds"),
+}
+EVALUATED = {*STATISTICS, *(f"A{k}" for k in range(9, 18)), "R1", "R2"}
+
+
+def test_every_formula_is_evaluated_or_listed():
+    """Each number of the page is evaluated here, or stands in the list with its reason."""
+    numbers = set(re.findall(r'<a id="([AR]\d+)"></a>', pages()["accuracy"]))
+    relations = {number for number in numbers if number[0] == "A" and int(number[1:]) > 31}
+    assert numbers - relations == EVALUATED | set(ELSEWHERE)
+    assert EVALUATED.isdisjoint(ELSEWHERE)
