@@ -79,7 +79,7 @@ def test_float64_is_float32_where_it_is_declared_so(operator: str) -> None:
 #: For an operator, a binding, a requirement and a dtype: the convention without which it fails.
 DECLARED: Mapping[tuple[str, str, str, str], str] = {
     ("batch_norm", BATCH_NORM, "BN-S4", "float32"): "momentum=old",
-    ("batch_norm", OPERATION, "BN-F6", "bfloat16"): "storage=native",
+    ("batch_norm", OPERATION, "BN-I1", "bfloat16"): "storage=native",
     ("post_norm", "keras ", "PO-F3", "bfloat16"): "storage=H1",
     ("highway", "keras ", "HW-F4", "bfloat16"): "storage=native",
     ("mhc", "keras ", "MH-L3", "bfloat16"): "storage=native",
