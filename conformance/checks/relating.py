@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 import numpy as np
 
-from ...adapters.errors import TargetRaised, Unsupported
+from ...adapters.errors import BadOutput, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -38,6 +39,10 @@ class Relation:
 
     def judged(self, subject: Subject, case: Case) -> Iterator[Finding]:
         """A finding for each claim; none where the case is not for it, or what has to hold first does not."""
+        with contextlib.suppress(
+            TargetRaised, BadOutput, Unsupported
+        ):  # a target that is lost on it is not called again
+            _ = subject.observe(case).outputs
         with np.errstate(all="ignore"):  # a wrong result may be anything
             if self.given is None or self._first_holds(subject, case):
                 yield from self._findings(subject, case)
