@@ -20,6 +20,8 @@ from normspec.conformance.reporting.closing import last_word
 
 from .runs import VARIANT, function, result, run, verdicts
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 LAYER_NORM = VARIANT["ln-two-pass"].build()
 BATCH_NORM = VARIANT["bn-two-pass"].build()
 
@@ -171,7 +173,6 @@ SIBLINGS = """
 import numpy
 from normspec.adapters.numpy import layers
 
-pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 def layer_norm(x, gamma, beta, *, eps, axes):
     assert eps
