@@ -51,7 +51,7 @@ class Relation:
         assert self.given is not None
         first, make = self.given
         place = case.derived(f"given: {first.name}", make)
-        return place is not None and not any(found.violated for found in first.judged(subject, place))
+        return place is not None and not any(found.violated for found in first._findings(subject, place))
 
     def _findings(self, subject: Subject, case: Case) -> Iterator[Finding]:
         received = self._received(subject, case)
