@@ -6,7 +6,7 @@ Conventions:  none
 
 Check:        normspec check examples/manual_layer_norm.py:native_layer_norm --op layer_norm
 Verdict:      does not conform (exit status 1)
-Violates:     CM-D1, LN-F1, LN-F2, LN-F8, LN-G1, LN-G2 among others
+Violates:     CM-D1, LN-F1, LN-F8, LN-G1, LN-G2 among others
 Conventions:  none
 
 Check:        normspec check examples/manual_layer_norm.py:native_layer_norm --op layer_norm --convention storage=native

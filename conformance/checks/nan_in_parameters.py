@@ -12,7 +12,7 @@ from ...reference.double_double import DD
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check, ordinary, recipes
+from .registry import check, recipes
 
 #: The inputs, x and logits apart, that are no leaves of parts; CM-N3 and CM-N5 speak of those.
 _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
@@ -22,7 +22,7 @@ def _telling(case: Case) -> bool:
     """A few cases in which most results depend on most values: of the composed operators, with parts that read x."""
     if case.operator in COMPOSED:
         return "parts" in case.tags and recipes("linear", "chain", "mixed")(case)
-    return {"law", "layout"} <= case.tags and (ordinary(case) or "inference" in case.tags)
+    return "derivative" in case.tags or {"law", "inference"} <= case.tags
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:

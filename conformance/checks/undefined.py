@@ -12,13 +12,12 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .groups import as_rows, from_rows, group_count
-from .registry import INFERENCE, check, ordinary
+from .registry import INFERENCE, check
 
 
 def _telling(case: Case) -> bool:
     """A few cases of several groups."""
-    several = {"law", "layout"} <= case.tags and (ordinary(case) or "inference" in case.tags)
-    return several and group_count(case) > 1
+    return group_count(case) > 1 and ("derivative" in case.tags or {"law", "inference"} <= case.tags)
 
 
 def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Finding]:

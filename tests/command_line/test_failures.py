@@ -79,7 +79,7 @@ def test_a_broken_function_does_not_print_thirty_screens(a_result, a_report, pri
     assert text.count("expected ") == 5
     assert text.count("the same as for CM-T1") == 4
     assert all(i in text.split("And also")[1] for i in ("LN-F7", "LN-G11", "CM-S1"))
-    assert len(text.splitlines()) < 300
+    assert len(text.splitlines()) < 360  # a screen has 24 lines, and the table alone takes a line a requirement
 
 
 def test_the_most_telling_violations_come_first(a_result, a_report, printed):

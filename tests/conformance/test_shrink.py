@@ -84,7 +84,7 @@ def test_a_fault_of_size_keeps_the_size_it_needs(name: str, size: int, count: in
 
 def test_a_counterexample_tells_what_went_wrong_where() -> None:
     """The element named is outside its envelope, and the three numbers say by how much."""
-    found, case = shrunk("ln-eps-on-std", "float32")
+    found, case = shrunk("ln-rms-norm", "float32")
     shown = found.counterexample
     assert shown is not None and shown.output == "y"
     assert shown.expected is not None and shown.got is not None and shown.envelope is not None

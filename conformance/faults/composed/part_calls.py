@@ -67,7 +67,10 @@ class CarryGateCalledAgain(Highway):
         return Paths(p.x, p.transformed, p.logits, None, p.t, 1 - self.sigmoid(self.value(gate, x, "gate")))
 
 
-@fault("parts-handed-float32", rs="CM-C10", hw="CM-C10", mh="CM-C10", kind="dtype", dtypes=SIXTEEN_BIT)
+@fault(
+    "parts-handed-float32", rs="CM-C10", pr="CM-C10", po="CM-C10", hw="CM-C10", mh="CM-C10",
+    kind="dtype", dtypes=SIXTEEN_BIT,
+)  # fmt: skip
 class PartsHandedFloat32(Composed):
     """Hands parts a float32 copy of a 16-bit x."""
 

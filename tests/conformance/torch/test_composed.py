@@ -155,7 +155,7 @@ def test_a_detached_branch_fails():
         y = (x if shortcut is None else shortcut(x)) + branch(x).detach()
         return y if activation is None else activation(y)
 
-    report = run(_residual(residual), requirements={"RS-G1", "RS-L2"})
+    report = run(_residual(residual), requirements={"RS-G1", "RS-G6"})
     assert set(verdicts(report).values()) == {"fail"}
 
 
