@@ -102,7 +102,7 @@ AS_GIVEN = Relation("which eps it is", _two_eps, _by_what_eps_grows, given=(INSI
 def _neutral_and_full(case: Case) -> dict[str, Case] | None:
     if case.inputs["gamma"] is None or case.inputs["beta"] is None:
         return None
-    # The call with a beta of its own is the last, and made afresh: what it leaves behind must not show in ABSENT.
+    # The call with a beta of its own is the last: what it leaves behind must not show where beta is None.
     return {"neutral": case.derived("ones and zeros", lambda one: with_parameters(one, 1, 0)), "full": case}
 
 
@@ -133,7 +133,7 @@ def _as_if_filled(runs: Runs) -> Iterator[Claim]:
     yield Claim(absent.case, absent.y, runs["filled"].y, "y", note)
 
 
-AFFINE = Relation("the affine map", _neutral_and_full, _affine, bare=False, fresh=frozenset({"full"}))
+AFFINE = Relation("the affine map", _neutral_and_full, _affine, bare=False)
 #: Ones and zeros say what None must do where gamma multiplies and beta is added, here 2 and 3 throughout.
 ABSENT = Relation(
     "absent parameters",
