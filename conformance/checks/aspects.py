@@ -22,11 +22,17 @@ from .relating import Relation
 
 Runs = Mapping[str, Run]
 
+
+def _near(case: Case) -> Case:
+    """The case with its groups near zero, where that is exact: of a large mean LN-F8 and BN-F8 speak."""
+    return case.derived("less its first value", lambda one: less_value(one, 0))
+
+
 # LN-F2, BN-F2: the divisor of the variance ----------------------------------------------------------------------
 
 
 def _once_and_twice(case: Case) -> dict[str, Case]:
-    return {"once": case, "twice": case.derived("doubled", doubled)}
+    return {"once": _near(case), "twice": _near(case).derived("doubled", doubled)}
 
 
 def _same_values(runs: Runs) -> Iterator[Claim]:
@@ -173,10 +179,6 @@ TOGETHER = Relation("what is normalised together", _one_moved, _its_group_alone)
 
 
 # LN-F8, BN-F8: a large mean ---------------------------------------------------------------------------------------
-
-
-def _near(case: Case) -> Case:
-    return case.derived("less its first value", lambda one: less_value(one, 0))
 
 
 def _far_and_near(case: Case) -> dict[str, Case]:
