@@ -11,13 +11,18 @@ from ..sound.storage import Storage
 from .registry import fault
 
 
+def without_nan(values: Array) -> Array:
+    """The values, NaN taken for 0."""
+    return np.where(np.isnan(values), values.dtype.type(0), values)
+
+
 @fault("nan-to-zero", ln="CM-N3", bn="CM-N3", kind="non-finite")
 class NanToZero(Operator):
     """Takes a NaN in x for 0."""
 
     def read(self, array: Array, role: str) -> Array:
         values = super().read(array, role)
-        return np.where(np.isnan(values), values.dtype.type(0), values) if role == "x" else values
+        return without_nan(values) if role == "x" else values
 
 
 @fault("nan-skipped", ln="CM-N3", bn="CM-N3", kind="non-finite")
@@ -25,7 +30,7 @@ class NanSkipped(Rows):
     """Leaves NaN out of mean and variance, so that only the element itself is NaN."""
 
     def row_sum(self, terms: Array) -> Array:
-        return super().row_sum(np.where(np.isnan(terms), terms.dtype.type(0), terms))
+        return super().row_sum(without_nan(terms))
 
 
 @fault("nan-output-zeroed", ln="CM-N3", bn="CM-N3", kind="non-finite")
@@ -54,7 +59,7 @@ class ParameterNanZeroed(Operator):
 
     def read(self, array: Array, role: str) -> Array:
         values = super().read(array, role)
-        return np.where(np.isnan(values), values.dtype.type(0), values) if role in ("gamma", "beta") else values
+        return without_nan(values) if role in ("gamma", "beta") else values
 
 
 @fault("gamma-nan-zeroed-in-backward", ln="CM-N6", bn="CM-N6", kind="gradient")
@@ -87,7 +92,7 @@ class CotangentNanZeroed(Storage):
 
     def read(self, array: Array, role: str) -> Array:
         values = super().read(array, role)
-        return np.where(np.isnan(values), values.dtype.type(0), values) if role == "g" else values
+        return without_nan(values) if role == "g" else values
 
 
 @fault("parameter-sum-skips-nan", ln="CM-N7", bn="CM-N7", kind="gradient")
@@ -95,7 +100,7 @@ class ParameterSumSkipsNan(Rows):
     """Leaves NaN out of the sums that are the gradients of gamma and beta."""
 
     def parameter_sum(self, terms: Array) -> Array:
-        return super().parameter_sum(np.where(np.isnan(terms), terms.dtype.type(0), terms))
+        return super().parameter_sum(without_nan(terms))
 
 
 @fault("nan-leaks-to-neighbour", ln="CM-N1", bn="CM-N1", kind="non-finite")

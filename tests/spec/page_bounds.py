@@ -135,13 +135,6 @@ class Bounds(Mapping[str, Any]):
         symbol = symbols().get(name)
         return FUNCTIONS[name] if symbol is None else evaluate(symbol, self)
 
-    def __contains__(self, name: object) -> bool:
-        try:
-            self[str(name)]
-        except KeyError:
-            return False
-        return True
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.values)
 

@@ -346,13 +346,6 @@ class Bound(Mapping[str, Any]):
             return found[self.more[bare]] if isinstance(found, (list, tuple)) else found[..., self.more[bare]]
         return self.env[name]
 
-    def __contains__(self, name: object) -> bool:
-        try:
-            self[str(name)]
-        except KeyError:
-            return False
-        return True
-
     def __iter__(self) -> Iterator[str]:
         return iter({**self.env, **self.more})
 

@@ -263,13 +263,6 @@ class World(Mapping[str, Any]):
         """What fuse returns, as a function of the output of one branch."""
         return lambda y: self["f"]([*ys[:k], y, *ys[k + 1 :]])
 
-    def __contains__(self, name: object) -> bool:
-        try:
-            self[str(name)]
-        except KeyError:
-            return False
-        return True
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.values)
 
