@@ -47,12 +47,17 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if any(name in inside and not _wanted(name) for name in FOLDERS) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `torch` where the environment is not about PyTorch."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the tests marked `torch` where there is no PyTorch, and leave out campaigns unless `-m` names them."""
     if not _wanted("torch"):
         for item in items:
             if item.get_closest_marker("torch"):
                 item.add_marker(pytest.mark.skip(reason="this environment is not about PyTorch"))
+    # Not by `-m "not campaign"` in the settings: any other `-m` would take its place, and let the campaigns in.
+    if "campaign" not in config.getoption("markexpr"):
+        campaigns = [item for item in items if item.get_closest_marker("campaign")]
+        config.hook.pytest_deselected(items=campaigns)
+        items[:] = [item for item in items if item not in campaigns]
 
 
 @pytest.fixture(scope="session")
