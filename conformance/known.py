@@ -10,8 +10,12 @@ import numpy as np
 
 from ..adapters.errors import BadOutput, TargetRaised
 from ..adapters.known import Failure, KnownViolation, Predicted
+from .cases.case import Case
 from .findings import Elements, Finding
 from .verdicts import Deviation
+
+#: That a valid call returns, and that its gradients are there: what every other requirement takes for granted.
+_OF_PLAIN_CALLS = ("CM-T1", "CM-T3")
 
 
 def shown_as(failed: Exception) -> str:
@@ -48,6 +52,18 @@ class Known:
             return self._sifted_whole(entries, finding)
         return self._sifted_elements(entries, finding, finding.elements)
 
+    def fails(self, case: Case, output: str, failed: Exception) -> str:
+        """
+        Why a plain call of a case is known to fail; empty where it is not.
+
+        Such a call can show nothing of the other requirements either.
+        """
+        for one in self.entries:
+            within = one.requirement in _OF_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
+            if within and shown_as(failed) in one.failures and np.all(_asked(lambda o=one: _shows(o, case))):
+                return f"{one.reason} ({one.requirement})"
+        return ""
+
     def deviations(self, requirement: str) -> tuple[Deviation, ...]:
         """What is known of a requirement and has shown, or was put to the test and has not."""
         return tuple(
@@ -57,9 +73,8 @@ class Known:
         )
 
     def _test(self, entries: Sequence[KnownViolation], finding: Finding) -> None:
-        given = finding.case.inputs, finding.case.settings
         for one in entries:
-            if one not in self.tested and not self.shown[one] and _asked(lambda o=one: o.shows_in(*given)):
+            if one not in self.tested and not self.shown[one] and _asked(lambda o=one: _shows(o, finding.case)):
                 self.tested.add(one)
 
     def _sifted_whole(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
@@ -96,6 +111,10 @@ class Known:
 def _within(entry: KnownViolation, finding: Finding) -> bool:
     case, surely = finding.case, finding.violated  # what holds says less of itself
     return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
+
+
+def _shows(entry: KnownViolation, case: Case) -> bool:
+    return entry.shows_in(case.inputs, case.settings)
 
 
 def _covered(entry: KnownViolation, finding: Finding) -> Predicted:

@@ -112,6 +112,8 @@ class Subject:
     large_repeats: int = 128
     #: The binding's known violations that are about this dtype and device, and what has become of them.
     known: Known = attrs.field(init=False)
+    #: The case that it was put to last: where a call raises, that of the call.
+    asked: Case | None = None
     _session: Session | None = None
     #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
@@ -201,6 +203,7 @@ class Subject:
         return self.session.seams(inputs, case.settings, case.g)
 
     def _require_accepted(self, case: Case) -> None:
+        self.asked = case
         reason = self.binding.accepts(case.x.shape, case.settings)
         if reason:
             raise Unsupported(reason)
@@ -223,6 +226,7 @@ class Subject:
 
     def observe(self, case: Case) -> Observation:
         """What the target makes of a case, remembered."""
+        self.asked = case
         key = id(case)
         if key in self._observed:
             self._observed.move_to_end(key)

@@ -127,14 +127,15 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if tally is not None:
             tally.error, tally.lost = tally.error if tally.lost else str(lost), True
     except (TargetRaised, BadOutput) as failure:
-        said = str(failure)
-        if check.raising == "unsupported":
+        said, output = str(failure), "gradient" if of_gradients(failure) else "y"
+        if known := subject.known.fails(subject.asked or case, output, failure):
+            if tally is not None:
+                tally.lacks(known)
+        elif check.raising == "unsupported":
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or f"raised {said}", True
         elif check.raising == "violates" and plain_works(check, subject, case, failure):
-            raised = isinstance(failure, TargetRaised)
-            output = "gradient" if of_gradients(failure) else "y"
-            note = f"raised {said}" if raised else said
+            note = f"raised {said}" if isinstance(failure, TargetRaised) else said
             finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
             found.append(subject.known.sifted(check.requirement, finding))
         elif tally is not None:

@@ -19,6 +19,7 @@ from torch.nn import functional
 from ..binding import Binding
 from ..known import KnownViolation
 from .batch_norm_backward import BACKWARD
+from .batch_norm_cuda import ON_CUDA
 from .bridge import SOURCE
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
@@ -133,16 +134,30 @@ def lent(gamma, beta) -> dict[str, torch.Tensor]:
     return given
 
 
+@lru_cache(maxsize=None)
+def _eps_of_zero_in_inference() -> bool:
+    """Whether this version takes an eps of zero in inference: 2.13 does, 2.11 does not."""
+    one = torch.ones(1)
+    try:
+        functional.batch_norm(torch.ones(1, 1), one, one, eps=0.0)
+    except ValueError:
+        return False
+    return True
+
+
 def _accepts_ranks(name: str, ranks: tuple[int, ...] | None):
-    """What a BatchNorm takes: these ranks, or any from 2 on; and no eps of zero while training."""
+    """What a BatchNorm takes: these ranks, or any from 2 on; and an eps of zero in some modes, or in none."""
 
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         if ranks is not None and len(shape) not in ranks:
             return f"{name} takes rank {' or '.join(map(str, ranks))}, not {len(shape)}"
         if len(shape) < 2:
             return f"{name} takes rank 2 or more, not {len(shape)}"
-        if settings.get("training") and settings.get("eps", 1.0) <= 0.0:
-            return f"{name} raises ValueError in training unless eps is positive"
+        if settings.get("eps", 1.0) <= 0.0:
+            if settings.get("training"):
+                return f"{name} raises ValueError in training unless eps is positive"
+            if not _eps_of_zero_in_inference():
+                return f"{name} raises ValueError unless eps is positive"
         return None
 
     return accepts
@@ -183,7 +198,7 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        expected=(*BACKWARD, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
+        expected=(*BACKWARD, *ON_CUDA, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
         defaults=call,

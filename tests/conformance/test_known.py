@@ -133,6 +133,32 @@ def _raising(x, gamma, beta, *, eps, axes):
     return SOUND(x, gamma, beta, eps=eps, axes=axes)
 
 
+def test_a_call_that_is_known_to_raise_spoils_no_other_requirement() -> None:
+    """What raises without beta is told under CM-T1; the rest is judged on the calls that return."""
+    entry = KnownViolation(
+        "CM-T1",
+        "beta has to be given",
+        failures=("raises",),
+        where="no beta",
+        cases=lambda inputs, settings: inputs["beta"] is None,
+    )
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        if beta is None:
+            raise TypeError("beta is None")
+        return SOUND(x, gamma, beta, eps=eps, axes=axes)
+
+    wanted = {"CM-T1", "LN-F1", "LN-F6", "CM-P1"}
+    known = run(of_numpy(layer_norm, entry), requirements=wanted, forward_only=True)
+    found = {one.requirement: one for one in known.results}
+    assert found["CM-T1"].verdict is Verdict.DEVIATES and known.exit_status == 0
+    assert {found[name].verdict for name in ("LN-F1", "CM-P1")} == {Verdict.PASS}
+    assert any("beta has to be given (CM-T1)" in reason for reason in found["LN-F1"].declined)
+    unknown = run(of_numpy(layer_norm), requirements=wanted, forward_only=True)
+    found = {one.requirement: one for one in unknown.results}
+    assert (found["CM-T1"].verdict, found["LN-F1"].verdict) == (Verdict.FAIL, Verdict.ERROR)
+
+
 def test_what_was_put_to_the_test_and_did_not_show_is_told() -> None:
     """A mended function passes, and the report says that the entry covered nothing; a run of other cases does not."""
     report = judged(SOUND, IN_FOUR)
