@@ -116,11 +116,10 @@ _GRADIENTS: dict[str, tuple[Callable[[str], bool], When]] = {
     "RS-G1": ("dx".__eq__, _plain("residual", *_SHORTCUT, *_ACTIVATED)),
     "RS-G2": (_of_parts, _plain("residual", *_SHORTCUT, *_ACTIVATED)),
     "RS-G3": (_any, recipes(*_SHORTCUT, *_ACTIVATED)),
-    **{
-        f"{page}-G{place}": (wanted, ordinary)
-        for page in ("PR", "PO")
-        for place, wanted in enumerate(("dx".__eq__, "dgamma".__eq__, "dbeta".__eq__, _of_parts), start=1)
-    },
+    **dict.fromkeys(("PR-G1", "PO-G1"), ("dx".__eq__, ordinary)),
+    **dict.fromkeys(("PR-G2", "PO-G2"), ("dgamma".__eq__, ordinary)),
+    **dict.fromkeys(("PR-G3", "PO-G3"), ("dbeta".__eq__, ordinary)),
+    **dict.fromkeys(("PR-G4", "PO-G4"), (_of_parts, ordinary)),
     "HW-G1": ("dx".__eq__, _both(recipes("leaf"), _not(_saturated))),
     # A leaf that both share is moved by both.
     "HW-G2": (_leaves_of("transform"), _both(_plain("highway", *_CARRY, "shared"), _not(_saturated))),

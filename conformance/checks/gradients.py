@@ -22,9 +22,9 @@ def gradient_of(name: str) -> Body:
     return judged
 
 
-for _place, _name in enumerate(("dx", "dgamma", "dbeta"), start=1):
-    _modes = None if _name == "dx" else BOTH  # dx in inference is BN-G4's
-    check(f"LN-G{_place}", f"BN-G{_place}", when=ordinary, gradient=True, modes=_modes)(gradient_of(_name))
+check("LN-G1", "BN-G1", when=ordinary, gradient=True)(gradient_of("dx"))  # dx in inference is BN-G4's
+check("LN-G2", "BN-G2", when=ordinary, gradient=True, modes=BOTH)(gradient_of("dgamma"))
+check("LN-G3", "BN-G3", when=ordinary, gradient=True, modes=BOTH)(gradient_of("dbeta"))
 
 
 @check("BN-G4", when=tagged("inference"), gradient=True, modes=INFERENCE)

@@ -88,12 +88,11 @@ def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
 _AT_THE_SEAMS: dict[str, Body] = {
     "CM-C2": _handed,
     "CM-C10": _handed_as,
-    **{
-        f"{page}-{part}": _judged(name)
-        for page in ("PR", "PO")
-        for part, name in (("F1", "y"), ("G1", "dx"), ("G2", "dgamma"), ("G3", "dbeta"), ("G4", "dsublayer.h"))
-    },
-    **{f"{page}-{part}": _judged("y") for page in ("PR", "PO") for part in ("F3", "F6")},
+    **dict.fromkeys(("PR-F1", "PO-F1", "PR-F3", "PO-F3", "PR-F6", "PO-F6"), _judged("y")),
+    **dict.fromkeys(("PR-G1", "PO-G1"), _judged("dx")),
+    **dict.fromkeys(("PR-G2", "PO-G2"), _judged("dgamma")),
+    **dict.fromkeys(("PR-G3", "PO-G3"), _judged("dbeta")),
+    **dict.fromkeys(("PR-G4", "PO-G4"), _judged("dsublayer.h")),
 }
 
 

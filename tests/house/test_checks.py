@@ -1,0 +1,28 @@
+"""The checks as a reader searches them: each requirement's id stands at its check."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from normspec.adapters.binding import OPERATORS
+from normspec.conformance.checks.registry import checks_of
+
+#: Files that name ids without checking them: which operators an id is about, and what a layer's seams can show.
+ELSEWHERE = {"registry.py", "seams.py"}
+
+
+def strings(file: Path) -> set[str]:
+    """The string literals of a file, the constant parts of f-strings left out."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    within = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in within)
+    return {node.value for node in found if isinstance(node.value, str)}
+
+
+def test_every_id_stands_as_a_literal_at_its_check(checkout):
+    """A search for an id in quotes finds its check: no id is put together from parts."""
+    files = {file for file in (checkout / "conformance" / "checks").glob("*.py") if file.name not in ELSEWHERE}
+    written = set().union(*map(strings, files))
+    checked = {check.requirement for operator in OPERATORS for check in checks_of(operator)}
+    assert checked - written == set()
