@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .adapters.errors import Unsupported as Unsupported
     from .adapters.known import KnownViolation as KnownViolation
     from .conformance.api import check as check
     from .conformance.compare import Comparison as Comparison
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from .conformance.verdicts import Report as Report
     from .conformance.verdicts import Result as Result
     from .conformance.verdicts import Verdict as Verdict
+    from .spec.errors import Unsupported as Unsupported
 
     __version__: str
 
@@ -43,7 +43,7 @@ _ROOMS = {
     "KnownViolation": "adapters.known",
     "Report": "conformance.verdicts",
     "Result": "conformance.verdicts",
-    "Unsupported": "adapters.errors",
+    "Unsupported": "spec.errors",
     "Verdict": "conformance.verdicts",
 }
 

@@ -6,81 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .conventions import validate
-from .errors import choices
+from ..spec.conventions import validate
+from ..spec.errors import choices
+from ..spec.operators import OPERATORS
+from ..spec.parts import Part, Parts
 from .known import KnownViolation
-from .part import ROLES, Part, Parts
 
 if TYPE_CHECKING:
     from .bridge import Bridge
     from .session import Session
     from .traits import Trait
-
-#: The operators that can be checked.
-OPERATORS: tuple[str, ...] = ("layer_norm", "batch_norm", *ROLES)
-
-#: Those of them that are handed parts.
-COMPOSED: tuple[str, ...] = tuple(ROLES)
-
-#: The canonical call of each operator, as it is shown to the author of a function that cannot be called so.
-SIGNATURES: Mapping[str, str] = {
-    "layer_norm": "layer_norm(x, gamma, beta, *, eps, axes)",
-    "batch_norm": "batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis)",
-    "residual": "residual(x, branch, *, shortcut=None, activation=None)",
-    "pre_norm": "pre_norm(x, sublayer, gamma, beta, *, eps)",
-    "post_norm": "post_norm(x, sublayer, gamma, beta, *, eps)",
-    "highway": "highway(x, transform, gate, *, carry=None)",
-    "mhc": "mhc(x, branches, logits, *, fuse=None)",
-}
-
-#: The positional arguments of the canonical call: tensors, and parts under the names of their roles.
-ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "layer_norm": ("x", "gamma", "beta"),
-    "batch_norm": ("x", "gamma", "beta", "running_mean", "running_var"),
-    "residual": ("x", "branch"),
-    "pre_norm": ("x", "sublayer", "gamma", "beta"),
-    "post_norm": ("x", "sublayer", "gamma", "beta"),
-    "highway": ("x", "transform", "gate"),
-    "mhc": ("x", "branches", "logits"),
-}
-
-#: The keyword arguments of the canonical call that are always given.
-SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "layer_norm": ("eps", "axes"),
-    "batch_norm": ("eps", "momentum", "training", "channel_axis"),
-    "residual": (),
-    "pre_norm": ("eps",),
-    "post_norm": ("eps",),
-    "highway": (),
-    "mhc": (),
-}
-
-#: The keyword arguments that a function may lack: what needs one of them is then unsupported.
-OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "residual": ("shortcut", "activation"),
-    "highway": ("carry",),
-    "mhc": ("fuse",),
-}
-
-#: The results of the canonical call; one is returned bare, several as a tuple.
-OUTPUTS: Mapping[str, tuple[str, ...]] = {
-    "batch_norm": ("y", "new_running_mean", "new_running_var"),
-    **dict.fromkeys(("layer_norm", *COMPOSED), ("y",)),
-}
-
-#: The arguments that a gradient is taken with respect to, in the order of a written-out vjp's results.
-DIFFERENTIABLE: Mapping[str, tuple[str, ...]] = {
-    "residual": ("x",),
-    "highway": ("x",),
-    "mhc": ("x", "logits"),
-    **dict.fromkeys(("layer_norm", "batch_norm", "pre_norm", "post_norm"), ("x", "gamma", "beta")),
-}
-
-#: What a written-out vjp_vjp returns: in LayerNorm and BatchNorm no gradient depends on beta.
-SECOND: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("layer_norm", "batch_norm"), ("x", "gamma", "g")),
-    **{operator: (*DIFFERENTIABLE[operator], "g") for operator in COMPOSED},
-}
 
 #: The derivatives that a function's author may supply beside it, as NAME_vjp and so on.
 DERIVATIVES: tuple[str, ...] = ("vjp", "jvp", "vjp_vjp", "jvp_vjp", "vjp_jvp", "jvp_jvp")
@@ -96,7 +31,7 @@ NESTED: Mapping[str, str] = {
 def differentiable(operator: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the inputs that are given and have a gradient: arguments first, then the parts' leaves."""
     leaves = [name for name in inputs if "." in name and not name.endswith((".mask", ".replayed"))]
-    return tuple(name for name in (*DIFFERENTIABLE[operator], *leaves) if inputs.get(name) is not None)
+    return tuple(name for name in (*OPERATORS[operator].differentiable, *leaves) if inputs.get(name) is not None)
 
 
 def idle(operator: str, parts: Parts) -> tuple[str, ...]:

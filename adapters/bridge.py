@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import Unsupported
+from ..spec.errors import Unsupported
 
 if TYPE_CHECKING:
     from .known import KnownViolation

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .binding import COMPOSED, DIFFERENTIABLE, Binding, idle
+from ..spec.errors import BadOutput, MissingGradient, Unsupported
+from ..spec.operators import OPERATORS
+from .binding import Binding, idle
 from .bridge import Bridge
-from .errors import BadOutput, MissingGradient, Unsupported
 from .handing import Handing
 from .recording import Recorder
 from .stage import Stage
@@ -76,7 +77,7 @@ class Evaluation:
                 named = dict(zip(self._wrt, found))
             bridge.finish(session.device)
             leaves = tuple(name for name in self._wrt if "." in name)
-            names = (*DIFFERENTIABLE[binding.operator], *leaves)
+            names = (*OPERATORS[binding.operator].differentiable, *leaves)
             gradients = {name: named.get(name) if name in self._wrt else None for name in names}
             for name in idle(binding.operator, self.handing.parts):
                 if name in self._wrt and gradients[name] is None:
@@ -100,12 +101,12 @@ class Evaluation:
         """What a vjp that is written out returns, and what it made the parts note of their leaves."""
         binding, notes = self._session.binding, {}
         positional, keywords = self.handing.arguments(self.tensors, notes=notes)
-        names = DIFFERENTIABLE[binding.operator]
+        names = OPERATORS[binding.operator].differentiable
         found = own(*positional, cotangent, **keywords)
         if len(names) == 1 and not isinstance(found, (tuple, list)):
             found = (found,)
         named = dict(zip(names, listed(binding, "vjp", found, len(names))))
-        if binding.operator in COMPOSED:  # a leaf whose part was handed no cotangent has a gradient of zero
+        if OPERATORS[binding.operator].composed:  # a leaf whose part was handed no cotangent has a gradient of zero
             leaves = [name for name in self._wrt if "." in name]
             named.update({name: notes[name] if name in notes else self._zeros(name) for name in leaves})
         return named

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from .errors import FrameworkMissing, UnknownFramework, choices, one_line
+from ..spec.errors import FrameworkMissing, UnknownFramework, choices, one_line
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .binding import ARGUMENTS, COMPOSED, OPTIONAL, Binding
+from ..spec.errors import TakesNoPart
+from ..spec.operators import OPERATORS
+from ..spec.parts import Part, Parts
+from .binding import Binding
 from .bridge import Bridge
-from .errors import TakesNoPart
-from .part import ROLES, Part, Parts
 from .realise import realise
 from .recording import Recorded, Recorder
 
@@ -29,14 +30,14 @@ class Handing:
 
     def __post_init__(self) -> None:
         operator = self.binding.operator
-        for role in OPTIONAL.get(operator, ()):
+        for role in OPERATORS[operator].optional:
             if self.parts.get(role) is not None and role in self.binding.lacking:
                 raise TakesNoPart(f"{self.binding.name} takes no {role}")
 
     @property
     def optional(self) -> str:
         """The optional keyword arguments that are given, in words; empty where there are none."""
-        roles = OPTIONAL.get(self.binding.operator, ())
+        roles = OPERATORS[self.binding.operator].optional
         return " and ".join(role for role in roles if self.parts.get(role) is not None)
 
     def arguments(
@@ -54,8 +55,8 @@ class Handing:
         differentiate by itself.
         """
         operator = self.binding.operator
-        if operator not in COMPOSED:
-            return [tensors[name] for name in ARGUMENTS[operator]], dict(self.keywords)
+        if not OPERATORS[operator].composed:
+            return [tensors[name] for name in OPERATORS[operator].arguments], dict(self.keywords)
 
         def made(part: Part | tuple[Part, ...] | None, role: str) -> Any:
             if part is None:
@@ -71,7 +72,7 @@ class Handing:
             )
             return realised if recorder is None else Recorded(realised, role, recorder)
 
-        roles = {role: made(self.parts.get(role), role) for role in ROLES[operator]}
-        positional = [roles[name] if name in roles else tensors[name] for name in ARGUMENTS[operator]]
-        optional = {role: roles[role] for role in OPTIONAL.get(operator, ()) if roles[role] is not None}
+        roles = {role: made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
+        positional = [roles[name] if name in roles else tensors[name] for name in OPERATORS[operator].arguments]
+        optional = {role: roles[role] for role in OPERATORS[operator].optional if roles[role] is not None}
         return positional, {**self.keywords, **optional}

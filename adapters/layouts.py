@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import LayoutNotApplicable, choices
+from ..spec.errors import LayoutNotApplicable, choices
 
 #: Every layout; "negative" needs negative strides, which not every framework has.
 LAYOUTS: tuple[str, ...] = (

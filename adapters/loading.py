@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from .errors import FrameworkMissing, NotImportable, one_line
+from ..spec.errors import FrameworkMissing, NotImportable, one_line
 from .frameworks import KNOWN, how_to_install
 
 #: Makes every loaded file a module of its own, so that two files of one name do not meet.

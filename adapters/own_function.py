@@ -9,19 +9,8 @@ from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from .binding import (
-    ARGUMENTS,
-    DERIVATIVES,
-    OPERATORS,
-    OPTIONAL,
-    SETTINGS,
-    SIGNATURES,
-    Binding,
-    Target,
-    accepts_all,
-)
-from .conventions import validate
-from .errors import (
+from ..spec.conventions import validate
+from ..spec.errors import (
     BadSibling,
     NoSuchName,
     UnknownFramework,
@@ -31,6 +20,8 @@ from .errors import (
     choices,
     one_line,
 )
+from ..spec.operators import OPERATORS
+from .binding import DERIVATIVES, Binding, Target, accepts_all
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, known
 from .imports import implied_frameworks
 from .known import KnownViolation, entries, without_limits
@@ -164,16 +155,16 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
     except Exception:
         return frozenset()
     try:
-        signature.bind(*ARGUMENTS[operator], **dict.fromkeys(SETTINGS[operator]))
+        signature.bind(*OPERATORS[operator].arguments, **dict.fromkeys(OPERATORS[operator].settings))
     except TypeError as error:
         own = _written(signature)
-        raise WrongSignature(f"{label}{own} cannot be called as {SIGNATURES[operator]}: {error}") from None
+        raise WrongSignature(f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}") from None
     parameters = signature.parameters.values()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return frozenset()
     keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     taken = {parameter.name for parameter in parameters if parameter.kind in keyword}
-    return frozenset(OPTIONAL.get(operator, ())) - taken
+    return frozenset(OPERATORS[operator].optional) - taken
 
 
 def _written(signature: inspect.Signature) -> str:

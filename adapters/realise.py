@@ -8,9 +8,9 @@ from functools import reduce
 from operator import add, mul
 from typing import Any
 
+from ..spec.errors import part_error
+from ..spec.parts import Part
 from .bridge import Bridge
-from .errors import part_error
-from .part import Part
 
 #: How many parts may hold a buffer at a time: more than any one call has.
 _BUFFERS = 64

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..spec.errors import BadOutput
 from .bridge import Bridge
-from .errors import BadOutput
 
 
 @dataclass

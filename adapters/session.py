@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from .binding import DIFFERENTIABLE, NESTED, OUTPUTS, SECOND, Binding, Target, differentiable
-from .errors import BadOutput, MissingGradient, Unsupported
+from ..spec.errors import BadOutput, MissingGradient, Unsupported
+from ..spec.operators import OPERATORS
+from ..spec.parts import Parts
+from .binding import NESTED, Binding, Target, differentiable
 from .evaluation import Evaluation, Pulled, listed, sibling
 from .handing import Handing
-from .part import Parts
 from .recording import Recorder
 from .stage import Stage
 
@@ -219,7 +220,7 @@ class Session:
         with Stage("jvp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
                 positional, keywords = handing.arguments(tensors, tangents=moving)
-                explicit = [moving.get(name) for name in DIFFERENTIABLE[binding.operator]]
+                explicit = [moving.get(name) for name in OPERATORS[binding.operator].differentiable]
                 tangent = own(*positional, *explicit, **keywords)
             else:
                 call = self.y_of(handing, tensors, names)
@@ -241,9 +242,9 @@ class Session:
         """
         Second order: the vjp of the map (arguments, g) -> gradients, at cotangents for the gradients by name.
 
-        A cotangent that is None, or absent, is zero; leaves have none. The result holds the gradients that SECOND
-        names, None where the input is None. Raises Unsupported where neither the framework nor the binding
-        differentiates twice.
+        A cotangent that is None, or absent, is zero; leaves have none. The result holds the gradients that ``second``
+        of the operator names, None where the input is None. Raises Unsupported where neither the framework nor the
+        binding differentiates twice.
         """
         bridge, binding = self.target.bridge, self.binding
         own = binding.derivatives.get("vjp_vjp")
@@ -251,7 +252,7 @@ class Session:
             raise Unsupported(
                 f"{binding.name} has no second-order derivative: none named {sibling(binding, 'vjp_vjp')}"
             )
-        names, results = DIFFERENTIABLE[binding.operator], SECOND[binding.operator]
+        names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second
         handing, tensors = self._handing(settings, parts), self._tensors(inputs, tracked=() if own else names)
         cotangent = self._tensor(g, tracked=own is None)
         # What is written out is handed every cotangent; autograd only those that there are.
@@ -297,7 +298,7 @@ class Session:
         own = binding.derivatives.get(kind)
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no {NESTED[kind]}: none named {sibling(binding, kind)}")
-        names = DIFFERENTIABLE[binding.operator]
+        names = OPERATORS[binding.operator].differentiable
         handing, tensors = self._handing(settings, parts), self._tensors(inputs)
 
         def directions(given: Arrays) -> list[Any]:
@@ -384,7 +385,7 @@ class Session:
 
     def _named(self, returned: Any) -> dict[str, Any]:
         """The target's results by name, each of them a tensor; BadOutput otherwise."""
-        names = OUTPUTS[self.binding.operator]
+        names = OPERATORS[self.binding.operator].outputs
         operator = self.binding.operator
         if len(names) == 1:
             results: tuple[Any, ...] = (returned,)

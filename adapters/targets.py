@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
+from ..spec.operators import OPERATORS
 from . import own_function
-from .binding import OPERATORS, Target
-from .errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
+from .binding import Target
 from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, installed, known
 
 __all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
@@ -25,7 +26,7 @@ _FORMS = "FILE.py:NAME, package.module:NAME"
 def check_operators(op: str | Sequence[str] | None) -> tuple[str, ...]:
     """The operators named, each once; all of them for None. Raises UnknownOperator."""
     if op is None:
-        return OPERATORS
+        return tuple(OPERATORS)
     names = (op,) if isinstance(op, str) else tuple(dict.fromkeys(op))
     for name in names:
         if name not in OPERATORS:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 import hypothesis  # noqa: F401  (imported before the clock starts, as any second run has it)
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.profiles import profile_of
@@ -22,6 +21,7 @@ from normspec.conformance.progress import Progress
 from normspec.conformance.sound import SOUND
 from normspec.conformance.specimens import target_of
 from normspec.conformance.verdicts import Report
+from normspec.spec.operators import OPERATORS
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 

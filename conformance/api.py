@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..adapters.conventions import validate
 from ..adapters.frameworks import known
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
+from ..spec.conventions import validate
 from .judges import judged
 from .modes import checked_mode
 from .profiles import profile_of

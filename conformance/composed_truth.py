@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 
 from ..adapters.binding import differentiable, idle
-from ..adapters.part import Part
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.composed import Composed, Value
 from ..reference.double_double import DD
+from ..spec.parts import Part
 from .cases.case import Case
 from .truth import arithmetic_of, gradient_name
 

@@ -15,11 +15,11 @@ from typing import Any
 import attrs
 
 from ..adapters.bridge import DTYPES
-from ..adapters.conventions import validate
-from ..adapters.errors import NormspecError, choices
 from ..adapters.frameworks import known
 from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
+from ..spec.conventions import validate
+from ..spec.errors import NormspecError, choices
 from .limits import bytes_of, seconds_of
 from .modes import checked_mode
 from .profiles import profile_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from ..adapters.errors import one_line
+from ..spec.errors import one_line
 
 
 def words(error: BaseException) -> str:

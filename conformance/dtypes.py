@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from ..adapters.binding import Binding, Target
-from ..adapters.errors import TargetLost, TargetRaised, Unsupported
+from ..spec.errors import TargetLost, TargetRaised, Unsupported
 from .cases.case import Description
 from .library import fitted
 from .subject import CALL_FAILED, Subject

@@ -11,12 +11,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import OPERATORS, Binding, Target
+from ..adapters.binding import Binding, Target
 from ..adapters.bridge import DTYPES
-from ..adapters.conventions import NORMATIVE
-from ..adapters.errors import NormspecError
 from ..adapters.frameworks import KNOWN
 from ..spec import requirement, requirements
+from ..spec.conventions import NORMATIVE
+from ..spec.errors import NormspecError
+from ..spec.operators import OPERATORS
 from .cases.case import Description
 from .checks.registry import Check, checks_of
 from .checks.seams import at_the_seams

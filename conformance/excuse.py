@@ -17,10 +17,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import COMPOSED, Binding, Target
-from ..adapters.conventions import CONVENTIONS, NORMATIVE
+from ..adapters.binding import Binding, Target
 from ..reference.formats import FORMATS
 from ..spec import Level, requirement
+from ..spec.conventions import CONVENTIONS, NORMATIVE
+from ..spec.operators import OPERATORS
 from .cases.case import Description
 from .checks.registry import Check
 from .checks.seams import at_the_seams
@@ -174,7 +175,7 @@ class _Search:
         for key in keys:
             values = CONVENTIONS[key]
             left = values[values.index(declared[key]) + 1 :]
-            if key == "storage" and operator in COMPOSED and left:
+            if key == "storage" and OPERATORS[operator].composed and left:
                 # Every class but H0 lets each operation of a composed operator round: the plainest name for that.
                 left = ("native",)
             found += [{key: value} for value in left]

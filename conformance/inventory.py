@@ -8,13 +8,14 @@ from typing import Any
 
 import attrs
 
-from ..adapters.binding import OPERATORS, Target
+from ..adapters.binding import Target
 from ..adapters.bridge import DTYPES
-from ..adapters.errors import NormspecError
 from ..adapters.frameworks import KNOWN, how_to_install, missing
 from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.targets import resolve
+from ..spec.errors import NormspecError
+from ..spec.operators import OPERATORS
 from .progress import Listener, Progress
 
 #: The states that a target can be in.

@@ -24,13 +24,14 @@ from typing import Any
 
 import attrs
 
-from ..adapters.binding import OPERATORS, Target
+from ..adapters.binding import Target
 from ..adapters.bridge import DTYPES
-from ..adapters.errors import NormspecError
 from ..adapters.remote.host import Limits
 from ..adapters.remote.launching import ISOLATES
 from ..adapters.targets import TARGETS
 from ..adapters.worker.limits import die_with_parent
+from ..spec.errors import NormspecError
+from ..spec.operators import OPERATORS
 from .defects import trace
 from .engine import Run, Unit
 from .excuse import excused

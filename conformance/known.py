@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import attrs
 import numpy as np
 
-from ..adapters.errors import BadOutput, TargetRaised
 from ..adapters.known import Failure, KnownViolation, Predicted
+from ..spec.errors import BadOutput, TargetRaised
 from .cases.case import Case
 from .findings import Elements, Finding
 from .verdicts import Deviation

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from ..adapters.errors import NormspecError
+from ..spec.errors import NormspecError
 
 #: The word for no limit.
 NONE = "none"

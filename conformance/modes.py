@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from ..adapters.errors import UnknownMode, choices
+from ..spec.errors import UnknownMode, choices
 from .cases.case import Case, Description
 from .checks.registry import Check
 from .library import Library, fitted

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from ..adapters.binding import Binding, Target
-from ..adapters.conventions import CONVENTIONS
 from ..adapters.traits import Trait
 from ..reference.formats import FORMATS
+from ..spec.conventions import CONVENTIONS
 
 
 @attrs.frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..adapters.errors import UnknownProfile, choices
+from ..spec.errors import UnknownProfile, choices
 from .cases.case import Description
 from .cases.deck import deck
 from .cases.generate import generate

@@ -9,11 +9,11 @@ import attrs
 
 from ..adapters.binding import Target
 from ..adapters.bridge import DTYPES
-from ..adapters.errors import UnknownDtype, choices
 from ..adapters.importable import importable_name
 from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.targets import resolve
+from ..spec.errors import UnknownDtype, choices
 from .engine import Plan
 from .profiles import profile_of
 

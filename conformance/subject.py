@@ -10,13 +10,14 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from ..adapters.binding import COMPOSED, OUTPUTS, Binding, Target
-from ..adapters.conventions import CONVENTIONS
-from ..adapters.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ..adapters.binding import Binding, Target
 from ..adapters.session import Evaluation, Session
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
 from ..reference.formats import FORMATS
+from ..spec.conventions import CONVENTIONS
+from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ..spec.operators import OPERATORS
 from .cases.case import Case
 from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
@@ -149,7 +150,7 @@ class Subject:
     def _translation(self) -> Translation:
         gain = self.operator in WITH_GAIN and self.conventions.get("gain") == "one-plus-gamma"
         wide = self.format != self.dtype
-        return Translation(gain, wide, beside=wide and self.operator not in COMPOSED)
+        return Translation(gain, wide, beside=wide and not OPERATORS[self.operator].composed)
 
     @property
     def session(self) -> Session:
@@ -239,7 +240,7 @@ class Subject:
 
     def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
         """Whether so many more calls of a case give this output or gradient with the bits that one call gave."""
-        if name in OUTPUTS[self.operator]:
+        if name in OPERATORS[self.operator].outputs:
             runs = self.repeated_outputs(case, times)
         else:
             runs = self.repeated_gradients(case, times)
@@ -330,7 +331,7 @@ class Subject:
         declared = {} if normative else self.conventions
         eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
-        return case.truth(eps, running, ComposedTruth if case.operator in COMPOSED else Truth)
+        return case.truth(eps, running, ComposedTruth if OPERATORS[case.operator].composed else Truth)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from ..adapters.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from .cases.case import Case, Description
 from .checks.registry import Check
 from .defects import trace, words

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.errors import BadOutput, Unsupported
+from ..spec.errors import BadOutput, Unsupported
 
 #: Names that a gain has: among inputs, tangents, and cotangents of its gradient. The others are differences.
 _GAIN = "gamma"

@@ -1,65 +1,235 @@
-"""What can be wrong with a page, one class each; every message names the page and the line."""
+"""What can go wrong with a target: what its author or the caller must mend, and how a call of it can end."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 
-class MalformedPage(Exception):
-    """A normative page departs from the format that notation.md fixes."""
-
-    def __init__(self, page: str, line: int, problem: str) -> None:
-        super().__init__(f"{page}.md, line {line}: {problem}")
-        #: The page's name, without its ending, and the line, counted from 1.
-        self.page = page
-        self.line = line
-
-
-class MalformedHeading(MalformedPage):
-    """A third-level heading is not of the form ``### LN-F3 (MUST): title``."""
-
-
-class DuplicateRequirement(MalformedPage):
-    """An id is given to a second requirement."""
-
-
-class ForeignRequirement(MalformedPage):
-    """A requirement stands on a page other than the one its id belongs to."""
-
-
-class MissingSentence(MalformedPage):
-    """A requirement does not begin with its sentence."""
-
-
-class NotOneSentence(MalformedPage):
-    """A requirement's first paragraph is not exactly one sentence."""
-
-
-class UnclosedFormula(MalformedPage):
-    """A formula block is opened and not closed."""
-
-
-class MissingReason(MalformedPage):
-    """A requirement gives no reason, or an empty one."""
+__all__ = [
+    "BadOutput",
+    "BadSibling",
+    "DeviceUnavailable",
+    "FrameworkMissing",
+    "LayoutNotApplicable",
+    "MissingGradient",
+    "NoSuchName",
+    "NormspecError",
+    "NotImportable",
+    "PartRaised",
+    "TakesNoPart",
+    "TargetLost",
+    "TargetRaised",
+    "UnknownConvention",
+    "UnknownDtype",
+    "UnknownFramework",
+    "UnknownMode",
+    "UnknownOperator",
+    "UnknownProfile",
+    "UnknownTarget",
+    "Unsupported",
+    "WrongEntry",
+    "WrongSignature",
+    "carries_a_part_error",
+    "choices",
+    "one_line",
+    "part_error",
+]
 
 
-class MissingExcludes(MalformedPage):
-    """A requirement names no fault that it excludes."""
+class NormspecError(Exception):
+    """The request cannot be carried out as it stands; the message is one line and says what to do."""
 
 
-class MalformedExcludes(MalformedPage):
-    """The faults are not a comma-separated list of names in backticks, each named once."""
+class UnknownTarget(NormspecError):
+    """The target is neither a known name nor of the form FILE.py:NAME or package.module:NAME."""
 
 
-class MalformedSources(MalformedPage):
-    """The sources are not a comma-separated list of links in angle brackets."""
+class UnknownOperator(NormspecError):
+    """The operator is not one that can be checked, or cannot be told from the target's name."""
 
 
-class MisplacedText(MalformedPage):
-    """Text stands inside a requirement where its format has no place for it."""
+class UnknownDtype(NormspecError):
+    """The dtype is not one that the suite checks, or not one that the target has."""
 
 
-class UnknownRequirement(LookupError):
-    """No page has a requirement with the id asked for."""
+class UnknownFramework(NormspecError):
+    """The framework is not one that has a bridge, or cannot be told from what the target imports."""
 
-    def __init__(self, id: str) -> None:
-        super().__init__(f"no requirement has the id {id!r}")
-        self.id = id
+
+class UnknownMode(NormspecError):
+    """The mode is neither training nor inference."""
+
+
+class UnknownConvention(NormspecError):
+    """A convention's name, or the value given to it, does not exist."""
+
+
+class UnknownProfile(NormspecError):
+    """The profile is not one of those that exist."""
+
+
+class NotImportable(NormspecError):
+    """The file or module that holds the target does not exist, does not parse, or raises when imported."""
+
+
+class NoSuchName(NormspecError):
+    """The module was imported and holds nothing of that name."""
+
+
+class WrongSignature(NormspecError):
+    """The target cannot be called as the operator's canonical signature says."""
+
+
+class WrongEntry(NormspecError):
+    """A known violation names a dtype, a mode or a kind of failure that does not exist."""
+
+
+class BadSibling(NormspecError):
+    """What stands beside a function to describe it, NAME_accepts or NAME_expected, is not what it has to be."""
+
+
+class FrameworkMissing(NormspecError):
+    """The target needs a framework that is not installed."""
+
+
+class DeviceUnavailable(NormspecError):
+    """The framework has no such device on this machine."""
+
+
+class LayoutNotApplicable(NormspecError):
+    """The array cannot be laid out in memory in that way, or the framework has no such layout."""
+
+
+class TargetRaised(Exception):
+    """The target raised while it was called or differentiated."""
+
+    def __init__(
+        self, original: BaseException | None, stage: str, *, words: str = "", by_a_part: bool | None = None
+    ) -> None:
+        super().__init__(original, stage)
+        #: What the target raised; None where it did so in another process.
+        self.original = original
+        #: What was being done: "call", "vjp", "jvp", "vjp_vjp" or "read".
+        self.stage = stage
+        #: What it raised, in one line.
+        self.words = words or (one_line(original) if original is not None else "an exception")
+        #: Whether it is what a part raised that is there to raise, or carries that.
+        self.by_a_part = carries_a_part_error(original) if by_a_part is None else by_a_part
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it says that no memory was left."""
+        if isinstance(self.original, MemoryError):
+            return True
+        return any(words in self.words for words in _NO_MEMORY)
+
+    def __str__(self) -> str:
+        return self.words
+
+
+#: How frameworks say that an allocation failed, where they do not raise MemoryError.
+_NO_MEMORY = ("allocate memory", "out of memory", "OutOfMemory", "RESOURCE_EXHAUSTED", "ResourceExhausted", "bad_alloc")
+
+
+class TargetLost(Exception):
+    """The target ended its process, was stopped at a limit, or ran out of memory: nothing is known of the call."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        #: What became of it, in one line that follows "the target".
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the target {self.reason}"
+
+
+class BadOutput(Exception):
+    """The target returned something that is not what its signature promises."""
+
+    def __init__(self, message: str, kind: str = "type") -> None:
+        super().__init__(message)
+        #: What was received, in one line.
+        self.message = message
+        #: "type" (no tensor of the framework, wrong arity), "dtype" (no float dtype of the four), "shape"
+        #: or "gradient" (a gradient that is missing).
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class MissingGradient(BadOutput):
+    """A derivative was asked for and nothing came, although the framework can differentiate."""
+
+    def __init__(self, message: str, missing: tuple[str, ...]) -> None:
+        super().__init__(message, "gradient")
+        #: The inputs ("x", "gamma", "beta") that no gradient reaches.
+        self.missing = missing
+
+
+class PartRaised(Exception):
+    """What a part raises that is there to raise: the target has to let it pass."""
+
+
+def part_error(number: float) -> PartRaised:
+    """A PartRaised that is an error of one of five built-in kinds too, since code may catch some of them."""
+    kind = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError)[int(number)]
+    raised = type("PartRaised", (PartRaised, kind), {})
+    return raised(f"this part is there to raise (a {kind.__name__}): what calls it has to let that pass")
+
+
+def carries_a_part_error(error: BaseException | None) -> bool:
+    """Whether an exception is a part's own, or was raised from it or while it was handled."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, PartRaised):
+            return True
+        seen.append(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
+
+
+class Unsupported(Exception):
+    """
+    The target lacks what was asked of it, which is no violation.
+
+    A function of a user's raises it, as ``normspec.Unsupported("eps has to be above 0")``, to decline a call.
+    """
+
+    #: What is lacking, in one line.
+    reason = "declined without a reason"
+
+    def __init__(self, reason: object = "") -> None:
+        super().__init__(reason)
+        self.reason = " ".join(str(reason).split()) or self.reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class TakesNoPart(Unsupported):
+    """The target takes no part in one of its optional roles; what does without that is there all the same."""
+
+
+def one_line(error: BaseException) -> str:
+    """
+    ``Type: message`` of an exception, cut to its first line.
+
+    An exception is an object of the target: its ``__str__`` may itself raise, and then the type alone is told.
+    """
+    name = type(error).__name__
+    try:
+        lines = str(error).strip().splitlines()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return name
+    return f"{name}: {lines[0].strip()}" if lines else name
+
+
+def choices(given: object, known: Iterable[str]) -> str:
+    """``; did you mean 'numpy'? (one of: numpy, torch)``: the end of a message about a name that does not exist."""
+    names = list(known)
+    near = difflib.get_close_matches(str(given), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    return f"{hint} choose from {', '.join(names)}"

@@ -21,15 +21,14 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-import attrs
-
-from .errors import (
+from .malformed import (
     DuplicateRequirement,
     ForeignRequirement,
     MalformedExcludes,
@@ -43,6 +42,7 @@ from .errors import (
     UnclosedFormula,
     UnknownRequirement,
 )
+from .operators import OPERATORS
 from .typeset import plain
 
 #: Every page in reading order, with the prefix of the ids that stand on it ("" where none do).
@@ -52,13 +52,7 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "accuracy": "",
         "conventions": "",
         "common": "CM",
-        "layer_norm": "LN",
-        "batch_norm": "BN",
-        "residual": "RS",
-        "pre_norm": "PR",
-        "post_norm": "PO",
-        "highway": "HW",
-        "mhc": "MH",
+        **{name: one.prefix for name, one in OPERATORS.items()},
         "errata": "",
     }
 )
@@ -81,7 +75,7 @@ class Level(str, enum.Enum):
     SHOULD = "SHOULD"
 
 
-@attrs.frozen
+@dataclass(frozen=True)
 class Requirement:
     """One normative sentence, with everything that its page says about it."""
 
@@ -160,7 +154,7 @@ def _sections(text: str) -> Iterator[tuple[int, str, list[str]]]:
             yield start + 1, lines[start], lines[start + 1 : end]
 
 
-@attrs.define
+@dataclass
 class _Body:
     """The lines under one requirement's heading, consumed from the top."""
 

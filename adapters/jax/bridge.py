@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..bridge import DTYPES, Bridge
-from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..evaluation import check_like
 from ..nesting import nested
 from . import part_functions

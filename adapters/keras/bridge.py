@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from ..errors import FrameworkMissing
+from ...spec.errors import FrameworkMissing
 from ..traits import Trait
 
 #: The backends that normspec drives, and the class of the bridge in the room of that name.

@@ -12,8 +12,8 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd
 
+from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..bridge import Bridge
-from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..known import KnownViolation
 from ..layouts import place
 from .part_functions import matmul, replay, shift

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...spec.errors import BadOutput, DeviceUnavailable
 from ..bridge import DTYPES, NAMES, Bridge
-from ..errors import BadOutput, DeviceUnavailable
 from ..layouts import LAYOUTS, place
 from .arithmetic import shifted, widened
 

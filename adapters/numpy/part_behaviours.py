@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import part_error
+from ...spec.errors import part_error
 from ..realise import buffered
 from .arithmetic import Array, widened
 from .parts import Handed, NumpyPart

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ...spec.parts import Part
 from ..bridge import Bridge
-from ..part import Part
 from .arithmetic import Array, widened
 
 #: What a part is handed: an array, or the arrays that it fuses.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from ..errors import DeviceUnavailable
+from ...spec.errors import DeviceUnavailable
 from ..numpy.bridge import NumpyBridge
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import NotImportable, UnknownTarget
+from ...spec.errors import NotImportable, UnknownTarget
 from ..frameworks import KNOWN, known
 from ..targets import TARGETS, check_operators, check_target
 from .host import SCRIPT, Host, Launch, Limits

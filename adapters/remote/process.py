@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotImportable, TargetLost
+from ...spec.errors import NotImportable, TargetLost
 from ..worker.codec import Frames, NotAFrame, encode
 from ..worker.failures import revived
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..binding import DIFFERENTIABLE, OUTPUTS, SECOND, differentiable
-from ..errors import TargetLost
-from ..part import Part, Parts
+from ...spec.errors import TargetLost
+from ...spec.operators import OPERATORS
+from ...spec.parts import Part, Parts
+from ..binding import differentiable
 from ..recording import PartCall
 from ..seam import RECORDED
 from ..worker.codec import encode
@@ -56,7 +57,7 @@ class RemoteSession:
         }  # fmt: skip
         number = self.host.number()
         asked = self._asked("start", inputs, settings, parts, request)
-        found = asked.reply(OUTPUTS[self.operator], evaluation=number)
+        found = asked.reply(OPERATORS[self.operator].outputs, evaluation=number)
         evaluation = RemoteEvaluation(
             asked, number, self.host.generation, found["outputs"], self.host.requests, inputs.keys(),
             self._gradients(inputs, wrt),
@@ -78,7 +79,7 @@ class RemoteSession:
         """The results of so many calls; see Session.call."""
         request = {"mode": mode, "times": times, "brief": times > 1, "alone": alone}
         asked = self._asked("call", inputs, settings, parts, request)
-        return _whole(asked.reply(OUTPUTS[self.operator])["outputs"])
+        return _whole(asked.reply(OPERATORS[self.operator].outputs)["outputs"])
 
     def vjp(
         self,
@@ -108,7 +109,7 @@ class RemoteSession:
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
         """A second call on the memory of a first; see Session.recall."""
         asked = self._asked("recall", inputs, settings, parts, {"then": dict(then), "g": g, "fresh": fresh})
-        found = asked.reply(OUTPUTS[self.operator])
+        found = asked.reply(OPERATORS[self.operator].outputs)
         gradients = found["gradients"]
         return found["outputs"], {name: gradients.get(name) for name in self._gradients(inputs, None) if gradients}
 
@@ -129,7 +130,8 @@ class RemoteSession:
     ) -> dict[str, np.ndarray | None]:
         """Second order; see Session.vjp_vjp."""
         request = {"g": g, "cotangents": dict(cotangents)}
-        return self._asked("vjp_vjp", inputs, settings, parts, request).reply(SECOND[self.operator])["gradients"]
+        asked = self._asked("vjp_vjp", inputs, settings, parts, request)
+        return asked.reply(OPERATORS[self.operator].second)["gradients"]
 
     def nested(
         self,
@@ -144,7 +146,7 @@ class RemoteSession:
         """A derivative of a derivative; see Session.nested."""
         last = other if isinstance(other, np.ndarray) else dict(other)
         request = {"kind": kind, "tangents": dict(tangents), "other": last}
-        names = ("y",) if kind == "jvp_jvp" else DIFFERENTIABLE[self.operator]
+        names = ("y",) if kind == "jvp_jvp" else OPERATORS[self.operator].differentiable
         return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
 
     def seams(
@@ -156,7 +158,7 @@ class RemoteSession:
     def _gradients(self, inputs: Arrays, wrt: Sequence[str] | None) -> Collection[str]:
         """The names of the gradients that a reply holds."""
         wrt = differentiable(self.operator, inputs) if wrt is None else wrt
-        return {*DIFFERENTIABLE[self.operator], *(name for name in wrt if "." in name)}
+        return {*OPERATORS[self.operator].differentiable, *(name for name in wrt if "." in name)}
 
     def _asked(
         self,

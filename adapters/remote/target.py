@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from ..binding import Binding, Target, accepts_all
-from ..bridge import Bridge
-from ..errors import (
+from ...spec.errors import (
     BadOutput,
     DeviceUnavailable,
     NormspecError,
@@ -19,6 +17,8 @@ from ..errors import (
     TargetRaised,
     Unsupported,
 )
+from ..binding import Binding, Target, accepts_all
+from ..bridge import Bridge
 from ..known import AskedViolation, Failure, KnownViolation, Predicted, without_limits
 from ..traits import Trait
 from .host import Host

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..bridge import DTYPES, Bridge
-from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from .guard import Guard
 from .part_functions import replay, shift
 from .tapes import Tapes

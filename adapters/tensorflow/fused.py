@@ -11,8 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...spec.errors import Unsupported
 from ..binding import Binding
-from ..errors import Unsupported
 from .moments import SOURCE, moved
 
 _NAME = "tf.compat.v1.nn.fused_batch_norm"

@@ -13,8 +13,8 @@ import torch
 from torch import func
 from torch.autograd import forward_ad
 
+from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..bridge import DTYPES, Bridge
-from ..errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..layouts import place
 from ..nesting import nested
 from .part_functions import Replay, shift

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from ..errors import Unsupported
+from ...spec.errors import Unsupported
 
 Tensors = Dict[str, torch.Tensor]
 

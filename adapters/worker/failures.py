@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from .. import errors
-from ..errors import (
+from ...spec import errors
+from ...spec.errors import (
     BadOutput,
     LayoutNotApplicable,
     MissingGradient,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 import numpy as np
 
+from ...spec.errors import Unsupported
+from ...spec.parts import Part
 from ..binding import accepts_all
-from ..errors import Unsupported
 from ..evaluation import Evaluation, Pulled
 from ..known import Failure
-from ..part import Part
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
 from .failures import described

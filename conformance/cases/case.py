@@ -12,8 +12,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from ...adapters.part import Parts
 from ...reference.formats import FORMATS, Format
+from ...spec.parts import Parts
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
 from .regimes import draw_group

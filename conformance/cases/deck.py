@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import attrs
 
-from ...adapters.binding import COMPOSED
+from ...spec.operators import OPERATORS
 from .case import Description
 from .composed_deck import composed_deck
 from .sizes import repeated_deck, size_deck
@@ -181,7 +181,7 @@ def _batch_norm() -> list[Description]:
 
 def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
-    if operator in COMPOSED:
+    if OPERATORS[operator].composed:
         ordered = composed_deck(operator) + size_deck(operator, profile) + repeated_deck(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     own = _layer_norm() if operator == "layer_norm" else _batch_norm()

@@ -13,7 +13,7 @@ import zlib
 
 import attrs
 
-from ...adapters.binding import COMPOSED
+from ...spec.operators import OPERATORS
 from .case import Description
 from .deck import deck
 from .logits import FUSIONS, GATES
@@ -75,7 +75,7 @@ def _free(operator: str, seed: int, index: int) -> Description:
         seed=seed,
         training=not inference,
     )
-    if operator in COMPOSED:
+    if OPERATORS[operator].composed:
         description = attrs.evolve(
             description,
             n=stream.pick(COMPOSED_LENGTHS),

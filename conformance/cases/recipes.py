@@ -16,8 +16,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from ...adapters.part import Part
 from ...reference.formats import Format
+from ...spec.parts import Part
 from .logits import fusion_logits, gate_logits
 from .stream import Stream
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
-from ...adapters.binding import COMPOSED
+from ...spec.operators import COMPOSED, OPERATORS
 from .case import Description
 
 #: The last count before a path ends, and where such a limit comes from.
@@ -110,7 +110,7 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Des
     """The case in which an extent has this size."""
     tags = frozenset({"size", "far"} if far else {"size"})
     place = sum(size > threshold + 1 for threshold in THRESHOLDS)
-    recipe = {"recipe": _RECIPES[operator]} if operator in COMPOSED else {}
+    recipe = {"recipe": _RECIPES[operator]} if OPERATORS[operator].composed else {}
     common = {"eps": _NONE, "gamma": "powers", "beta": "mixed", "cotangent": "edges", "tags": tags}
     plain = Description(operator, 1, ())
     return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, configuration
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky, NoSuchExample
 
-from ...adapters.binding import COMPOSED
+from ...spec.operators import OPERATORS
 from .case import Description
 from .generate import COMPOSED_LENGTHS, COUNTS, EPS, INDICES, LENGTHS, MOMENTA
 from .logits import FUSIONS, GATES
@@ -61,7 +61,7 @@ def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> 
     if short:
         count = draw(st.integers(1, like.count)) if like.operator == "mhc" else like.count
         return attrs.evolve(description, eps=draw(_one_of((like.eps, *EPS))), count=count)
-    if like.operator in COMPOSED:
+    if OPERATORS[like.operator].composed:
         return attrs.evolve(
             description,
             n=draw(_one_of(COMPOSED_LENGTHS)),

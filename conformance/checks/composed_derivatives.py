@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...adapters.binding import DIFFERENTIABLE, differentiable, idle
+from ...adapters.binding import differentiable, idle
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -30,7 +31,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
     if idle(case.operator, case.parts) == ("gamma", "beta"):
         return  # zero times the normalisation's second derivative, which may be out of range
-    second = _directions(case, DIFFERENTIABLE[case.operator], "second order")
+    second = _directions(case, OPERATORS[case.operator].differentiable, "second order")
     _ = subject.observe(case).outputs
     found = subject.vjp_vjp(case, second)
     exact = subject.truth(case).evaluation().vjp_vjp(case.g, second)

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ...adapters.errors import Unsupported
+from ...spec.errors import Unsupported
 from ..cases.case import Case
 from ..cases.recipes import RECIPES
 from ..findings import Finding

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from ...adapters.binding import COMPOSED, differentiable
-from ...adapters.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
+from ...adapters.binding import differentiable
+from ...spec.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
+from ...spec.operators import COMPOSED
 from ..cases.case import Case
 from ..findings import Finding
 from ..known import shown_as

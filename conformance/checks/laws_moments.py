@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...adapters.errors import Unsupported
 from ...reference.scaled import Scaled
+from ...spec.errors import Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...adapters.errors import TargetRaised
-from ...adapters.part import Part
 from ...reference.formats import format_of
 from ...reference.scaled import Scaled
+from ...spec.errors import TargetRaised
+from ...spec.parts import Part
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.binding import COMPOSED, OUTPUTS
 from ...reference.double_double import DD
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -20,7 +20,7 @@ _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
 
 def _telling(case: Case) -> bool:
     """A few cases in which most results depend on most values: of the composed operators, with parts that read x."""
-    if case.operator in COMPOSED:
+    if OPERATORS[case.operator].composed:
         return "parts" in case.tags and recipes("linear", "chain", "mixed")(case)
     return "derivative" in case.tags or {"law", "inference"} <= case.tags
 
@@ -61,7 +61,7 @@ def _dependent(subject: Subject, case: Case, moved: Case, *, gradients: bool) ->
 
 def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:
     """Whether the results of a case with a NaN are NaN wherever they have to be."""
-    outputs = OUTPUTS[bad.operator]
+    outputs = OPERATORS[bad.operator].outputs
     found = subject.outputs(bad) if any(name in outputs for name in masks) else {}
     if any(name not in outputs for name in masks):
         found = {**found, **subject.pull(bad)}
@@ -106,5 +106,5 @@ def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     place = _largest(case.g)
     moved, bad = (case.replace(g=_put(case.g, place, value)) for value in (case.g[place] / 2, np.nan))
     masks = _dependent(subject, case, moved, gradients=True)
-    gradients = {name: mask for name, mask in masks.items() if name not in OUTPUTS[case.operator]}
+    gradients = {name: mask for name, mask in masks.items() if name not in OPERATORS[case.operator].outputs}
     yield from _shown(subject, bad, gradients, "a NaN in the cotangent was swallowed")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
-from ...adapters.binding import COMPOSED
-from ...adapters.errors import Unsupported
+from ...spec.errors import Unsupported
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes
@@ -53,7 +53,7 @@ def _nonzero_gain(case: Case) -> np.ndarray:
     gamma = case.inputs.get("gamma")
     if gamma is None:
         return np.ones((), bool)
-    return (gamma if case.operator in COMPOSED else spread(case, gamma)) != 0
+    return (gamma if OPERATORS[case.operator].composed else spread(case, gamma)) != 0
 
 
 def _poisoned(case: Case, poison: float) -> Poisoned:

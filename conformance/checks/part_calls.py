@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...adapters.errors import BadOutput
-from ...adapters.part import ROLES
 from ...adapters.recording import Recorder
 from ...reference.composed import Value
+from ...spec.errors import BadOutput
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -53,9 +53,9 @@ def handed_value(subject: Subject, case: Case, role: str, place: int = 0) -> Cal
 
 
 def roles(case: Case) -> list[str]:
-    """The roles of a case's parts, the branches counted, in the order of ROLES."""
+    """The roles of a case's parts, the branches counted, in the order of a call."""
     found = []
-    for role in ROLES[case.operator]:
+    for role in OPERATORS[case.operator].roles:
         part = case.parts.get(role)
         if isinstance(part, tuple):
             found += [f"{role}.{place}" for place in range(len(part))]

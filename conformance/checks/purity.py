@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import attrs
 import numpy as np
 
-from ...adapters.binding import OUTPUTS
-from ...adapters.errors import MissingGradient, Unsupported
 from ...adapters.session import Evaluation
+from ...spec.errors import MissingGradient, Unsupported
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import LARGE, Subject
@@ -115,7 +115,7 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
         for name, first, value in _differences(subject, case):
             if first is not None:
                 found.difference = found.difference or (name, first, value)
-            judge = subject.judge_output if name in OUTPUTS[case.operator] else subject.judge_gradient
+            judge = subject.judge_output if name in OPERATORS[case.operator].outputs else subject.judge_gradient
             found.findings.append(judge(case, name, value, note="a repeated call"))
             if found.violated:
                 break

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import attrs
 
-from ...adapters.binding import COMPOSED, OPERATORS
+from ...spec.operators import OPERATORS, Groups, Operator
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -75,38 +75,36 @@ def check(
     return register
 
 
-#: The operator of each page's ids; CM, the common page's, is about several.
-_PAGES = {
-    "LN": "layer_norm",
-    "BN": "batch_norm",
-    "RS": "residual",
-    "PR": "pre_norm",
-    "PO": "post_norm",
-    "HW": "highway",
-    "MH": "mhc",
-}
+def _has_parameters(one: Operator) -> bool:
+    return bool(one.parameters)
 
-#: Requirements of the common page that are about some operators only: for an empty batch BatchNorm has BN-E2, and
-#: residual and highway have no parameters of their own.
-_SOME = {
-    "CM-S2": tuple(operator for operator in OPERATORS if operator != "batch_norm"),
-    "CM-V3": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
-    "CM-N6": ("layer_norm", "batch_norm", "pre_norm", "post_norm"),
-    "CM-N8": ("layer_norm", "batch_norm"),
-    "CM-A1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
-    "CM-A2": ("layer_norm", "batch_norm", "pre_norm", "post_norm"),
-    "CM-D1": ("layer_norm", "batch_norm", "pre_norm", "post_norm", "mhc"),
-    "CM-C8": ("residual", "highway", "mhc"),
-    "CM-N5": COMPOSED,
+
+def _normalises(one: Operator) -> bool:
+    return one.normalises
+
+
+#: Which operators a requirement of the common page is about, where that is not all of them; CM-C are about parts.
+_ABOUT: Mapping[str, Callable[[Operator], bool]] = {
+    "CM-S2": lambda one: one.groups is not Groups.CHANNEL,  # for an empty batch there is BN-E2
+    "CM-V3": _has_parameters,
+    "CM-N5": lambda one: one.composed,
+    "CM-N6": _normalises,
+    "CM-N8": lambda one: one.normalises and not one.composed,
+    "CM-A1": _has_parameters,
+    "CM-A2": _normalises,
+    "CM-D1": _has_parameters,
+    "CM-C8": lambda one: one.composed and not one.normalises,
 }
 
 
 def operators_of(requirement: str) -> tuple[str, ...]:
     """Return the operators that a requirement is about, from its id."""
-    page = requirement.partition("-")[0]
-    if page in _PAGES:
-        return (_PAGES[page],)
-    return _SOME.get(requirement, COMPOSED if requirement.startswith("CM-C") else OPERATORS)
+    prefix = requirement.partition("-")[0]
+    own = tuple(name for name, one in OPERATORS.items() if one.prefix == prefix)
+    if own:
+        return own
+    about = _ABOUT.get(requirement, lambda one: one.composed or not requirement.startswith("CM-C"))
+    return tuple(name for name, one in OPERATORS.items() if about(one))
 
 
 def checks_of(operator: str) -> tuple[Check, ...]:

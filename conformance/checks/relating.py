@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import attrs
 import numpy as np
 
-from ...adapters.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
-from ...adapters.errors import Unsupported
-from ...adapters.part import Part
+from ...spec.errors import Unsupported
+from ...spec.parts import Part
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject

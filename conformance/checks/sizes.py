@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...adapters.binding import COMPOSED
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -28,7 +28,7 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def emptied(case: Case) -> Case:
     """The case without any sample (batch_norm) or any group; leaves of x's shape go with it."""
-    if case.operator in COMPOSED:
+    if OPERATORS[case.operator].composed:
         shaped = {name: value for name, value in case.inputs.items() if value is not None}
         changes = {name: value[:0] for name, value in shaped.items() if value.shape == case.x.shape}
         return case.replace(g=case.g[:0], **changes)

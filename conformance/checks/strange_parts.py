@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...adapters.errors import BadOutput, TargetRaised, Unsupported
-from ...adapters.part import Part
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.parts import Part
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -122,7 +122,7 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
                 return
 
 
-#: How many kinds of error a part can raise (adapters/errors.py): code may catch one and not another.
+#: How many kinds of error a part can raise (spec/errors.py): code may catch one and not another.
 _ERRORS = 5
 
 

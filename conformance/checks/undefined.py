@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.errors import TargetRaised, Unsupported
+from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from ...adapters.errors import LayoutNotApplicable, TargetRaised, Unsupported
+from ...spec.errors import LayoutNotApplicable, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from ...adapters.conventions import parse_conventions
 from ...adapters.frameworks import FRAMEWORKS
 from ...adapters.remote.process import Limits
+from ...spec.conventions import parse_conventions
 from ..configuration import configuration
 from ..limits import size_in_words
 from ..reporting import print_report, report_to_json

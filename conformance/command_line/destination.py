@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ...adapters.errors import NormspecError
+from ...spec.errors import NormspecError
 
 #: The name that means standard output.
 STDOUT = "-"

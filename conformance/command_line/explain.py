@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ...adapters.errors import NormspecError
 from ...spec import Requirement, requirements, withdrawn
+from ...spec.errors import NormspecError
 from ..reporting.layout import print_prose
 from .console import console_on
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...adapters.errors import NormspecError
+from ...spec.errors import NormspecError
 from ..limits import bytes_of, seconds_of
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from ...adapters.errors import NormspecError
+from ...spec.errors import NormspecError
 from .check import check
 from .compare import compare
 from .explain import explain

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from ...adapters.errors import NormspecError, UnknownTarget, choices
 from ...adapters.frameworks import KNOWN, known, missing
 from ...adapters.own_function import names_a_function
 from ...adapters.targets import TARGETS
+from ...spec.errors import NormspecError, UnknownTarget, choices
 from ..configuration import Configuration
 
 #: In the interpreters of a run, the key of the one that is for all targets not named.

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 import numpy as np
 
-from ...adapters.binding import OPERATORS, differentiable
+from ...adapters.binding import differentiable
 from ...reference.accuracy import AccuracyClass
 from ...reference.double_double import DD, div, mul, sqrt
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.regimes import draw_group
 from ..checks.groups import group_size

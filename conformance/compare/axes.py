@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.errors import Unsupported
+from ...spec.errors import Unsupported
 from ..cases.case import Case
 from .bench import MOMENTUM, Bench
 from .failing import Unclear

@@ -15,8 +15,8 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import Binding, Target, differentiable
-from ...adapters.errors import BadOutput, Unsupported
 from ...reference.formats import FORMATS, Format
+from ...spec.errors import BadOutput, Unsupported
 from ..cases.case import Case, channel_shape
 from ..cases.recipes import Drawn, made
 from ..checks.groups import as_rows, from_rows

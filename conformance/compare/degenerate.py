@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...adapters.binding import OPERATORS
 from ...reference.accuracy import AccuracyClass
+from ...spec.operators import OPERATORS
 from ..checks.sizes import emptied
 from ..truth import Truth, arithmetic_of
 from .bench import Bench

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.binding import OPERATORS, differentiable
-from ...adapters.errors import BadOutput, Unsupported
+from ...adapters.binding import differentiable
+from ...spec.errors import BadOutput, Unsupported
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from .bench import Bench, checked_gradients
 from .plain import plain_case

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...adapters.errors import TargetRaised
+from ...spec.errors import TargetRaised
 from .bench import Bench
 from .decimals import shortest
 from .failing import ByCaller, Unclear

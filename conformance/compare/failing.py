@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...adapters.errors import BadOutput, TargetLost, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from .table import BY_CALLER, Cell, Kind
 
 #: In what a call of a target can end, instead of a result.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import attrs
 
-from ...adapters.binding import OPERATORS
+from ...spec.operators import OPERATORS
 from .bench import Bench
 from .table import Cell
 
@@ -35,14 +35,14 @@ PROBES: dict[str, Probe] = {}
 
 
 def probe(
-    key: str, title: str, operators: tuple[str, ...] = NORMALISATIONS, *, dtype: str | None = None
+    key: str, title: str, operators: Iterable[str] = NORMALISATIONS, *, dtype: str | None = None
 ) -> Callable[[Body], Body]:
     """Register a function as the probe of a row."""
 
     def register(body: Body) -> Body:
         if key in PROBES or not set(operators) <= set(OPERATORS):
             raise ValueError(f"{key} is there already, or names no operators: {operators}")
-        PROBES[key] = Probe(key, title, operators, dtype, body)
+        PROBES[key] = Probe(key, title, tuple(operators), dtype, body)
         return body
 
     return register

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.binding import OPERATORS
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from .bench import Bench
 from .failing import CALL_FAILED

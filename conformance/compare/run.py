@@ -15,10 +15,10 @@ import numpy as np
 
 from ...adapters.binding import Binding, Target
 from ...adapters.bridge import DTYPES
-from ...adapters.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
 from ...adapters.frameworks import known
 from ...adapters.remote.host import Limits
 from ...adapters.targets import TARGETS, check_operators
+from ...spec.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
 from ..progress import Listener, Progress
 from ..request import Request
 from .bench import Bench

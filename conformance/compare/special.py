@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...adapters.binding import OPERATORS
+from ...spec.operators import OPERATORS
 from ..checks.groups import as_rows, from_rows
 from .bench import Bench
 from .placement import PATTERN

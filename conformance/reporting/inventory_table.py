@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ...adapters.binding import OPERATORS
 from ...adapters.bridge import DTYPES
 from ...adapters.frameworks import KNOWN, known
+from ...spec.operators import OPERATORS
 from ..inventory import BROKEN, INSTALLED, MISSING, Entry
 from .layout import print_prose, rule
 from .symbols import Symbols, symbols_for
@@ -64,7 +64,7 @@ def _print_installed(entries: Sequence[Entry], console: Console, symbols: Symbol
     versions = [entry.version or "not asked" for entry in entries]
     version = max(map(len, ("version", *versions))) + _GAP
     cells = [
-        (_brief(e.operators, OPERATORS), _brief(e.dtypes, tuple(DTYPES)), _ranges(e.devices)) if asked else ()
+        (_brief(e.operators, tuple(OPERATORS)), _brief(e.dtypes, tuple(DTYPES)), _ranges(e.devices)) if asked else ()
         for e in entries
     ]
     heads = _HEADS if asked else ()

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...adapters.part import Part
+from ...spec.parts import Part
 from ..verdicts import Counterexample, Report, Result
 from .closing import counts
 from .numbers import hex_float

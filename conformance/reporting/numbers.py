@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.part import Part
+from ...spec.parts import Part
 
 #: Arrays up to this many elements are written out whole: a shrunk case has 4 in a group, and a few groups.
 SHOWN_WHOLE = 16

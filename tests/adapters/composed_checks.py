@@ -10,8 +10,8 @@ import pytest
 
 from normspec.adapters import numpy as plain
 from normspec.adapters.binding import Binding, Target, differentiable
-from normspec.adapters.part import Part
 from normspec.adapters.session import Session
+from normspec.spec.parts import Part
 
 from .composed_problems import PROBLEMS, SHAPE
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import attrs
 import numpy as np
 
-from normspec.adapters.binding import DIFFERENTIABLE, differentiable
-from normspec.adapters.part import Part, Parts
+from normspec.adapters.binding import differentiable
+from normspec.spec.operators import OPERATORS
+from normspec.spec.parts import Part, Parts
 
 SHAPE = (3, 5, 4)
 _W = (4, 4)
@@ -41,7 +42,7 @@ class Problem:
 
     def explicit(self) -> tuple[str, ...]:
         """Those of them that are arguments."""
-        return tuple(name for name in self.names() if name in DIFFERENTIABLE[self.operator])
+        return tuple(name for name in self.names() if name in OPERATORS[self.operator].differentiable)
 
 
 def _bent(role):

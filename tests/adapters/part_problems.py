@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from normspec.adapters.numpy import BRIDGE as NUMPY
-from normspec.adapters.part import Part
 from normspec.adapters.realise import realise
+from normspec.spec.parts import Part
 
 N = 4
 SHAPE = (3, 5, N)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.adapters.conventions import CONVENTIONS, parse_conventions, validate
-from normspec.adapters.errors import UnknownConvention
+from normspec.spec.conventions import CONVENTIONS, parse_conventions, validate
+from normspec.spec.errors import UnknownConvention
 
 
 def test_the_first_value_is_normative():

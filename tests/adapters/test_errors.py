@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.adapters import errors
+from normspec.spec import errors
 
 
 def test_every_user_error_is_a_normspec_error():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from normspec.adapters.binding import Binding, Target
-from normspec.adapters.errors import BadOutput, MissingGradient, TargetRaised
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.session import Session
+from normspec.spec.errors import BadOutput, MissingGradient, TargetRaised
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 BATCH_NORM = {"eps": 0.1, "momentum": 0.25, "training": True, "channel_axis": -1}

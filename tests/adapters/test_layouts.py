@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import LayoutNotApplicable
 from normspec.adapters.layouts import LAYOUTS, place, why_not
+from normspec.spec.errors import LayoutNotApplicable
 
 
 def _array(shape, dtype=np.float32):

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from normspec.adapters import frameworks
-from normspec.adapters.errors import FrameworkMissing, NoSuchName, NotImportable
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import FrameworkMissing, NoSuchName, NotImportable
 
 GOOD = """
 import numpy as np

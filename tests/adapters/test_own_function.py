@@ -7,15 +7,15 @@ import functools
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import (
+from normspec.adapters.own_function import names_a_function
+from normspec.adapters.targets import resolve
+from normspec.spec.errors import (
     BadSibling,
     UnknownConvention,
     UnknownFramework,
     UnknownOperator,
     WrongSignature,
 )
-from normspec.adapters.own_function import names_a_function
-from normspec.adapters.targets import resolve
 
 DEFAULT = np.zeros(100)
 

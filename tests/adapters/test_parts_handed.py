@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from normspec.adapters.binding import Binding, Target
-from normspec.adapters.errors import PartRaised, TargetRaised, Unsupported
 from normspec.adapters.numpy import BRIDGE
-from normspec.adapters.part import Part
 from normspec.adapters.session import Session
+from normspec.spec.errors import PartRaised, TargetRaised, Unsupported
+from normspec.spec.parts import Part
 
 X = np.array([[1.0, -2.0, 0.5]])
 H = np.array([[3.0, 4.0, -1.0]])

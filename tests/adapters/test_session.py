@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from normspec.adapters.binding import Binding, Target
-from normspec.adapters.errors import DeviceUnavailable, LayoutNotApplicable, Unsupported
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import DeviceUnavailable, LayoutNotApplicable, Unsupported
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 BATCH_NORM = {"eps": 0.1, "momentum": 0.25, "training": True, "channel_axis": -1}

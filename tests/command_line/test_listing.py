@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from normspec.adapters.binding import OPERATORS
 from normspec.adapters.frameworks import KNOWN, how_to_install
 from normspec.conformance import inventory as inventories
 from normspec.conformance.command_line.root import main
 from normspec.conformance.inventory import BROKEN, INSTALLED, MISSING, Entry, inventory
 from normspec.conformance.reporting.inventory_table import print_inventory
+from normspec.spec.operators import OPERATORS
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 DEVICES = ("cpu", *(f"cuda:{number}" for number in range(8)))

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from normspec.adapters.errors import UnknownDtype, UnknownOperator, UnknownTarget
 from normspec.conformance.command_line.compare import compare as command
 from normspec.conformance.compare import compare
 from normspec.conformance.compare.table import Cell, Column, Comparison, Kind, Row, Section
 from normspec.conformance.reporting.comparison import print_comparison
+from normspec.spec.errors import UnknownDtype, UnknownOperator, UnknownTarget
 
 from .planted import AnotherDefault, Bessel, target
 

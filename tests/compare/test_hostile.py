@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from normspec.adapters.binding import OPERATORS, Binding, Target
-from normspec.adapters.errors import TargetLost
+from normspec.adapters.binding import Binding, Target
 from normspec.adapters.numpy import BRIDGE
 from normspec.conformance.compare import compare
 from normspec.conformance.reporting.comparison import print_comparison
+from normspec.spec.errors import TargetLost
+from normspec.spec.operators import OPERATORS
 
 from .planted import BASES, target
 

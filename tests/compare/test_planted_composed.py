@@ -8,11 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED, DERIVATIVES, Binding, Target
+from normspec.adapters.binding import DERIVATIVES, Binding, Target
 from normspec.adapters.numpy import BRIDGE
 from normspec.conformance.compare import compare
 from normspec.conformance.compare.probe import probes_of
 from normspec.conformance.sound.registry import OPERATORS as SOUND
+from normspec.spec.operators import COMPOSED
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 

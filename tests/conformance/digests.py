@@ -11,10 +11,10 @@ import hashlib
 import attrs
 import numpy as np
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.cases.case import build
 from normspec.conformance.profiles import PROFILES
 from normspec.conformance.shrink import elements
+from normspec.spec.operators import OPERATORS
 
 #: The digests of seeds 0, 1 and 2.
 DIGESTS: dict[str, tuple[str, str, str]] = {

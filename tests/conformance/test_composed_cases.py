@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED, idle
-from normspec.adapters.part import KINDS, ROLES, Part
+from normspec.adapters.binding import idle
 from normspec.conformance.cases.case import Case, Description, build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.generate import generate
@@ -16,6 +15,8 @@ from normspec.conformance.cases.logits import FUSIONS, GATES
 from normspec.conformance.cases.recipes import RECIPES
 from normspec.conformance.checks.registry import checks_of
 from normspec.conformance.profiles import PROFILES
+from normspec.spec.operators import COMPOSED, OPERATORS
+from normspec.spec.parts import KINDS, Part
 
 from .runs import DTYPES
 
@@ -58,7 +59,7 @@ def test_parts_close_over_leaves_that_are_there(operator, dtype):
         named = {leaf for part in parts_of(case) for leaf in part.leaves}
         assert named == {name for name in case.inputs if "." in name}
         assert all(case.inputs[name].dtype == case.x.dtype for name in named)
-        assert set(case.parts) <= set(ROLES[operator])
+        assert set(case.parts) <= set(OPERATORS[operator].roles)
 
 
 def test_every_kind_of_part_is_handed_to_some_operator():

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normspec.adapters.part import Part
 from normspec.conformance.cases.case import Case
 from normspec.conformance.subject import Subject
 from normspec.reference.formats import FORMATS
+from normspec.spec.parts import Part
 
 from .runs import VARIANT, specimen
 

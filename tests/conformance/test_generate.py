@@ -10,11 +10,11 @@ import attrs
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.checks.registry import checks_of
 from normspec.conformance.profiles import PROFILES
+from normspec.spec.operators import OPERATORS
 
 from .digests import DIGESTS, digest
 

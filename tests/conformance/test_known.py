@@ -14,11 +14,11 @@ from rich.console import Console
 
 from normspec import KnownViolation, Report, Result, Verdict
 from normspec.adapters.binding import Binding, Target
-from normspec.adapters.errors import WrongEntry
 from normspec.adapters.known import Failure, entries, without_limits
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.numpy.bindings import BINDINGS
 from normspec.conformance.reporting.render import print_report
+from normspec.spec.errors import WrongEntry
 
 from .runs import run
 

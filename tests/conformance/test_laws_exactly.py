@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED, OPERATORS
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.checks.registry import checks_of
 from normspec.conformance.subject import Subject
 from normspec.conformance.tally import findings
+from normspec.spec.operators import OPERATORS
 
 from .rounded import correctly_rounded
 
@@ -89,7 +89,7 @@ def test_the_exact_result_rounded_once_violates_nothing(operator: str) -> None:
     """The exact result, rounded to float64, passes every check on random and degenerate groups."""
     target = correctly_rounded(operator)
     subject = Subject(target, target.bindings[0], "float64")
-    cases = composed(operator) if operator in COMPOSED else normalisations(operator, 30)
+    cases = composed(operator) if OPERATORS[operator].composed else normalisations(operator, 30)
     # The common page is about calls, and the laws about values stand on the operator's own.
     checks = [one for one in checks_of(operator) if not one.requirement.startswith("CM-") and "float64" in one.dtypes]
     judged: dict[str, int] = {}

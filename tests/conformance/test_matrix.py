@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.checks.registry import checks_of, operators_of
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.selftest import judge_fault
 from normspec.spec import requirements
+from normspec.spec.operators import OPERATORS
 
 from .runs import DTYPES, run, specimen, verdicts
 

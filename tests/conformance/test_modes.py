@@ -8,9 +8,9 @@ import pytest
 
 import normspec
 from normspec import Verdict
-from normspec.adapters.errors import UnknownMode
 from normspec.conformance.checks.registry import checks_of
 from normspec.conformance.reporting.closing import last_word
+from normspec.spec.errors import UnknownMode
 
 from .runs import FAULT, VARIANT, function, result, run, specimen, verdicts
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.command_line.explain import NoSuchRequirement, find
 from normspec.spec import pages
+from normspec.spec.operators import OPERATORS
 
 from .runs import run, variant_function, verdicts
 

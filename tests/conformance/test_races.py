@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.sizes import repeated_deck
 from normspec.conformance.checks.purity import repeats_agree
@@ -18,6 +17,7 @@ from normspec.conformance.profiles import PROFILES, profile_of
 from normspec.conformance.sound.registry import OPERATORS as BASES
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
+from normspec.spec.operators import OPERATORS
 
 from .runs import function, result, run
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import OPERATORS
 from normspec.adapters.targets import resolve
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.sizes import EXTENTS, SLOW, size_deck
@@ -17,6 +16,7 @@ from normspec.conformance.findings import Finding
 from normspec.conformance.library import Library, enough, traits
 from normspec.conformance.profiles import PROFILES, Profile, profile_of
 from normspec.conformance.verdicts import Verdict
+from normspec.spec.operators import OPERATORS
 
 
 @pytest.mark.parametrize(

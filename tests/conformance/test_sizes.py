@@ -8,9 +8,9 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from normspec.adapters.binding import OPERATORS
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.sizes import EXTENTS, PROFILES, THRESHOLDS, size_deck
+from normspec.spec.operators import OPERATORS
 
 from .planted_sizes import Planted, caught, damages
 from .runs import DTYPES

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from normspec import Verdict
-from normspec.adapters.errors import BadOutput, Unsupported
 from normspec.conformance.cases.case import Description
 from normspec.conformance.library import Library
 from normspec.conformance.translated import Translation, one_plus
+from normspec.spec.errors import BadOutput, Unsupported
 
 from .runs import VARIANT, function, result, run
 

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from normspec.adapters.conventions import NORMATIVE
 from normspec.conformance.checks.registry import Check, checks_of
 from normspec.conformance.faults import Fault
 from normspec.conformance.library import Library
@@ -16,6 +15,7 @@ from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 from normspec.conformance.tally import Tally
 from normspec.conformance.verdicts import Verdict
+from normspec.spec.conventions import NORMATIVE
 
 #: The prefix of each operator that has aspects.
 PREFIX = {"layer_norm": "LN", "batch_norm": "BN"}

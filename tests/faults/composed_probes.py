@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from normspec.adapters.part import ROLES, Part
 from normspec.conformance.sound import Implementation
+from normspec.spec.operators import OPERATORS
+from normspec.spec.parts import Part
 
 from .probes import DTYPES, normal, same
 from .situations import Composition, composition, leaf, linear, tanh_linear
@@ -105,7 +106,7 @@ def parts_that_behave(i: Implementation, op: str, d: Any) -> Iterator[Any]:
     """Parts that count, own a buffer, return the wrong shape, raise, or share a leaf; and what becomes of memory."""
     plain = composition(op, d, shape=(2, 5, 6))
     for kind in ("counted", "buffered", "misshapen", "broadcasting", "raising"):
-        for role in ROLES[op]:
+        for role in OPERATORS[op].roles:
             part = plain.parts.get(role)
             if part is None:
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from normspec.adapters.part import Part
+from normspec.spec.parts import Part
 
 from .situations import Composition
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from normspec.adapters.numpy import BRIDGE
-from normspec.adapters.part import ROLES, Part
 from normspec.adapters.realise import realise
 from normspec.conformance.sound import Implementation
+from normspec.spec.operators import OPERATORS
+from normspec.spec.parts import Part
 
 from .probes import attempt, normal
 
@@ -75,7 +76,7 @@ class Composition:
                 return [made(one) for one in part]
             return realise(part, self.inputs, BRIDGE, memory=self.memory, **making)
 
-        roles = {role: made(self.parts.get(role)) for role in ROLES[self.operator]}
+        roles = {role: made(self.parts.get(role)) for role in OPERATORS[self.operator].roles}
         positional = POSITIONAL[self.operator]
         given = [self.inputs["x"], *(roles[role] for role in positional), *self.tensors[1:]]
         keywords = {role: part for role, part in roles.items() if role not in positional and part is not None}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normspec.adapters.part import Part
 from normspec.conformance.sound import DECLARED, SOUND, Sound
+from normspec.spec.parts import Part
 
 from .formulas import slope, value, widened
 from .probes import DTYPES, normal

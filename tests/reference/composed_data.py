@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from normspec.adapters.part import Part
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.composed import Composed
+from normspec.spec.parts import Part
 
 from .envelope_judge import NORMATIVE
 

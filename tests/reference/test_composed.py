@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.part import Part
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.composed import Composed
 from normspec.reference.known_parts import WithoutTruth
+from normspec.spec.parts import Part
 
 from .composed_data import OPERATORS, draw
 

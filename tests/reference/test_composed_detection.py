@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.part import Part
+from normspec.spec.parts import Part
 
 from .composed_data import Call
 from .composed_zoo import computed, exponentials, two_pass

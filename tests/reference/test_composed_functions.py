@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from normspec import reference
-from normspec.adapters.part import Part
 from normspec.reference.composed import Composed
+from normspec.spec.parts import Part
 
 from .composed_compare import CERTIFYING, judged
 from .composed_data import LOGITS, highway_witness, mhc_witness

@@ -12,9 +12,9 @@ import numpy as np
 from mpmath import mpf
 
 from normspec import reference
-from normspec.adapters.part import Part as Described
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.composed import Composed
+from normspec.spec.parts import Part as Described
 
 from .page_values import apply, array
 from .page_worlds import Array, Part, World, along

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from normspec.adapters.part import Part
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.composed import Composed
+from normspec.spec.parts import Part
 
 from .page_bounds import Bounds, blocks
 from .page_notation import evaluate

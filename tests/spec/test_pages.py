@@ -193,7 +193,7 @@ def test_mhc_says_on_its_first_line_what_it_is_not():
 
 def test_every_convention_stands_on_its_page():
     """The page of conventions lists each key of the code with its values, the normative one first."""
-    from normspec.adapters.conventions import CONVENTIONS
+    from normspec.spec.conventions import CONVENTIONS
 
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", pages()["conventions"], re.M | re.S))
     values = {key: tuple(re.findall(r"^\| `([\w-]+)` \|", text, re.M)) for key, text in sections.items()}

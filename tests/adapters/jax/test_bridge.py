@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 from normspec.adapters.jax import BRIDGE
+from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 
 DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 

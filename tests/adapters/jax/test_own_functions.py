@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import BadOutput, TargetRaised, Unsupported
-from normspec.adapters.part import Part
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import BadOutput, TargetRaised, Unsupported
+from normspec.spec.parts import Part
 
 SETTINGS = {"eps": 0.1, "axes": (-1,)}
 

@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import PartRaised
 from normspec.adapters.jax import BRIDGE as JAX
-from normspec.adapters.part import Part
 from normspec.adapters.realise import realise
+from normspec.spec.errors import PartRaised
+from normspec.spec.parts import Part
 
 from ..part_problems import PARTS, SHAPE, PartProblem
 

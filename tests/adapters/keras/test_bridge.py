@@ -11,9 +11,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import DeviceUnavailable
 from normspec.adapters.keras import BRIDGE, target
 from normspec.adapters.keras.bridge import BACKEND
+from normspec.spec.errors import DeviceUnavailable
 
 BACKENDS = ("tensorflow", "torch", "jax")
 

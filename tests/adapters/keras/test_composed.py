@@ -6,10 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED, OPERATORS, differentiable
+from normspec.adapters.binding import differentiable
 from normspec.adapters.keras import target
 from normspec.adapters.keras.bridge import BACKEND
 from normspec.adapters.session import Session
+from normspec.spec.operators import COMPOSED, OPERATORS
 
 from ..composed_checks import agree_on, cases, drawn
 from ..composed_problems import PROBLEMS, SHAPE

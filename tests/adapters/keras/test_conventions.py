@@ -10,8 +10,8 @@ import pytest
 
 from normspec.adapters.keras import target
 from normspec.adapters.keras.bridge import BACKEND
-from normspec.adapters.part import Part
 from normspec.adapters.session import Session
+from normspec.spec.parts import Part
 
 TARGET = target()
 BATCH_NORM = [b for b in TARGET.bindings if b.operator == "batch_norm"]

@@ -16,7 +16,7 @@ import json
 import numpy as np
 import mxnet as mx
 from mxnet import autograd
-from normspec.adapters.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
+from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from normspec.adapters.mxnet import BRIDGE, target
 
 found = {}

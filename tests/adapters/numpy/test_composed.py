@@ -6,12 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import DIFFERENTIABLE
-from normspec.adapters.errors import PartRaised, TargetRaised
 from normspec.adapters.numpy import BRIDGE, highway, mhc, residual, target
-from normspec.adapters.part import Part
 from normspec.adapters.realise import realise
 from normspec.adapters.session import Session
+from normspec.spec.errors import PartRaised, TargetRaised
+from normspec.spec.operators import OPERATORS
+from normspec.spec.parts import Part
 
 from ..composed_problems import PROBLEMS, SHAPE
 
@@ -253,7 +253,7 @@ def test_arguments_that_do_not_fit_are_refused():
 
 def test_all_operators_have_all_derivatives():
     """The target has the seven operators, each with vjp, jvp and vjp_vjp; the normalisations nest all derivatives."""
-    assert {binding.operator for binding in TARGET.bindings} == set(DIFFERENTIABLE)
+    assert {binding.operator for binding in TARGET.bindings} == set(OPERATORS)
     nested = {"jvp_vjp", "vjp_jvp", "jvp_jvp"}
     for binding in TARGET.bindings:
         more = nested if binding.operator in ("layer_norm", "batch_norm") else set()

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import PartRaised
 from normspec.adapters.numpy import BRIDGE
-from normspec.adapters.part import KINDS, Part
 from normspec.adapters.realise import realise
+from normspec.spec.errors import PartRaised
+from normspec.spec.parts import KINDS, Part
 
 N = 4
 SHAPE = (3, 5, N)

@@ -6,11 +6,11 @@ import numpy as np
 import onnx
 import pytest
 
-from normspec.adapters.errors import DeviceUnavailable
 from normspec.adapters.onnx import BRIDGE, reference_target, target
 from normspec.adapters.onnx.models import Node, model
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import DeviceUnavailable
 
 SETTINGS = {"eps": 0.25, "axes": (-1,)}
 

@@ -10,10 +10,10 @@ import time
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import NormspecError, NotImportable, TargetLost, UnknownTarget, WrongSignature
 from normspec.adapters.remote import host as hosting
 from normspec.adapters.remote.launching import hosted, interpreter, ready
 from normspec.adapters.remote.session import MOST_LOSSES
+from normspec.spec.errors import NormspecError, NotImportable, TargetLost, UnknownTarget, WrongSignature
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 

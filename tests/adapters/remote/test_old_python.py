@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import normspec
-from normspec.adapters.binding import OPERATORS
+from normspec.spec.operators import OPERATORS
 
 
 def _old_python() -> str:

@@ -7,7 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import (
+from normspec.adapters.remote.replies import answers
+from normspec.adapters.targets import resolve
+from normspec.adapters.traits import Trait
+from normspec.adapters.worker.server import Server
+from normspec.spec.errors import (
     BadOutput,
     DeviceUnavailable,
     LayoutNotApplicable,
@@ -16,11 +20,7 @@ from normspec.adapters.errors import (
     TargetRaised,
     Unsupported,
 )
-from normspec.adapters.part import Part
-from normspec.adapters.remote.replies import answers
-from normspec.adapters.targets import resolve
-from normspec.adapters.traits import Trait
-from normspec.adapters.worker.server import Server
+from normspec.spec.parts import Part
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 

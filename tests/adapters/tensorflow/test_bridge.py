@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from normspec.adapters.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 from normspec.adapters.tensorflow import BRIDGE
+from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 
 DTYPES = {
     np.float16: tf.float16,

@@ -6,16 +6,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED
-from normspec.adapters.errors import TargetRaised
 from normspec.adapters.session import Session
 from normspec.adapters.tensorflow import target
+from normspec.spec.errors import TargetRaised
+from normspec.spec.operators import COMPOSED, OPERATORS
 
 from ..composed_checks import agree, cases, with_results, worst_in_bfloat16
 from ..composed_problems import PROBLEMS, SHAPE
 
 TARGET = target()
-BINDINGS = [binding for binding in TARGET.bindings if binding.operator in COMPOSED]
+BINDINGS = [binding for binding in TARGET.bindings if OPERATORS[binding.operator].composed]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])

@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import Unsupported
-from normspec.adapters.part import Part
 from normspec.adapters.session import Session
 from normspec.adapters.tensorflow import target
+from normspec.spec.errors import Unsupported
+from normspec.spec.parts import Part
 
 TARGET = target()
 BATCH_NORM = [b for b in TARGET.bindings if b.operator == "batch_norm"]

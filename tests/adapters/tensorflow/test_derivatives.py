@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from normspec.adapters import numpy as plain
 from normspec.adapters.binding import Binding, Target
-from normspec.adapters.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from normspec.adapters.session import Session
 from normspec.adapters.tensorflow import BRIDGE
 from normspec.adapters.tensorflow.tapes import Tapes
+from normspec.spec.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 
 SETTINGS = {"eps": 0.1, "axes": (-1,)}
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from normspec.adapters.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 from normspec.adapters.layouts import place
 from normspec.adapters.torch import BRIDGE
+from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 
 DTYPES = {
     np.float16: torch.float16,

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import COMPOSED
-from normspec.adapters.errors import TargetRaised, Unsupported
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import TargetRaised, Unsupported
+from normspec.spec.operators import COMPOSED
 
 from ..composed_checks import agree, cases, with_results, worst_in_bfloat16
 from ..composed_problems import PROBLEMS, SHAPE

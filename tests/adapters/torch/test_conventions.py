@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import TargetRaised
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import TargetRaised
 
 TARGET = resolve("torch")
 LAYER_NORM = [b for b in TARGET.bindings if b.operator == "layer_norm"]

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.errors import TargetRaised
 from normspec.adapters.numpy import layers as plain
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import TargetRaised
 
 TARGET = resolve("torch", op=("layer_norm", "batch_norm"))
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from normspec.adapters.errors import BadOutput, MissingGradient, TargetRaised, UnknownFramework, Unsupported
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
+from normspec.spec.errors import BadOutput, MissingGradient, TargetRaised, UnknownFramework, Unsupported
 
 SETTINGS = {"eps": 0.1, "axes": (-1,)}
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from normspec.adapters.errors import PartRaised
-from normspec.adapters.part import Part
 from normspec.adapters.realise import realise
 from normspec.adapters.torch import BRIDGE as TORCH
+from normspec.spec.errors import PartRaised
+from normspec.spec.parts import Part
 
 from ..part_problems import PARTS, SHAPE, PartProblem
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from normspec.adapters.binding import COMPOSED
-from normspec.adapters.errors import Unsupported
-from normspec.adapters.part import Part
 from normspec.adapters.seam import RECORDED
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.adapters.torch import encoder_layer, seams
+from normspec.spec.errors import Unsupported
+from normspec.spec.operators import COMPOSED
+from normspec.spec.parts import Part
 
 from ..seam_formulas import EPS, drawn, judged
 

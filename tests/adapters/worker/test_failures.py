@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from normspec.adapters import errors
-from normspec.adapters.errors import (
+from normspec.adapters.worker.failures import described, revived
+from normspec.spec import errors
+from normspec.spec.errors import (
     BadOutput,
     MissingGradient,
     NormspecError,
@@ -16,7 +17,6 @@ from normspec.adapters.errors import (
     TargetRaised,
     Unsupported,
 )
-from normspec.adapters.worker.failures import described, revived
 
 
 def carried(error):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import normspec
-from normspec.adapters.errors import DeviceUnavailable, Unsupported
 from normspec.adapters.remote import replies
 from normspec.adapters.remote.launching import hosted, ready
 from normspec.adapters.worker import failures
 from normspec.adapters.worker.server import Server
+from normspec.spec.errors import DeviceUnavailable, Unsupported
 
 WORKER = Path(__file__).with_name("other_worker.py")
 TARGET = f"exec:{sys.executable} -I -S '{WORKER}'"

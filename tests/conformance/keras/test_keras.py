@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import OPERATORS, Target
+from normspec.adapters.binding import Target
 from normspec.adapters.keras import target
 from normspec.adapters.keras.bridge import BACKEND
+from normspec.spec.operators import OPERATORS
 
 from ..runs import run
 

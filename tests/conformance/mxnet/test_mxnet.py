@@ -15,10 +15,10 @@ import pytest
 
 import normspec
 from normspec import Report, Verdict
-from normspec.adapters.binding import OPERATORS
 from normspec.adapters.remote.launching import hosted, ready
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.profiles import profile_of
+from normspec.spec.operators import OPERATORS
 
 DTYPES = ("float16", "float32", "float64")
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import OPERATORS, Target
+from normspec.adapters.binding import Target
 from normspec.adapters.tensorflow import target
+from normspec.spec.operators import OPERATORS
 
 from ..runs import DTYPES, run
 

@@ -9,8 +9,9 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import COMPOSED, Binding, Target
+from normspec.adapters.binding import Binding, Target
 from normspec.adapters.targets import resolve
+from normspec.spec.operators import COMPOSED
 
 from ..runs import DTYPES, result, run, verdicts
 

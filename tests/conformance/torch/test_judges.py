@@ -13,10 +13,10 @@ import attrs
 import pytest
 
 import normspec
-from normspec.adapters.errors import NotImportable
 from normspec.conformance import judges
 from normspec.conformance.judges import SecondJudge, judged, worth_sharing
 from normspec.conformance.request import Request
+from normspec.spec.errors import NotImportable
 
 REQUEST = Request(
     targets=("torch",), op=("residual",), framework=None, dtypes=None, device="cpu",

@@ -49,15 +49,6 @@ KINDS: Mapping[str, str] = {
     "fuse_coupled": "sum of y_k + sum over k >= 2 of tanh(y_(k-1)) * y_k: each branch reads the one before it",
 }
 
-#: The parts that each composed operator takes, in the order in which a call hands them over.
-ROLES: Mapping[str, tuple[str, ...]] = {
-    "residual": ("branch", "shortcut", "activation"),
-    "pre_norm": ("sublayer",),
-    "post_norm": ("sublayer",),
-    "highway": ("transform", "gate", "carry"),
-    "mhc": ("branches", "fuse"),
-}
-
 
 @dataclass(frozen=True)
 class Part:

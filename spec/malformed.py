@@ -1,0 +1,65 @@
+"""What can be wrong with a page, one class each; every message names the page and the line."""
+
+from __future__ import annotations
+
+
+class MalformedPage(Exception):
+    """A normative page departs from the format that notation.md fixes."""
+
+    def __init__(self, page: str, line: int, problem: str) -> None:
+        super().__init__(f"{page}.md, line {line}: {problem}")
+        #: The page's name, without its ending, and the line, counted from 1.
+        self.page = page
+        self.line = line
+
+
+class MalformedHeading(MalformedPage):
+    """A third-level heading is not of the form ``### LN-F3 (MUST): title``."""
+
+
+class DuplicateRequirement(MalformedPage):
+    """An id is given to a second requirement."""
+
+
+class ForeignRequirement(MalformedPage):
+    """A requirement stands on a page other than the one its id belongs to."""
+
+
+class MissingSentence(MalformedPage):
+    """A requirement does not begin with its sentence."""
+
+
+class NotOneSentence(MalformedPage):
+    """A requirement's first paragraph is not exactly one sentence."""
+
+
+class UnclosedFormula(MalformedPage):
+    """A formula block is opened and not closed."""
+
+
+class MissingReason(MalformedPage):
+    """A requirement gives no reason, or an empty one."""
+
+
+class MissingExcludes(MalformedPage):
+    """A requirement names no fault that it excludes."""
+
+
+class MalformedExcludes(MalformedPage):
+    """The faults are not a comma-separated list of names in backticks, each named once."""
+
+
+class MalformedSources(MalformedPage):
+    """The sources are not a comma-separated list of links in angle brackets."""
+
+
+class MisplacedText(MalformedPage):
+    """Text stands inside a requirement where its format has no place for it."""
+
+
+class UnknownRequirement(LookupError):
+    """No page has a requirement with the id asked for."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no requirement has the id {id!r}")
+        self.id = id

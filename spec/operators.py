@@ -1,0 +1,137 @@
+"""The operators: one record each, which says how it is called, what it returns and how its values lie in groups."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+class Groups(enum.Enum):
+    """Which values an operator normalises together, or could."""
+
+    #: Those that differ in the trailing axes that the setting ``axes`` names.
+    TRAILING = "trailing axes"
+    #: Those of one channel.
+    CHANNEL = "channel"
+    #: Those that differ in the last axis.
+    LAST = "last axis"
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What code and text share of one operator; its formulas stand on the page of its name."""
+
+    name: str
+    #: How the ids of its requirements begin.
+    prefix: str
+    #: The positional arguments of the canonical call: tensors, and parts under the names of their roles.
+    arguments: tuple[str, ...]
+    groups: Groups
+    #: The keyword arguments that are always given.
+    settings: tuple[str, ...] = ()
+    #: The roles of its parts, in the order in which a call hands them over.
+    roles: tuple[str, ...] = ()
+    #: The results; one is returned bare, several as a tuple.
+    outputs: tuple[str, ...] = ("y",)
+    #: The arguments that have a gradient, in the order of a written-out vjp's results.
+    differentiable: tuple[str, ...] = ("x", "gamma", "beta")
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The roles whose parts are keyword arguments: a function may lack them, and the default is None."""
+        return tuple(role for role in self.roles if role not in self.arguments)
+
+    @property
+    def signature(self) -> str:
+        """The canonical call, as it is shown to the author of a function that cannot be called so."""
+        keywords = (*self.settings, *(f"{role}=None" for role in self.optional))
+        return f"{self.name}({', '.join((*self.arguments, *(('*', *keywords) if keywords else ())))})"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The tensors that it is given beside x."""
+        return tuple(name for name in self.arguments if name != "x" and name not in self.roles)
+
+    @property
+    def composed(self) -> bool:
+        """Whether it is handed parts."""
+        return bool(self.roles)
+
+    @property
+    def second(self) -> tuple[str, ...]:
+        """What a written-out vjp_vjp returns; no gradient depends on a beta that is added last."""
+        kept = self.differentiable if self.composed else tuple(n for n in self.differentiable if n != "beta")
+        return (*kept, "g")
+
+    @property
+    def normalises(self) -> bool:
+        """Whether it divides by a standard deviation, to which eps belongs."""
+        return "eps" in self.settings
+
+    @property
+    def has_gain(self) -> bool:
+        """Whether it multiplies by a gain."""
+        return "gamma" in self.arguments
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether it computes one thing in training and another in inference."""
+        return "training" in self.settings
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """The running statistics that it is given, and returns anew."""
+        return tuple(name for name in self.arguments if name.startswith("running_"))
+
+
+_NORM = ("x", "gamma", "beta")
+_BLOCK = ("x", "sublayer", "gamma", "beta")
+
+#: Every operator by its name, in the order of the pages.
+OPERATORS: Mapping[str, Operator] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Operator("layer_norm", "LN", _NORM, Groups.TRAILING, settings=("eps", "axes")),
+            Operator(
+                "batch_norm",
+                "BN",
+                (*_NORM, "running_mean", "running_var"),
+                Groups.CHANNEL,
+                settings=("eps", "momentum", "training", "channel_axis"),
+                outputs=("y", "new_running_mean", "new_running_var"),
+            ),
+            Operator(
+                "residual",
+                "RS",
+                ("x", "branch"),
+                Groups.LAST,
+                roles=("branch", "shortcut", "activation"),
+                differentiable=("x",),
+            ),
+            Operator("pre_norm", "PR", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",)),
+            Operator("post_norm", "PO", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",)),
+            Operator(
+                "highway",
+                "HW",
+                ("x", "transform", "gate"),
+                Groups.LAST,
+                roles=("transform", "gate", "carry"),
+                differentiable=("x",),
+            ),
+            Operator(
+                "mhc",
+                "MH",
+                ("x", "branches", "logits"),
+                Groups.LAST,
+                roles=("branches", "fuse"),
+                differentiable=("x", "logits"),
+            ),
+        )
+    }
+)
+
+#: The names of those that are handed parts.
+COMPOSED: tuple[str, ...] = tuple(name for name, one in OPERATORS.items() if one.composed)
