@@ -393,8 +393,6 @@ class Subject:
             strict: Comparison = measure(True)
             if strict.ratio > 1:
                 deviates = relevant
-        if result.judged and not violated and name == "y" and case.promoted:
-            deviates = (*deviates, "mixed_dtypes")
         return Finding(
             case=case,
             violated=violated,

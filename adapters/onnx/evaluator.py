@@ -45,7 +45,7 @@ EVALUATOR = Evaluator(
     expected={
         "batch_norm": (
             KnownViolation(
-                "CM-D1",
+                "CM-D3",
                 "running_mean and running_var are cast to the dtype of X, where the operator gives them that of"
                 " input_mean and input_var: float16 in place of float32",
                 links=(_OPS + "op_batch_normalization.py",),

@@ -19,6 +19,7 @@ def load() -> None:
         laws_groups,
         laws_moments,
         mhc,
+        mixed_dtypes,
         nan_in_parameters,
         non_finite,
         part_calls,

@@ -15,13 +15,17 @@ from ..findings import Finding
 from ..known import shown_as
 from ..subject import Subject
 from ..truth import gradient_name, owner_of
-from .part_calls import judge_handed, recorded
-from .registry import check, ordinary, tagged
+from .registry import check, ordinary
 from .relations import same
 
 
 def _violation(case: Case, output: str, note: str, failure: str) -> Finding:
     return Finding(case, violated=True, output=output, note=note, failure=failure)
+
+
+def mistyped(name: str, value: np.ndarray, dtype: np.dtype) -> str:
+    """What is wrong with the dtype of a result; empty where it is the one asked for."""
+    return "" if value.dtype == dtype else f"{name} has dtype {value.dtype.name} in place of {dtype.name}"
 
 
 def any_plain(case: Case) -> bool:
@@ -57,8 +61,8 @@ def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
         raise
     for name, value in outputs.items():
         owner = case.inputs[owner_of(name)]
-        if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
+        if owner is not None and (words := mistyped(name, value, owner.dtype)):
+            yield _violation(case, name, words, "dtype")
             return
     yield Finding(case, violated=False)
 
@@ -83,8 +87,8 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     for name, value in gradients.items():
         owner = case.inputs[owner_of(name)]
-        if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
+        if owner is not None and (words := mistyped(name, value, owner.dtype)):
+            yield _violation(case, name, words, "dtype")
             return
     yield Finding(case, violated=False)
     if case.operator in COMPOSED and "law" in case.tags:
@@ -169,23 +173,3 @@ def bad_momentum(subject: Subject, case: Case) -> Iterator[Finding]:
     """A momentum that is outside 0 to 1 raises in training."""
     _ = subject.observe(case).outputs
     yield from _refused(subject, ((f"momentum is {m:g}", case.replace(momentum=m)) for m in _BAD_MOMENTUM))
-
-
-@check("CM-D1", when=tagged("mixed"), dtypes=("float16", "bfloat16"), raising="unsupported")
-def mixed_dtypes(subject: Subject, case: Case) -> Iterator[Finding]:
-    """16-bit data with float32 parameters: the same formulas, each result in its owner's dtype."""
-    outputs = subject.observe(case).outputs
-    for name, value in outputs.items():
-        owner = case.g if name == "y" else case.inputs[owner_of(name)]  # y has the dtype of its cotangent
-        if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
-        yield subject.judge_output(case, name, value, note="16-bit data, float32 parameters")
-    if case.operator == "pre_norm":  # where y has lost the last bits of it
-        yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
-    if subject.forward_only:
-        return
-    for name, value in subject.observe(case).gradients.items():
-        owner = case.inputs[owner_of(name)]
-        if owner is not None and value.dtype != owner.dtype:
-            yield _violation(case, name, f"{name} has dtype {value.dtype.name} in place of {owner.dtype.name}", "dtype")
-        yield subject.judge_gradient(case, name, value, note="16-bit data, float32 parameters")

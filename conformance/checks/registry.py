@@ -93,6 +93,8 @@ _ABOUT: Mapping[str, Callable[[Operator], bool]] = {
     "CM-A1": _has_parameters,
     "CM-A2": _normalises,
     "CM-D1": _has_parameters,
+    "CM-D2": _has_parameters,
+    "CM-D3": _has_parameters,
     "CM-C8": lambda one: one.composed and not one.normalises,
 }
 

@@ -17,6 +17,7 @@ from . import (
     gradients,
     inference,
     layouts,
+    mixed_dtypes,
     mutation,
     neighbours,
     non_finite,
@@ -47,6 +48,7 @@ THEMES = (
     non_finite,
     undefined,
     dtypes,
+    mixed_dtypes,
     arguments,
     composed,
 )

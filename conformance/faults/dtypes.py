@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
 from ..sound.operator import Arrays, Operator
 from ..sound.rows import Array, Pull, Statistics
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
@@ -242,55 +241,3 @@ class GradientFloat32(Retyped):
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         return (self.retyped(results[0], np.float32), *results[1:]) if stage == "vjp" else results
-
-
-@fault(
-    "running-statistics-narrowed", bn="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT, sources=issue("pytorch/pytorch#61962")
-)
-class RunningStatisticsNarrowed(BatchNorm):
-    """Rounds float32 running statistics to the dtype of x."""
-
-    def read(self, array: Array, role: str) -> Array:
-        return super().read(array.astype(self.data) if role.startswith("running") else array, role)
-
-
-@fault("mixed-output-as-parameters", ln="CM-D1", bn="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
-class MixedOutputAsParameters(Retyped):
-    """Returns y in the dtype of gamma."""
-
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        if stage != "call" or arrays[1] is None:
-            return results
-        return (self.retyped(results[0], arrays[1].dtype.type), *results[1:])
-
-
-@fault(
-    "mixed-parameters-narrowed",
-    ln="CM-D1",
-    bn="CM-D1",
-    kind="dtype",
-    dtypes=SIXTEEN_BIT,
-    sources=issue("openxla/xla#10875"),
-)
-class MixedParametersNarrowed(Operator):
-    """Rounds float32 gamma and beta to the dtype of x."""
-
-    def read(self, array: Array, role: str) -> Array:
-        return super().read(array.astype(self.data) if role in ("gamma", "beta") else array, role)
-
-
-@fault(
-    "mixed-gradient-as-x",
-    ln="CM-D1",
-    bn="CM-D1",
-    kind="dtype",
-    dtypes=SIXTEEN_BIT,
-    sources=issue("pytorch/pytorch#156513"),
-)
-class MixedGradientAsX(Retyped):
-    """Returns dgamma and dbeta in the dtype of x."""
-
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        if stage != "vjp":
-            return results
-        return results[0], *(self.retyped(gradient, self.data.type) for gradient in results[1:])

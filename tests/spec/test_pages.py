@@ -12,7 +12,7 @@ from normspec.spec import Level, pages, reader, requirement, requirements, withd
 
 REQUIREMENTS = tuple(requirements().values())
 #: Requirements that are about a promise rather than a relation of numbers.
-WITHOUT_FORMULA = {"CM-T1", "CM-T2", "CM-T3", "CM-P4", "CM-S1", "CM-D1", "CM-A1"}
+WITHOUT_FORMULA = {"CM-T1", "CM-T2", "CM-T3", "CM-P4", "CM-S1", "CM-D1", "CM-D2", "CM-D3", "CM-A1"}
 SHOULD = {
     "BN-E2",
     "BN-R1",

@@ -11,6 +11,7 @@ from . import (
     mhc_fusion,
     mhc_gradients,
     mhc_weights,
+    mixed_dtypes,
     non_finite,
     part_calls,
     part_dtypes,
@@ -40,5 +41,6 @@ THEMES = (
     part_memory,
     purity,
     contract,
+    mixed_dtypes,
     non_finite,
 )

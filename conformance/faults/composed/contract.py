@@ -11,7 +11,6 @@ from ...sound.composed.blocks import Block
 from ...sound.composed.composed import Composed
 from ...sound.composed.mhc import Mhc
 from ..arguments import DgammaNotReturned, EpsUnchecked
-from ..dtypes import MixedGradientAsX, MixedParametersNarrowed
 from ..layouts import ParameterStridesIgnored, read_on
 from ..registry import SIXTEEN_BIT, fault, issue
 from ..sizes import First1024Values
@@ -174,21 +173,6 @@ class ZeroGroupsNanGradient(Mhc):
     def inner(self, g: Array, output: Array) -> Array:
         found = super().inner(g, output)
         return found if g.size else found * g.dtype.type(np.nan)
-
-
-@fault("mixed-logits-narrowed", mh="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
-class MixedLogitsNarrowed(Mhc):
-    """Rounds float32 logits to the dtype of x."""
-
-    def before(self, stage: str, arrays: Results) -> None:
-        self.narrow = arrays[0].dtype
-
-    def weights(self, logits: Array) -> Array:
-        return super().weights(logits.astype(self.narrow).astype(logits.dtype))
-
-
-fault("mixed-parameters-narrowed", po="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)(MixedParametersNarrowed)
-fault("mixed-gradient-as-x", pr="CM-D1", po="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)(MixedGradientAsX)
 
 
 fault("eps-unchecked", pr="CM-A2", po="CM-A2", kind="argument")(EpsUnchecked)

@@ -15,7 +15,7 @@ TARGET = target()
 DECLARED = [
     ('equinox.nn.BatchNorm(mode="batch")', "storage", "BN-F1", "bfloat16"),
     ('equinox.nn.BatchNorm(mode="batch")', "momentum", "BN-S2", "float32"),
-    ('equinox.nn.BatchNorm(mode="batch")', "mixed_dtypes", "CM-D1", "bfloat16"),
+    ('equinox.nn.BatchNorm(mode="batch")', "mixed_dtypes", "CM-D2", "bfloat16"),
     ("equinox nn.LayerNorm(x + sublayer(x))", "storage", "PO-F1", "bfloat16"),
 ]
 

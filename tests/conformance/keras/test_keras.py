@@ -20,7 +20,7 @@ SOME = {"LN-F4", "LN-G5", "BN-F4", "BN-E1", "BN-G5", "RS-F2", "PR-F5", "PO-F5", 
 WHOLE = None if BACKEND != "jax" else frozenset(SOME)
 
 #: The formula of each operator, for the dtypes that are not run in full.
-FORMULA = {"LN-F1", "BN-F1", "RS-F1", "PR-F1", "PO-F1", "HW-F1", "MH-F1", "CM-T3", "CM-D1"}
+FORMULA = {"LN-F1", "BN-F1", "RS-F1", "PR-F1", "PO-F1", "HW-F1", "MH-F1", "CM-T3", "CM-D1", "CM-D2", "CM-D3"}
 
 LAYER_NORM, BATCH_NORM = "keras.layers.LayerNormalization", "keras.layers.BatchNormalization"
 OPERATION = "keras.ops.batch_normalization"

@@ -76,6 +76,13 @@ def test_a_wrapper_conforms_as_it_declares(function, key, value, dtypes):
     assert declared.conforms
     lacking = {r.requirement for r in declared.results if r.verdict.value in ("unsupported", "not-exercised")}
     assert lacking <= {"LN-R2"}
-    wanted = {"LN-F1", "LN-G1", "CM-D1"}
+    wanted = {"LN-F1", "LN-G1", "CM-D2"}
     failing = {r.dtype for r in run(target, dtypes=dtypes, requirements=wanted).failures()}
     assert failing == set(dtypes)
+
+
+def test_an_undeclared_promotion_violates_its_dtype_alone():
+    """A y in float32 fails CM-D2; with a cotangent of float32 the numbers and CM-D3 are judged all the same."""
+    target = Target("own", "torch", BRIDGE.version, BRIDGE, (Binding("layer_norm", "own", promoting),))
+    report = run(target, dtypes=("bfloat16",), requirements={"CM-D1", "CM-D2", "CM-D3"})
+    assert [result.verdict.value for result in report.results] == ["pass", "fail", "pass"]

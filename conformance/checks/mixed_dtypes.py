@@ -1,0 +1,81 @@
+"""16-bit data beside parameters and running statistics in float32: the numbers, and the dtype of each result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from ..truth import owner_of
+from .contract import mistyped
+from .part_calls import judge_handed, recorded
+from .registry import check, tagged
+
+#: A target need not take such calls: where it raises, it lacks them.
+_mixed = partial(check, when=tagged("mixed"), dtypes=("float16", "bfloat16"), raising="unsupported")
+
+
+def _gradients(subject: Subject, case: Case) -> dict[str, np.ndarray]:
+    """The gradients for the cotangent of the case, in the dtype that y has: CM-D2 asks whether that is right."""
+    dtype = subject.observe(case).outputs["y"].dtype
+    return subject.observe(case).gradients if dtype == case.g.dtype else subject.pull(case, case.g.astype(dtype))
+
+
+def _of_data(name: str) -> bool:
+    """Whether a result belongs to x or to a leaf, which have 16 bits, and not to a parameter or a running statistic."""
+    owner = owner_of(name)
+    return owner == "x" or "." in owner
+
+
+def _typed(case: Case, name: str, value: np.ndarray, dtype: np.dtype, *deviates: str) -> Finding:
+    words = mistyped(name, value, dtype)
+    if words:
+        return Finding(case, violated=True, output=name, note=words, failure="dtype")
+    return Finding(case, violated=False, output=name, deviates=deviates)
+
+
+def _owner_dtype(case: Case, name: str) -> np.dtype:
+    owner = case.inputs[owner_of(name)]
+    assert owner is not None
+    return owner.dtype
+
+
+@_mixed("CM-D1")
+def formulas(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The same formulas: each number is within its envelope, and what pre_norm hands its sublayer too."""
+    note = "16-bit data, float32 parameters"
+    for name, value in subject.observe(case).outputs.items():
+        yield subject.judge_output(case, name, value, note=note)
+    if case.operator == "pre_norm":  # where y has lost the last bits of it
+        yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
+    if subject.forward_only:
+        return
+    for name, value in _gradients(subject, case).items():
+        yield subject.judge_gradient(case, name, value, note=note)
+
+
+@_mixed("CM-D2")
+def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
+    """y, dx and the gradients of leaves have the dtype of x; y that of its cotangent, where promoted is declared."""
+    deviates = ("mixed_dtypes",) if case.promoted else ()
+    yield _typed(case, "y", subject.observe(case).outputs["y"], case.g.dtype, *deviates)
+    if subject.forward_only:
+        return
+    for name, value in _gradients(subject, case).items():
+        if _of_data(name):
+            yield _typed(case, name, value, _owner_dtype(case, name))
+
+
+@_mixed("CM-D3")
+def dtypes_of_parameters(subject: Subject, case: Case) -> Iterator[Finding]:
+    """New running statistics and the gradients of parameters are float32, as these are."""
+    for name, value in subject.observe(case).outputs.items():
+        if not _of_data(name):
+            yield _typed(case, name, value, _owner_dtype(case, name))
+    for name, value in _gradients(subject, case).items():
+        if not _of_data(name):
+            yield _typed(case, name, value, _owner_dtype(case, name))

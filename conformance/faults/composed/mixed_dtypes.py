@@ -1,0 +1,32 @@
+"""Faults of 16-bit data beside parameters in float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...sound.composed.mhc import Mhc
+from ..mixed_dtypes import MixedGradientAsX, MixedOutputAsParameters, MixedParametersNarrowed
+from ..registry import SIXTEEN_BIT, fault
+
+Array = np.ndarray
+
+fault("mixed-parameters-narrowed", pr="CM-D1", po="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)(MixedParametersNarrowed)
+
+
+@fault("mixed-logits-narrowed", mh="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
+class MixedLogitsNarrowed(Mhc):
+    """Rounds float32 logits to the dtype of x."""
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.narrow = arrays[0].dtype
+
+    def weights(self, logits: Array) -> Array:
+        return super().weights(logits.astype(self.narrow).astype(logits.dtype))
+
+
+fault(
+    "mixed-output-as-parameters", pr="CM-D2", po="CM-D2", mh="CM-D2", kind="dtype", dtypes=SIXTEEN_BIT
+)(MixedOutputAsParameters)  # fmt: skip
+fault("mixed-gradient-as-x", pr="CM-D3", po="CM-D3", mh="CM-D3", kind="dtype", dtypes=SIXTEEN_BIT)(MixedGradientAsX)
