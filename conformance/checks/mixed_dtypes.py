@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -25,13 +26,12 @@ def _gradients(subject: Subject, case: Case) -> dict[str, np.ndarray]:
     return subject.observe(case).gradients if dtype == case.g.dtype else subject.pull(case, case.g.astype(dtype))
 
 
-def _of_data(name: str) -> bool:
-    """Whether a result belongs to x or to a leaf, which have 16 bits, and not to a parameter or a running statistic."""
-    owner = owner_of(name)
-    return owner == "x" or "." in owner
+def _of_parameters(case: Case, name: str) -> bool:
+    """Whether a result belongs to a parameter or a running statistic, and not to x or a leaf, which have 16 bits."""
+    return owner_of(name) in OPERATORS[case.operator].parameters
 
 
-def _typed(case: Case, name: str, value: np.ndarray, dtype: np.dtype, *deviates: str) -> Finding:
+def _typed(case: Case, name: str, value: np.ndarray, dtype: np.dtype, deviates: tuple[str, ...] = ()) -> Finding:
     words = mistyped(name, value, dtype)
     if words:
         return Finding(case, violated=True, output=name, note=words, failure="dtype")
@@ -62,11 +62,11 @@ def formulas(subject: Subject, case: Case) -> Iterator[Finding]:
 def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
     """y, dx and the gradients of leaves have the dtype of x; y that of its cotangent, where promoted is declared."""
     deviates = ("mixed_dtypes",) if case.promoted else ()
-    yield _typed(case, "y", subject.observe(case).outputs["y"], case.g.dtype, *deviates)
+    yield _typed(case, "y", subject.observe(case).outputs["y"], case.g.dtype, deviates)
     if subject.forward_only:
         return
     for name, value in _gradients(subject, case).items():
-        if _of_data(name):
+        if not _of_parameters(case, name):
             yield _typed(case, name, value, _owner_dtype(case, name))
 
 
@@ -74,8 +74,8 @@ def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
 def dtypes_of_parameters(subject: Subject, case: Case) -> Iterator[Finding]:
     """New running statistics and the gradients of parameters are float32, as these are."""
     for name, value in subject.observe(case).outputs.items():
-        if not _of_data(name):
+        if _of_parameters(case, name):
             yield _typed(case, name, value, _owner_dtype(case, name))
     for name, value in _gradients(subject, case).items():
-        if not _of_data(name):
+        if _of_parameters(case, name):
             yield _typed(case, name, value, _owner_dtype(case, name))
