@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .adapters.known import KnownViolation as KnownViolation
     from .conformance.api import check as check
-    from .conformance.compare import Comparison as Comparison
-    from .conformance.compare import compare as compare
-    from .conformance.verdicts import Report as Report
+    from .conformance.compare.comparison import Comparison as Comparison
+    from .conformance.compare.run import compare as compare
+    from .conformance.report import Report as Report
     from .conformance.verdicts import Result as Result
     from .conformance.verdicts import Verdict as Verdict
     from .spec.errors import Unsupported as Unsupported
@@ -38,10 +38,10 @@ __all__ = [
 #: Where each public name lives.
 _ROOMS = {
     "check": "conformance.api",
-    "compare": "conformance.compare",
-    "Comparison": "conformance.compare",
+    "compare": "conformance.compare.run",
+    "Comparison": "conformance.compare.comparison",
     "KnownViolation": "adapters.known",
-    "Report": "conformance.verdicts",
+    "Report": "conformance.report",
     "Result": "conformance.verdicts",
     "Unsupported": "spec.errors",
     "Verdict": "conformance.verdicts",

@@ -5,33 +5,14 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..spec.errors import Unsupported
-
-if TYPE_CHECKING:
-    from .known import KnownViolation
-    from .traits import Trait
-
-try:
-    import ml_dtypes
-except ImportError:  # a worker's interpreter may lack it, and then has one dtype fewer
-    _BFLOAT16: dict[str, np.dtype] = {}
-else:
-    _BFLOAT16 = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
-
-#: The dtypes that the suite checks, by name.
-DTYPES: Mapping[str, np.dtype] = {
-    "float16": np.dtype(np.float16),
-    **_BFLOAT16,
-    "float32": np.dtype(np.float32),
-    "float64": np.dtype(np.float64),
-}
-
-#: The name of each of these dtypes, in either byte order: looking one up is ten times as quick as ``dtype.name``.
-NAMES: Mapping[np.dtype, str] = {form: name for name, dtype in DTYPES.items() for form in (dtype, dtype.newbyteorder())}
+from ..spec.parts import Part
+from .known import KnownViolation
+from .trait import Trait
 
 
 class Bridge(abc.ABC):
@@ -111,11 +92,9 @@ class Bridge(abc.ABC):
         """A function of tensors as one program, where the framework runs nothing but what it has compiled."""
         return function
 
-    def traits(self, device: str) -> tuple[Trait, ...]:
-        """What every function there does, whatever its author wrote, measured now (see adapters/traits.py)."""
-        from .traits import measured
-
-        return measured(self, device)
+    def own_traits(self, device: str) -> tuple[Trait, ...]:
+        """Traits of this framework alone, measured now, beside those that are measured of all (adapters/traits.py)."""
+        return ()
 
     def tracks(self, output: Any) -> bool:
         """Whether the framework can differentiate this output."""
@@ -197,6 +176,18 @@ class Bridge(abc.ABC):
     @abc.abstractmethod
     def write(self, value: Any, buffer: Any) -> Any:
         """The value, written into what :meth:`buffer` made: a tensor on that memory, differentiable as the value is."""
+
+    def part_with_derivatives(
+        self,
+        part: Part,
+        tensors: Mapping[str, Any],
+        *,
+        memory: dict[Any, Any],
+        notes: dict[Any, Any] | None,
+        tangents: Mapping[str, Any] | None,
+    ) -> Callable[..., Any]:
+        """The part with its derivatives written out, where the framework has none; see build_parts.build_part."""
+        raise NotImplementedError
 
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
         """The value, as a function of x whose cotangent of x is the given one, whatever the value's cotangent is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,21 +11,19 @@ from ..spec.errors import BadOutput, MissingGradient, Unsupported
 from ..spec.operators import OPERATORS
 from .binding import Binding, idle
 from .bridge import Bridge
-from .handing import Handing
+from .call_arguments import CallArguments
+from .caller import Caller
 from .recording import Recorder
 from .stage import Stage
-
-if TYPE_CHECKING:
-    from .session import Session
 
 
 @dataclass
 class Evaluation:
     """One call, with what was handed in and what came out, both as they are now."""
 
-    _session: Session
+    _caller: Caller
     tensors: dict[str, Any]
-    handing: Handing
+    arguments: CallArguments
     _wrt: tuple[str, ...]
     #: The number of elements of x, which decides on how many threads it runs.
     size: int
@@ -36,12 +34,12 @@ class Evaluation:
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now: read again each time, so that a buffer that is used again shows."""
-        return {name: self._session.read(value, name) for name, value in self.results.items()}
+        return {name: self._caller.read(value, name) for name, value in self.results.items()}
 
     def inputs(self) -> dict[str, np.ndarray | None]:
         """The inputs as they are now: another value than was handed in means that the target changed it."""
         return {
-            name: None if tensor is None else self._session.read(tensor, name) for name, tensor in self.tensors.items()
+            name: None if tensor is None else self._caller.read(tensor, name) for name, tensor in self.tensors.items()
         }
 
     def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> Pulled:
@@ -56,14 +54,14 @@ class Evaluation:
         Raises MissingGradient where none reaches one of them, Unsupported where the target has no gradients or
         the evaluation was made in inference mode, BadOutput where y has not the cotangent's shape or dtype.
         """
-        session = self._session
-        bridge, binding, y = session.target.bridge, session.binding, self.results.get("y")
+        caller = self._caller
+        bridge, binding, y = caller.bridge, caller.binding, self.results.get("y")
         if not self._wrt:
             raise Unsupported("nothing was tracked: the evaluation was started in inference mode, or for no gradient")
         own = binding.derivatives.get("vjp")
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no gradients: no function named {sibling(binding, 'vjp')}")
-        cotangent = session.target.bridge.tensor(g, layout, session.device)
+        cotangent = caller.bridge.tensor(g, layout, caller.device)
         with Stage("vjp"), bridge.guarded(self.size, gradients=True):
             if own is not None and not bridge.tracks(y):
                 if binding.prepare is not None:
@@ -75,11 +73,11 @@ class Evaluation:
                 check_like(y, g.shape, g.dtype.name, bridge)
                 found = bridge.vjp(y, [self.tensors[name] for name in self._wrt], cotangent, keep=keep)
                 named = dict(zip(self._wrt, found))
-            bridge.finish(session.device)
+            bridge.finish(caller.device)
             leaves = tuple(name for name in self._wrt if "." in name)
             names = (*OPERATORS[binding.operator].differentiable, *leaves)
             gradients = {name: named.get(name) if name in self._wrt else None for name in names}
-            for name in idle(binding.operator, self.handing.parts):
+            for name in idle(binding.operator, self.arguments.parts):
                 if name in self._wrt and gradients[name] is None:
                     gradients[name] = self._zeros(name)
             missing = tuple(name for name in self._wrt if gradients[name] is None)
@@ -88,19 +86,19 @@ class Evaluation:
             for name in self._wrt:
                 if name not in missing:
                     bridge.check_tensor(gradients[name], f"the gradient of {name}")
-        return Pulled(session, gradients, cotangent)
+        return Pulled(caller, gradients, cotangent)
 
     def _called_again(self, cotangent: Any) -> list[Any | None]:
         """The gradients of a call that is made for them."""
-        session = self._session
-        call = session.y_of(self.handing, self.tensors, self._wrt)
+        caller = self._caller
+        call = caller.y_of(self.arguments, self.tensors, self._wrt)
         inputs = [self.tensors[name] for name in self._wrt]
-        return session.target.bridge.pullback(call, inputs, cotangent)[1]
+        return caller.bridge.pullback(call, inputs, cotangent)[1]
 
     def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
         """What a vjp that is written out returns, and what it made the parts note of their leaves."""
-        binding, notes = self._session.binding, {}
-        positional, keywords = self.handing.arguments(self.tensors, notes=notes)
+        binding, notes = self._caller.binding, {}
+        positional, keywords = self.arguments.with_tensors(self.tensors, notes=notes)
         names = OPERATORS[binding.operator].differentiable
         found = own(*positional, cotangent, **keywords)
         if len(names) == 1 and not isinstance(found, (tuple, list)):
@@ -112,29 +110,29 @@ class Evaluation:
         return named
 
     def _zeros(self, name: str) -> Any:
-        session = self._session
-        like = np.zeros_like(session.read(self.tensors[name], name))
-        return session.target.bridge.tensor(like, "contiguous", session.device)
+        caller = self._caller
+        like = np.zeros_like(caller.read(self.tensors[name], name))
+        return caller.bridge.tensor(like, "contiguous", caller.device)
 
 
 @dataclass
 class Pulled:
     """The gradients of one evaluation for one cotangent, as they are now."""
 
-    _session: Session
+    _caller: Caller
     _gradients: dict[str, Any]
     _cotangent: Any
 
     def gradients(self) -> dict[str, np.ndarray | None]:
         """By the name of the input, None where none was asked for; read again each time."""
         return {
-            name: None if value is None else self._session.read(value, f"the gradient of {name}")
+            name: None if value is None else self._caller.read(value, f"the gradient of {name}")
             for name, value in self._gradients.items()
         }
 
     def cotangent(self) -> np.ndarray:
         """The cotangent as it is now: another value than was handed in means that the target changed it."""
-        return self._session.read(self._cotangent, "the cotangent")
+        return self._caller.read(self._cotangent, "the cotangent")
 
 
 def listed(binding: Binding, derivative: str, returned: Any, count: int) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from ..spec.errors import WrongEntry, choices
-from .bridge import DTYPES
+from .dtypes import DTYPES
 
 #: The ways in which a requirement can be seen to be violated. The call raised, or returned where it must raise; it
 #: returned what is no tensor, or one of another dtype or shape; a gradient is missing; a number is NaN, infinite, or

@@ -21,11 +21,12 @@ from ..spec.errors import (
     one_line,
 )
 from ..spec.operators import OPERATORS
-from .binding import DERIVATIVES, Binding, Target, accepts_all
+from .binding import DERIVATIVES, Binding, accepts_all
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, known
 from .imports import implied_frameworks
 from .known import KnownViolation, entries, without_limits
 from .loading import load_file, load_module
+from .target import Target
 
 
 def names_a_function(target: str) -> bool:

@@ -8,18 +8,18 @@ Only KeyboardInterrupt passes, because it is the user's and not the target's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ..spec.errors import BadOutput, MissingGradient, Unsupported
+from ..spec.errors import MissingGradient, Unsupported
 from ..spec.operators import OPERATORS
 from ..spec.parts import Parts
-from .binding import NESTED, Binding, Target, differentiable
+from .binding import NESTED, differentiable
+from .caller import Caller
 from .evaluation import Evaluation, Pulled, listed, sibling
-from .handing import Handing
 from .recording import Recorder
 from .stage import Stage
 
@@ -30,17 +30,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Session:
-    """One binding of one target on one device. Raises DeviceUnavailable if the framework has no such device."""
-
-    target: Target
-    binding: Binding
-    device: str = "cpu"
-    #: The buffers that parts own, from one call to the next.
-    memory: dict[Any, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.target.bridge.check_device(self.device)
+class Session(Caller):
+    """Calls of one binding of one target, with NumPy arrays in and out. Raises DeviceUnavailable."""
 
     def start(
         self,
@@ -67,17 +58,17 @@ class Session:
         where the binding takes no such part, or has no defaults.
         """
         evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode, alone=alone)
-        evaluation.recorder = Recorder(self.target.bridge) if record else None
+        evaluation.recorder = Recorder(self.bridge) if record else None
         return self._called(evaluation, mode, defaults=defaults)
 
     def _called(self, evaluation: Evaluation, mode: str, *, defaults: bool = False) -> Evaluation:
         """The evaluation, its call made."""
-        bridge, handing = self.target.bridge, evaluation.handing
-        with Stage("call", handing.optional), bridge.guarded(evaluation.size, gradients=mode == "training"):
-            returned = self._call(handing, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
+        bridge, arguments = self.bridge, evaluation.arguments
+        with Stage("call", arguments.optional), bridge.guarded(evaluation.size, gradients=mode == "training"):
+            returned = self.called(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
             bridge.finish(self.device)
         with Stage("read"):
-            evaluation.results = self._named(returned)
+            evaluation.results = self.named(returned)
         return evaluation
 
     def call(
@@ -105,7 +96,7 @@ class Session:
         alone: bool = False,
     ) -> list[dict[str, np.ndarray | None]]:
         """The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`."""
-        bridge, own = self.target.bridge, "vjp" in self.binding.derivatives
+        bridge, own = self.bridge, "vjp" in self.binding.derivatives
 
         def evaluation() -> Evaluation:
             if bridge.functional and not own:  # it makes a call of its own for the gradients
@@ -132,11 +123,11 @@ class Session:
         are taken after either call; there are none without ``g``, or where the target has none. Raises Unsupported
         where the framework writes to no tensor in place.
         """
-        bridge = self.target.bridge
+        bridge = self.bridge
         if not bridge.rewrites:
             raise Unsupported(f"normspec writes to no tensor of {bridge.name} in place")
         wrt = () if g is None else differentiable(self.binding.operator, inputs)
-        tensors = self._tensors(inputs, tracked=wrt)
+        tensors = self.tensors(inputs, tracked=wrt)
         self._results(tensors, inputs, settings, parts, wrt, g)
         with Stage("call"):
             for name, array in then.items():
@@ -182,7 +173,7 @@ class Session:
         tensors = {
             name: None
             if array is None
-            else self._tensor(array, layouts.get(name, "contiguous"), tracked=training and name in wrt)
+            else self.tensor(array, layouts.get(name, "contiguous"), tracked=training and name in wrt)
             for name, array in inputs.items()
         }
         return self._evaluation(tensors, settings, parts, wrt, mode, 0 if alone else _size(inputs))
@@ -197,10 +188,10 @@ class Session:
         size: int,
     ) -> Evaluation:
         """An evaluation with these tensors, whose call is still to be made."""
-        handing = self._handing(settings, parts)
+        arguments = self.arguments(settings, parts)
         if self.binding.prepare is not None:
             self.binding.prepare(mode=mode, wrt=tuple(wrt))
-        return Evaluation(self, tensors, handing, tuple(wrt) if mode == "training" else (), size)
+        return Evaluation(self, tensors, arguments, tuple(wrt) if mode == "training" else (), size)
 
     def jvp(
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
@@ -210,20 +201,20 @@ class Session:
 
         Raises Unsupported where neither the framework nor the binding has forward mode.
         """
-        bridge, binding = self.target.bridge, self.binding
+        bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get("jvp")
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no forward-mode derivative: none named {sibling(binding, 'jvp')}")
-        handing, tensors = self._handing(settings, parts), self._tensors(inputs)
+        arguments, tensors = self.arguments(settings, parts), self.tensors(inputs)
         names = differentiable(binding.operator, inputs)
-        moving = {name: self._tensor(_given(tangents, name, inputs[name])) for name in names}
+        moving = {name: self.tensor(_given(tangents, name, inputs[name])) for name in names}
         with Stage("jvp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
-                positional, keywords = handing.arguments(tensors, tangents=moving)
+                positional, keywords = arguments.with_tensors(tensors, tangents=moving)
                 explicit = [moving.get(name) for name in OPERATORS[binding.operator].differentiable]
                 tangent = own(*positional, *explicit, **keywords)
             else:
-                call = self.y_of(handing, tensors, names)
+                call = self.y_of(arguments, tensors, names)
                 tangent = bridge.jvp(call, [tensors[name] for name in names], list(moving.values()))
                 if tangent is None:
                     raise MissingGradient("no tangent reaches y", ("x",))
@@ -246,30 +237,30 @@ class Session:
         of the operator names, None where the input is None. Raises Unsupported where neither the framework nor the
         binding differentiates twice.
         """
-        bridge, binding = self.target.bridge, self.binding
+        bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get("vjp_vjp")
         if own is None and not bridge.differentiates:
             raise Unsupported(
                 f"{binding.name} has no second-order derivative: none named {sibling(binding, 'vjp_vjp')}"
             )
         names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second
-        handing, tensors = self._handing(settings, parts), self._tensors(inputs, tracked=() if own else names)
-        cotangent = self._tensor(g, tracked=own is None)
+        arguments, tensors = self.arguments(settings, parts), self.tensors(inputs, tracked=() if own else names)
+        cotangent = self.tensor(g, tracked=own is None)
         # What is written out is handed every cotangent; autograd only those that there are.
         second = [
             None
             if inputs[name] is None or (own is None and cotangents.get(name) is None)
-            else self._tensor(_given(cotangents, name, inputs[name]))
+            else self.tensor(_given(cotangents, name, inputs[name]))
             for name in names
         ]
         with Stage("vjp_vjp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
-                positional, keywords = handing.arguments(tensors, notes={})
+                positional, keywords = arguments.with_tensors(tensors, notes={})
                 returned = own(*positional, cotangent, *second, **keywords)
                 found = dict(zip(results, listed(binding, "vjp_vjp", returned, len(results))))
             else:
                 explicit = [tensors[name] for name in names]
-                bars = bridge.vjp_vjp(self.y_of(handing, tensors, names), explicit, cotangent, second)
+                bars = bridge.vjp_vjp(self.y_of(arguments, tensors, names), explicit, cotangent, second)
                 found = dict(zip((*names, "g"), bars))
             bridge.finish(self.device)
         likes = {**{name: inputs[name] for name in names}, "g": g}
@@ -294,27 +285,27 @@ class Session:
         name of the input, None where the input is None. "jvp_jvp" takes tangents, and returns "y". A tangent that is
         None, or absent, is zero. Raises Unsupported where neither the framework nor the binding has it.
         """
-        bridge, binding = self.target.bridge, self.binding
+        bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get(kind)
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no {NESTED[kind]}: none named {sibling(binding, kind)}")
         names = OPERATORS[binding.operator].differentiable
-        handing, tensors = self._handing(settings, parts), self._tensors(inputs)
+        arguments, tensors = self.arguments(settings, parts), self.tensors(inputs)
 
         def directions(given: Arrays) -> list[Any]:
-            return [None if inputs[n] is None else self._tensor(_given(given, n, inputs[n])) for n in names]
+            return [None if inputs[n] is None else self.tensor(_given(given, n, inputs[n])) for n in names]
 
         moving = directions(tangents)
-        last = self._tensor(other) if isinstance(other, np.ndarray) else directions(other)
+        last = self.tensor(other) if isinstance(other, np.ndarray) else directions(other)
         with Stage(kind), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
-                positional, keywords = handing.arguments(tensors, notes={})
+                positional, keywords = arguments.with_tensors(tensors, notes={})
                 ahead = [last, *moving] if kind == "jvp_vjp" else [*moving, *(last if kind == "jvp_jvp" else [last])]
                 returned = own(*positional, *ahead, **keywords)
                 found = [returned] if kind == "jvp_jvp" else list(listed(binding, kind, returned, len(names)))
             else:
                 explicit = [tensors[name] for name in names]
-                found = bridge.nested(kind, self.y_of(handing, tensors, names), explicit, moving, last)
+                found = bridge.nested(kind, self.y_of(arguments, tensors, names), explicit, moving, last)
             bridge.finish(self.device)
         results = ("y",) if kind == "jvp_jvp" else names
         likes = {**{name: inputs[name] for name in names}, "y": inputs["x"]}
@@ -327,78 +318,14 @@ class Session:
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
         """What a layer that brings its own sublayers recorded around each of them; see adapters/seam.py."""
-        bridge, run = self.target.bridge, self.binding.seams
+        bridge, run = self.bridge, self.binding.seams
         if run is None:
             raise Unsupported(f"{self.binding.name} brings no sublayer of its own")
-        tensors = self._tensors(inputs, tracked=tuple(inputs))
+        tensors = self.tensors(inputs, tracked=tuple(inputs))
         with Stage("vjp"), bridge.guarded(_size(inputs), gradients=True):
-            blocks = run(tensors["x"], tensors["gamma"], tensors["beta"], self._tensor(g), **settings, seed=seed)
+            blocks = run(tensors["x"], tensors["gamma"], tensors["beta"], self.tensor(g), **settings, seed=seed)
             bridge.finish(self.device)
         return [{name: self.read(value, name) for name, value in block.items()} for block in blocks]
-
-    def read(self, value: Any, what: str) -> np.ndarray:
-        """The present values of one of the target's tensors, in a new array; BadOutput if it is none."""
-        with Stage("read"):
-            return self.target.bridge.array(value, what)
-
-    def _handing(self, settings: Mapping[str, Any], parts: Parts | None) -> Handing:
-        """The call to make, momentum as the binding's convention reads it."""
-        keywords = dict(settings)
-        if "momentum" in keywords and self.binding.conventions.get("momentum") == "old":
-            keywords["momentum"] = 1.0 - keywords["momentum"]
-        return Handing(self.binding, self.target.bridge, keywords, parts or {}, self.memory)
-
-    def _tensor(self, array: np.ndarray, layout: str = "contiguous", *, tracked: bool = False) -> Any:
-        return self.target.bridge.tensor(array, layout, self.device, tracked=tracked)
-
-    def _tensors(self, inputs: Arrays, tracked: Sequence[str] = ()) -> dict[str, Any]:
-        return {
-            name: None if array is None else self._tensor(array, tracked=name in tracked)
-            for name, array in inputs.items()
-        }
-
-    def _call(
-        self,
-        handing: Handing,
-        tensors: Mapping[str, Any],
-        mode: str,
-        recorder: Recorder | None = None,
-        *,
-        defaults: bool = False,
-    ) -> Any:
-        positional, keywords = handing.arguments(tensors, recorder=recorder)
-        if self.binding.has_modes:
-            keywords["mode"] = mode
-        call = self.binding.defaults if defaults else self.binding.call
-        if call is None:
-            raise Unsupported(f"{self.binding.name} has no defaults: eps and momentum are given by the caller")
-        return call(*positional, **keywords)
-
-    def y_of(self, handing: Handing, tensors: Mapping[str, Any], names: Sequence[str]) -> Callable[..., Any]:
-        """The map from the inputs of these names to y, with the other inputs as they are."""
-
-        def y_of(*moved: Any) -> Any:
-            handed = {**tensors, **dict(zip(names, moved))}
-            return self._named(self._call(handing, handed, "training"))["y"]
-
-        return y_of
-
-    def _named(self, returned: Any) -> dict[str, Any]:
-        """The target's results by name, each of them a tensor; BadOutput otherwise."""
-        names = OPERATORS[self.binding.operator].outputs
-        operator = self.binding.operator
-        if len(names) == 1:
-            results: tuple[Any, ...] = (returned,)
-        elif not isinstance(returned, (tuple, list)):
-            got = "None" if returned is None else type(returned).__name__
-            raise BadOutput(f"{operator} returned {got} in place of ({', '.join(names)})")
-        elif len(returned) != len(names):
-            raise BadOutput(f"{operator} returned {len(returned)} values in place of ({', '.join(names)})")
-        else:
-            results = tuple(returned)
-        for name, value in zip(names, results):
-            self.target.bridge.check_tensor(value, name)
-        return dict(zip(names, results))
 
     def _zero_or(self, value: Any, like: np.ndarray | None, what: str) -> np.ndarray | None:
         if like is None:

@@ -11,8 +11,8 @@ from typing import Any
 from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
 from ..spec.operators import OPERATORS
 from . import own_function
-from .binding import Target
 from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, installed, known
+from .target import Target
 
 __all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
 

@@ -1,5 +1,5 @@
 """
-Traits: what a framework does on a device, whatever function runs there.
+The traits of a platform, measured: what a framework does on a device, whatever function runs there.
 
 They are measured, by operations on a few numbers, and hold for every function on that platform: a function cannot keep
 a number that the platform under it loses.
@@ -7,15 +7,13 @@ a number that the platform under it loses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .bridge import DTYPES
-
-if TYPE_CHECKING:
-    from .bridge import Bridge
+from .bridge import Bridge
+from .dtypes import DTYPES
+from .trait import Trait
 
 #: The exponent of the smallest normal number of each dtype: finfo knows no bfloat16.
 _SMALLEST_NORMAL = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
@@ -38,22 +36,11 @@ _SUMS = (
 _TERM, _TERMS = 0.0625, 8
 
 
-@dataclass(frozen=True)
-class Trait:
-    """One thing that a platform does in one dtype."""
-
-    dtype: str
-    #: The convention that says so, and its value.
-    key: str
-    value: str
-    #: What was measured.
-    evidence: str
-
-
 def measured(bridge: Bridge, device: str) -> tuple[Trait, ...]:
     """
-    The traits of a bridge's framework on a device, in each of its dtypes; those that every function is free of are left
-    out. What raises is not measured, and counts as what the norm asks.
+    The traits of a bridge's framework on a device, in each of its dtypes, and those that the bridge itself measures.
+
+    What raises is not measured, and counts as what the norm asks.
     """
     found = []
     for dtype in bridge.dtypes:
@@ -63,7 +50,7 @@ def measured(bridge: Bridge, device: str) -> tuple[Trait, ...]:
             continue
         if evidence:
             found.append(Trait(dtype, "subnormals", "flushed", evidence))
-    return tuple(found)
+    return (*found, *bridge.own_traits(device))
 
 
 def _flushes(bridge: Bridge, dtype: str, device: str) -> str:

@@ -18,9 +18,9 @@ from normspec.conformance.engine import Plan, Run
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.profiles import profile_of
 from normspec.conformance.progress import Progress
+from normspec.conformance.report import Report
 from normspec.conformance.sound import SOUND
 from normspec.conformance.specimens import target_of
-from normspec.conformance.verdicts import Report
 from normspec.spec.operators import OPERATORS
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")

@@ -14,8 +14,8 @@ from .judges import judged
 from .modes import checked_mode
 from .profiles import profile_of
 from .progress import Listener
+from .report import Report
 from .request import Request, checked_dtypes
-from .verdicts import Report
 
 #: The seed of a run that names none: the same cases today and tomorrow.
 DEFAULT_SEED = 0

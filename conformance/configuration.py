@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from ..adapters.bridge import DTYPES
+from ..adapters.dtypes import DTYPES
 from ..adapters.frameworks import known
 from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target

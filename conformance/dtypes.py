@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import attrs
 
-from ..adapters.binding import Binding, Target
+from ..adapters.binding import Binding
+from ..adapters.target import Target
 from ..spec.errors import TargetLost, TargetRaised, Unsupported
 from .cases.case import Description
 from .library import fitted

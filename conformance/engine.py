@@ -11,27 +11,31 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import Binding, Target
-from ..adapters.bridge import DTYPES
+from ..adapters.binding import Binding
+from ..adapters.dtypes import DTYPES
 from ..adapters.frameworks import KNOWN
+from ..adapters.target import Target
 from ..spec import requirement, requirements
 from ..spec.conventions import NORMATIVE
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS
 from .cases.case import Description
-from .checks.registry import Check, checks_of
+from .checks.catalogue import checks_of
+from .checks.registry import Check
 from .checks.seams import at_the_seams
 from .dtypes import Probe, Probes
-from .library import Library, enough, fitted
+from .library import Library, fitted
 from .modes import Mode, cases_in, checks_in, mode_of
 from .pace import pace
 from .platform import described, platform_of
 from .profiles import Profile
 from .progress import Listener, Progress
+from .report import Report
+from .selection import select_cases
 from .shrink import Shrinker
 from .subject import Subject
 from .tally import Tally, deviation, plain_call
-from .verdicts import Report, Result, Taken, Verdict
+from .verdicts import Result, Taken, Verdict
 
 
 @attrs.frozen
@@ -259,10 +263,10 @@ class Run:
         whole = fitting
         own, slow = subject.target.name not in KNOWN, subject.slow
         if each is not None:
-            fitting = enough(fitting, checks, library, each, varied=own, first=first)
+            fitting = select_cases(fitting, checks, library, each, varied=own, first=first)
         most, pulled = each if slow else None, set(fitting)
         if each is not None and slow and not own:
-            pulled = set(enough(fitting, [check for check in checks if check.gradient], library, each))
+            pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, each))
             pulled |= {description for description in fitting if "size" in description.tags}
         self._total += len(fitting) - len(cases)
         untaken, put = Counter[str](), 0

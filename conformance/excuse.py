@@ -17,7 +17,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..adapters.binding import Binding, Target
+from ..adapters.binding import Binding
+from ..adapters.target import Target
 from ..reference.formats import FORMATS
 from ..spec import Level, requirement
 from ..spec.conventions import CONVENTIONS, NORMATIVE
@@ -27,9 +28,10 @@ from .checks.registry import Check
 from .checks.seams import at_the_seams
 from .engine import Plan, Run
 from .library import fitted
+from .report import Report
 from .subject import CALL_FAILED, WITH_GAIN, Subject
 from .tally import Tally
-from .verdicts import Report, Result, Verdict
+from .verdicts import Result, Verdict
 
 #: How many candidates that survive the violated cases are judged in full: each costs as much as the binding's share of
 #: the run did, and the first has always been the right one where there was one.

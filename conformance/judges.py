@@ -24,10 +24,10 @@ from typing import Any
 
 import attrs
 
-from ..adapters.binding import Target
-from ..adapters.bridge import DTYPES
+from ..adapters.dtypes import DTYPES
 from ..adapters.remote.host import Limits
 from ..adapters.remote.launching import ISOLATES
+from ..adapters.target import Target
 from ..adapters.targets import TARGETS
 from ..adapters.worker.limits import die_with_parent
 from ..spec.errors import NormspecError
@@ -36,8 +36,8 @@ from .defects import trace
 from .engine import Run, Unit
 from .excuse import excused
 from .progress import Listener
+from .report import Report
 from .request import Request
-from .verdicts import Report
 
 #: What stands before a report: how many bytes it has.
 _LENGTH = struct.Struct("<Q")

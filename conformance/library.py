@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -13,9 +11,6 @@ from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
 from .cases.case import Case, Description, build, channel_shape
 from .translated import one_plus
-
-if TYPE_CHECKING:
-    from .checks.registry import Check
 
 #: Dimensions to spread a BatchNorm case over, where a binding does not take the case's own.
 _RANKS = (4, 3, 2, 5)
@@ -91,76 +86,6 @@ def _takes(binding: Binding, description: Description, rank: int, axis: int) -> 
     }
     channels = description.repeat or len(description.groups)
     return binding.accepts(channel_shape(description.n, channels, rank, axis, description.samples), settings) is None
-
-
-#: How many cases of each trait are chosen, where that is asked: two, since a fault may spare the values of one.
-_TRAIT = 2
-
-
-def traits(description: Description, case: Case) -> frozenset[Hashable]:
-    """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
-    if case.tags & {"range", "single", "mixed", "size"}:
-        return large(case)
-    settings = case.settings
-    found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
-    regimes = {regime for regime, _ in description.groups}
-    found |= {("regime", regime) for regime in regimes}
-    if len(description.groups) > 1 and regimes != {"constant"}:  # where a sum over groups is no single term
-        given = tuple(case.inputs.get(name) is not None for name in ("gamma", "beta"))
-        found |= {
-            ("given", given),
-            ("channels", settings.get("channel_axis"), settings.get("training")),
-            ("eps", sum(settings.get("eps", 0.0) >= size for size in (0.5, 1.0))),
-        }
-    return frozenset(found)
-
-
-def large(case: Case) -> frozenset[Hashable]:
-    """What sets a case of the sweep of sizes apart, where it is one of those that every framework is put to."""
-    return frozenset({("far", case.x.shape, case.settings.get("training"))} if "far" in case.tags else ())
-
-
-def enough(
-    descriptions: Sequence[Description],
-    checks: Sequence[Check],
-    library: Library,
-    each: int,
-    *,
-    varied: bool = False,
-    first: bool = False,
-) -> list[Description]:
-    """
-    Some of the descriptions that put every check to ``each`` of them, as far as there are so many, in their order.
-
-    They have few shapes: a framework that compiles does so for every new one. ``varied``: every trait is among them;
-    ``first``: every extent is large in some.
-    """
-    asking: dict[Description, frozenset[Hashable]] = {}
-    for description in descriptions:
-        case = library.case(description)
-        asked = frozenset(check.requirement for check in checks if check.when(case))
-        found = traits(description, case) if varied else large(case) if first else frozenset()
-        asking[description] = asked | found
-    wanted: dict[Hashable, int] = {check.requirement: each for check in checks}
-    for trait in {one: None for asked in asking.values() for one in sorted(asked - wanted.keys(), key=repr)}:
-        wanted[trait] = _TRAIT
-    met: Counter[Hashable] = Counter()
-    shapes: set[tuple[int, ...]] = set()
-    chosen: set[Description] = set()
-    for requirement, count in wanted.items():
-        while met[requirement] < count:
-            left = [one for one in descriptions if requirement in asking[one] and one not in chosen]
-            if not left:
-                break
-
-            def use(one: Description) -> tuple[bool, int]:
-                return library.case(one).x.shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
-
-            best = max(left, key=use)  # of equals the first: the fixed deck comes before what is generated
-            chosen.add(best)
-            shapes.add(library.case(best).x.shape)
-            met.update(asking[best])
-    return [description for description in descriptions if description in chosen]
 
 
 def _as_sequences(description: Description) -> Description:

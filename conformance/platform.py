@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from ..adapters.binding import Binding, Target
-from ..adapters.traits import Trait
+from ..adapters.binding import Binding
+from ..adapters.target import Target
+from ..adapters.trait import Trait
 from ..reference.formats import FORMATS
 from ..spec.conventions import CONVENTIONS
 

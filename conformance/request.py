@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from ..adapters.binding import Target
-from ..adapters.bridge import DTYPES
+from ..adapters.dtypes import DTYPES
 from ..adapters.importable import importable_name
 from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
+from ..adapters.target import Target
 from ..adapters.targets import resolve
 from ..spec.errors import UnknownDtype, choices
 from .engine import Plan

@@ -16,9 +16,10 @@ from .faults import FAULTS, Fault
 from .matrix import FaultRow, Matrix, SoundRow
 from .profiles import profile_of
 from .progress import Listener, Progress
+from .report import Report
 from .sound import DECLARED, SOUND, Sound
 from .specimens import target_of
-from .verdicts import Report, Verdict
+from .verdicts import Verdict
 
 Row = FaultRow | SoundRow
 #: A function of this module and its arguments, so that another process can run it.

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..adapters.binding import DERIVATIVES, Binding, Target
+from ..adapters.binding import DERIVATIVES, Binding
 from ..adapters.numpy import BRIDGE
+from ..adapters.target import Target
 from .sound.implementation import Implementation
 
 

@@ -10,8 +10,9 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
-from ..adapters.binding import Binding, Target
+from ..adapters.binding import Binding
 from ..adapters.session import Evaluation, Session
+from ..adapters.target import Target
 from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
 from ..reference.formats import FORMATS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from ..binding import Target
 from ..jax import BRIDGE
+from ..target import Target
 from . import composed, linen_layers, nnx_layers
 
 __all__ = ["BRIDGE", "target"]

@@ -12,7 +12,8 @@ import numpy as np
 from jax.core import Tracer
 
 from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
-from ..bridge import DTYPES, Bridge
+from ..bridge import Bridge
+from ..dtypes import DTYPES
 from ..evaluation import check_like
 from ..nesting import nested
 from . import part_functions

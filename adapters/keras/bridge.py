@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from ...spec.errors import FrameworkMissing
-from ..traits import Trait
+from ..trait import Trait
 
 #: The backends that normspec drives, and the class of the bridge in the room of that name.
 _BRIDGES = {"tensorflow": "TensorFlowBridge", "torch": "TorchBridge", "jax": "JaxBridge"}
@@ -45,13 +45,13 @@ class KerasBridge(_Backend):
         self._place = device
         return super().tensor(array, layout, device, tracked=tracked)
 
-    def traits(self, device: str) -> tuple[Trait, ...]:
+    def own_traits(self, device: str) -> tuple[Trait, ...]:
         """The backend's, and whether Keras's own operations take float64 for float32, as on some backends."""
         beyond = 1 + 2.0**-40  # no number of float32
         given = self.tensor(np.full(2, beyond), "contiguous", device)
         with self.guarded(2, gradients=False):
             mean = float(keras.ops.convert_to_numpy(keras.ops.mean(given)))
-        found = super().traits(device)
+        found = super().own_traits(device)
         if mean == beyond:
             return found
         return (*found, Trait("float64", "float64", "float32", f"keras.ops.mean of 1 + 2^-40 is {mean:.17g}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..binding import Target
+from ..target import Target
 from .bindings import BINDINGS
 from .bridge import NumpyBridge
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from ...spec.errors import BadOutput, DeviceUnavailable
-from ..bridge import DTYPES, NAMES, Bridge
+from ...spec.parts import Part
+from ..bridge import Bridge
+from ..dtypes import DTYPES, NAMES
 from ..layouts import LAYOUTS, place
 from .arithmetic import shifted, widened
+from .build_parts import build_part
 
 
 class _Quiet:
@@ -96,3 +100,14 @@ class NumpyBridge(Bridge):
     def write(self, value: np.ndarray, buffer: np.ndarray) -> np.ndarray:
         buffer[...] = value
         return buffer
+
+    def part_with_derivatives(
+        self,
+        part: Part,
+        tensors: Mapping[str, Any],
+        *,
+        memory: dict[Any, Any],
+        notes: dict[Any, Any] | None,
+        tangents: Mapping[str, Any] | None,
+    ) -> Callable[..., Any]:
+        return build_part(part, tensors, self, memory=memory, notes=notes, tangents=tangents)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...spec.errors import part_error
-from ..realise import buffered
+from ..part_buffers import buffered
 from .arithmetic import Array, widened
 from .parts import Handed, NumpyPart
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import abc
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,24 +144,3 @@ def narrow(x: Handed, like: Handed) -> Handed:
 
 def _dtype(x: Handed) -> np.dtype:
     return (x[0] if isinstance(x, (list, tuple)) else x).dtype
-
-
-def realised(
-    part: Part,
-    tensors: Mapping[str, Array],
-    bridge: Bridge,
-    *,
-    memory: dict[Any, Any],
-    notes: dict[Any, Any] | None,
-    tangents: Mapping[str, Array] | None,
-) -> NumpyPart:
-    """The part as an object; see realise.realise."""
-    from .part_behaviours import BEHAVIOURS
-    from .part_formulas import FORMULAS
-    from .part_fusions import FUSIONS
-
-    inner = [realised(one, tensors, bridge, memory=memory, notes=notes, tangents=tangents) for one in part.inner]
-    leaves = [Leaf(name, tensors[name], (tangents or {}).get(name), notes) for name in part.leaves]
-    derivative = notes is not None or tangents is not None
-    kind = {**BEHAVIOURS, **FORMULAS, **FUSIONS}[part.kind]
-    return kind(Material(part, bridge, leaves, inner, memory, derivative))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from ..binding import Target
+from ..target import Target
 from .bindings import bindings_of
 from .bridge import OnnxBridge
 

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from ..bridge import NAMES
+from ..dtypes import NAMES
 
 #: LayerNormalization is of version 17, BatchNormalization of version 15.
 _OPSET = 17

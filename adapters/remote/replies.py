@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...spec.conventions import CONVENTIONS
-from ..bridge import DTYPES
+from ..dtypes import DTYPES
 from ..worker.codec import PROTOCOL
 
 #: Fields that a reply may leave out, and what they are then.

@@ -17,10 +17,11 @@ from ...spec.errors import (
     TargetRaised,
     Unsupported,
 )
-from ..binding import Binding, Target, accepts_all
+from ..binding import Binding, accepts_all
 from ..bridge import Bridge
 from ..known import AskedViolation, Failure, KnownViolation, Predicted, without_limits
-from ..traits import Trait
+from ..target import Target
+from ..trait import Trait
 from .host import Host
 from .replies import OPTIONAL
 from .session import RemoteSession

@@ -7,7 +7,7 @@ import os
 # Its log of what the CPU can do is written while it is imported, and later only to the process's own stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from ..binding import Target
+from ..target import Target
 from . import composed, fused, moments
 from .bridge import TensorFlowBridge
 

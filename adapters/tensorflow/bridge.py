@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
-from ..bridge import DTYPES, Bridge
+from ..bridge import Bridge
+from ..dtypes import DTYPES
 from .guard import Guard
 from .part_functions import replay, shift
 from .tapes import Tapes

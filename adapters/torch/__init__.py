@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..binding import Target
+from ..target import Target
 from . import bert, composed, encoder_layer, layers
 from .bridge import TorchBridge
 

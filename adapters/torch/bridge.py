@@ -14,7 +14,8 @@ from torch import func
 from torch.autograd import forward_ad
 
 from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
-from ..bridge import DTYPES, Bridge
+from ..bridge import Bridge
+from ..dtypes import DTYPES
 from ..layouts import place
 from ..nesting import nested
 from .part_functions import Replay, shift

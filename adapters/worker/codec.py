@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..bridge import DTYPES, NAMES
+from ..dtypes import DTYPES, NAMES
 
 #: The version of PROTOCOL.md that is spoken here.
 PROTOCOL = 1

@@ -24,8 +24,8 @@ from .failures import described
 from .limits import die_with_parent, leave_no_core, limit_memory
 
 if TYPE_CHECKING:
-    from ..binding import Target
     from ..session import Session
+    from ..target import Target
 
 #: What a request is, and what a reply to it holds.
 Request = Mapping[str, Any]

@@ -109,14 +109,6 @@ def operators_of(requirement: str) -> tuple[str, ...]:
     return tuple(name for name, one in OPERATORS.items() if about(one))
 
 
-def checks_of(operator: str) -> tuple[Check, ...]:
-    """Return an operator's checks, in the order of the pages."""
-    from . import load
-
-    load()
-    return tuple(check for (owner, _), check in CHECKS.items() if owner == operator)
-
-
 def tagged(*tags: str) -> When:
     """Cases with any of these tags."""
     return lambda case: any(tag in case.tags for tag in tags)

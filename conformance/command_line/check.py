@@ -14,8 +14,8 @@ from ...adapters.remote.process import Limits
 from ...spec.conventions import parse_conventions
 from ..configuration import configuration
 from ..limits import size_in_words
-from ..reporting import print_report, report_to_json
-from ..verdicts import Report
+from ..report import Report
+from ..reporting.render import print_report
 from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import SECONDS, SIZE, config_option, dtype_option, profile_option, python_option, seed_option
@@ -134,10 +134,10 @@ def check(
     # With the JSON on stdout, the table goes where it cannot spoil it.
     print_report(report, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
     if json_file == STDOUT:
-        click.echo(report_to_json(report), nl=False)
+        click.echo(report.to_json(), nl=False)
     elif json_file is not None:
         try:
-            write(json_file, report_to_json(report))
+            write(json_file, report.to_json())
         except UnwritableFile as error:
             # The verdict stands; that it could not be kept is told, and outranks a conforming one.
             click.echo(f"normspec: {error}", err=True)

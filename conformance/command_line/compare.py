@@ -37,7 +37,7 @@ def compare(
 
     Exit status: 0 measured, 2 nothing could be measured, 3 measured only in part.
     """
-    from ..compare import compare as measure
+    from ..compare.run import compare as measure
     from ..reporting.comparison import print_comparison
 
     if json_file is not None:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ..reporting import print_matrix
+from ..reporting.matrix_table import print_matrix
 from .console import console_on, progress_on
 from .options import dtype_option, profile_option, seed_option
 

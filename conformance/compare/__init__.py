@@ -5,11 +5,3 @@ Every cell comes from calls of the target through a session: NumPy arrays go in,
 made so that it answers one question whatever the answers to the others are: eps does not show where the variance
 is asked for, and the divisor of the variance does not show where accuracy is.
 """
-
-from __future__ import annotations
-
-from .run import compare as compare
-from .table import Cell as Cell
-from .table import Comparison as Comparison
-
-__all__ = ["Cell", "Comparison", "compare"]

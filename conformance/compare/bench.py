@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...adapters.binding import Binding, Target, differentiable
+from ...adapters.binding import Binding, differentiable
+from ...adapters.target import Target
 from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
 from ..cases.case import Case, channel_shape

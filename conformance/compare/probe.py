@@ -46,11 +46,3 @@ def probe(
         return body
 
     return register
-
-
-def probes_of(operator: str) -> tuple[Probe, ...]:
-    """The rows about an operator, in order."""
-    # Imported for their decorators, in the order in which the rows stand.
-    from . import epsilon, variance, running, axes, accuracy, degenerate, special, repetition, derivatives  # noqa: F401, I001
-
-    return tuple(found for found in PROBES.values() if operator in found.operators)

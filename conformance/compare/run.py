@@ -13,19 +13,22 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...adapters.binding import Binding, Target
-from ...adapters.bridge import DTYPES
+from ...adapters.binding import Binding
+from ...adapters.dtypes import DTYPES
 from ...adapters.frameworks import known
 from ...adapters.remote.host import Limits
+from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
 from ...spec.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
 from ..progress import Listener, Progress
 from ..request import Request
 from .bench import Bench
+from .catalogue import probes_of
+from .comparison import Comparison
 from .failing import CALL_FAILED, Unclear, cell_of
 from .plain import plain_case
-from .probe import Probe, probes_of
-from .table import Cell, Column, Comparison, Kind, Row, Section
+from .probe import Probe
+from .table import Cell, Column, Kind, Row, Section
 
 #: What `check` takes, or a target that is already there.
 OneTarget = str | os.PathLike[str] | Callable[..., Any] | Target

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.frameworks import KNOWN
-from ..verdicts import Deviation, Report, Result, Taken, Verdict
+from ..report import Report
+from ..verdicts import Deviation, Result, Taken, Verdict
 from .failures import findings
 from .layout import print_prose
-from .symbols import ADVICE, COLOURS, Symbols, is_advice
+from .symbols import ADVICE, COLOURS, Symbols
 from .versions import in_words
 
 _HEADINGS = {
@@ -164,14 +165,6 @@ def _print_measured(report: Report, console: Console) -> None:
         print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
 
 
-def counts(report: Report) -> dict[str, int]:
-    """How many results have each verdict; violated SHOULDs are counted as advice, not as fail."""
-    tally = {"pass": 0, "fail": 0, "advice": 0, "deviates": 0, "unsupported": 0, "not-exercised": 0, "error": 0}
-    for result in report.results:
-        tally["advice" if is_advice(result) else result.verdict.value] += 1
-    return tally
-
-
 def _ids(results: Sequence[Result]) -> str:
     return _several([r.requirement for r in results], 8)
 
@@ -239,7 +232,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
 
     console.print()
     names, numbers = Text(" "), Text(" ")
-    for name, number in counts(report).items():
+    for name, number in report.counts().items():
         style = ADVICE if name == "advice" else COLOURS[Verdict(name)]
         names.append(f" {name}", style="dim")
         numbers.append(f" {number:>{len(name)}}", style=style if number else "dim")

@@ -13,7 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Comparison, Kind, Row, Section
+from ..compare.comparison import Comparison
+from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, Row, Section
 from .layout import print_prose
 from .symbols import Symbols, symbols_for
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ...adapters.bridge import DTYPES
+from ...adapters.dtypes import DTYPES
 from ...adapters.frameworks import KNOWN, known
 from ...spec.operators import OPERATORS
 from ..inventory import BROKEN, INSTALLED, MISSING, Entry

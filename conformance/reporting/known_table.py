@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from ...adapters.binding import Target
+from ...adapters.target import Target
 from ...adapters.targets import resolve
 
 #: What the table begins with.

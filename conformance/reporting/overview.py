@@ -8,7 +8,8 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..verdicts import Report, Result, Verdict
+from ..report import Report
+from ..verdicts import Result, Verdict
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
 from .symbols import ADVICE, COLOURS, GRAVITY, Symbols, look

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ..verdicts import Report
+from ..report import Report
 from .closing import print_closing
 from .failures import print_advice, print_failures
 from .overview import print_legend, print_section, sections

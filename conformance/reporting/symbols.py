@@ -96,13 +96,8 @@ def symbols_for(encoding: str) -> Symbols:
     return UNICODE
 
 
-def is_advice(result: Result) -> bool:
-    """Whether the result is a violated SHOULD."""
-    return result.verdict is Verdict.FAIL and result.level == "SHOULD"
-
-
 def look(result: Result, symbols: Symbols) -> tuple[str, str]:
     """The symbol and the style of one result."""
-    if is_advice(result):
+    if result.is_advice:
         return symbols.advice, ADVICE
     return symbols.verdicts[result.verdict], COLOURS[result.verdict]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from normspec.adapters import numpy as plain
-from normspec.adapters.binding import Binding, Target, differentiable
+from normspec.adapters.binding import Binding, differentiable
 from normspec.adapters.session import Session
+from normspec.adapters.target import Target
 from normspec.spec.parts import Part
 
 from .composed_problems import PROBLEMS, SHAPE
@@ -30,7 +31,7 @@ def cases(bindings: Sequence[Binding]) -> list:
 
 def _expected(operator: str) -> Session:
     (binding,) = (b for b in PLAIN.bindings if b.operator == operator)
-    return Session(PLAIN, binding)
+    return PLAIN.session(binding)
 
 
 def drawn(shape, dtype, seed):
@@ -70,7 +71,7 @@ def agree_on(target, binding, inputs, settings, parts, dtype, *, held=frozenset(
             found |= {f"{n}_bar": bar for n, bar in bars.items()}
         return found
 
-    got = all_of(Session(target, binding), inputs, g, along, second)
+    got = all_of(target.session(binding), inputs, g, along, second)
     exact = all_of(_expected(binding.operator), _wide(inputs), g.astype(np.float64), _wide(along), _wide(second))
     assert got.keys() == exact.keys()
     for what, value in exact.items():
@@ -92,7 +93,7 @@ def with_results(target: Target, binding: Binding, kind: str) -> np.ndarray:
         return Part(kind, inner=(part,))
 
     parts = {**problem.parts, role: tuple(map(cut, part)) if isinstance(part, tuple) else cut(part)}
-    return Session(target, binding).start(problem.drawn(), problem.settings, parts=parts).outputs()["y"]
+    return target.session(binding).start(problem.drawn(), problem.settings, parts=parts).outputs()["y"]
 
 
 def worst_in_bfloat16(target: Target, binding: Binding) -> float:
@@ -100,7 +101,7 @@ def worst_in_bfloat16(target: Target, binding: Binding) -> float:
     problem, worst = PROBLEMS[binding.operator], 0.0
     for seed in range(8):
         inputs = problem.drawn(ml_dtypes.bfloat16, seed)
-        y = Session(target, binding).start(inputs, problem.settings, parts=problem.parts).outputs()["y"]
+        y = target.session(binding).start(inputs, problem.settings, parts=problem.parts).outputs()["y"]
         exact = _expected(binding.operator).start(_wide(inputs), problem.settings, parts=problem.parts).outputs()["y"]
         worst = max(worst, float((np.abs(y.astype(np.float64) - exact) / np.abs(exact)).max()))
     return worst * 2.0**8

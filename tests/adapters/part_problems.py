@@ -5,8 +5,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.numpy import BRIDGE as NUMPY
-from normspec.adapters.realise import realise
 from normspec.spec.parts import Part
 
 N = 4
@@ -66,7 +66,7 @@ class PartProblem:
         return list(tensors) if self.many else tensors[0]
 
     def numpy(self, **more):
-        return realise(self.part, self.leaves, NUMPY, memory={}, **more)
+        return build_part(self.part, self.leaves, NUMPY, memory={}, **more)
 
     def tensors(self, arrays, *, tracked=False):
         """Arrays as the bridge's tensors."""
@@ -82,7 +82,7 @@ class PartProblem:
         count = len(self.x)
         leaves = dict(zip(self.leaves, self.tensors(self.leaves.values()), strict=True))
         leaves.update(zip(self.moved, tensors[count:], strict=True))
-        return realise(self.part, leaves, self.bridge, memory={})(self.hand(tensors[:count]))
+        return build_part(self.part, leaves, self.bridge, memory={})(self.hand(tensors[:count]))
 
     def close(self, got, expected, what):
         """Check a tensor, an array or None, which stands for zero, against an array or None."""

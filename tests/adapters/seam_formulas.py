@@ -7,8 +7,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from normspec.adapters.session import Session
-
 EPS = 0.1
 
 
@@ -32,7 +30,7 @@ def _normalised(s, gamma, beta, g):
 def judged(target, binding, problem) -> None:
     """Assert that every block obeys the formulas, up to a few roundings of its dtype."""
     inputs, g = problem
-    blocks = Session(target, binding).seams(inputs, {"eps": EPS}, g, seed=3)
+    blocks = target.session(binding).seams(inputs, {"eps": EPS}, g, seed=3)
     dtype = inputs["x"].dtype
     for recorded in blocks:
         assert {array.dtype for array in recorded.values()} == {dtype}

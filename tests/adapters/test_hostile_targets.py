@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.session import Session
 from normspec.spec.errors import BadOutput, MissingGradient, TargetRaised
@@ -43,7 +43,7 @@ def _raise(error):
 
 def _session(operator, call, **derivatives):
     binding = Binding(operator, "own", call, derivatives)
-    return Session(Target("own", "numpy", "0", BRIDGE, (binding,)), binding)
+    return Session(BRIDGE, binding)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
@@ -20,21 +20,21 @@ BATCH_NORM = {"eps": 0.1, "momentum": 0.25, "training": True, "channel_axis": -1
 
 def _session(operator, call, derivatives=None, **options):
     binding = Binding(operator, "own", call, derivatives or {}, **options)
-    return Session(Target("own", "numpy", "0", BRIDGE, (binding,)), binding)
+    return Session(BRIDGE, binding)
 
 
 @pytest.fixture
 def layer_norm():
     """Make a session on the built-in layer_norm."""
     target = resolve("numpy", op="layer_norm")
-    return Session(target, target.bindings[0])
+    return target.session(target.bindings[0])
 
 
 def test_outputs_are_named(layer_norm, layer_norm_inputs, batch_norm_inputs):
     """Results come back by name."""
     assert set(layer_norm.start(layer_norm_inputs, LAYER_NORM).outputs()) == {"y"}
     target = resolve("numpy", op="batch_norm")
-    evaluation = Session(target, target.bindings[0]).start(batch_norm_inputs, BATCH_NORM)
+    evaluation = target.session(target.bindings[0]).start(batch_norm_inputs, BATCH_NORM)
     assert set(evaluation.outputs()) == {"y", "new_running_mean", "new_running_var"}
     assert set(evaluation.inputs()) == set(batch_norm_inputs)
 
@@ -255,7 +255,7 @@ def test_numpy_has_one_device():
     """Any other device is refused with what to do."""
     target = resolve("numpy")
     with pytest.raises(DeviceUnavailable, match="numpy has no device 'cuda': leave --device out"):
-        Session(target, target.bindings[0], "cuda")
+        target.session(target.bindings[0], "cuda")
 
 
 @pytest.mark.parametrize("fresh", [False, True])

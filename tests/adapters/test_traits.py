@@ -6,9 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.bridge import DTYPES
+from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.bridge import NumpyBridge
 from normspec.adapters.targets import resolve
+from normspec.adapters.traits import measured
 
 SMALLEST = {name: ml_dtypes.finfo(dtype).smallest_normal for name, dtype in DTYPES.items()}
 
@@ -51,7 +52,7 @@ def lossy(ufuncs, formats):
 
 def test_numpy_keeps_them():
     """In NumPy a subnormal number is a number, in every dtype."""
-    assert NumpyBridge().traits("cpu") == ()
+    assert measured(NumpyBridge(), "cpu") == ()
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_numpy_keeps_them():
 @pytest.mark.parametrize("formats", [("float32", "bfloat16"), ("float16",), ("float64",)])
 def test_a_platform_that_loses_them_is_measured_so(ufuncs, words, formats):
     """In the formats in which it does, and with the operations that do."""
-    found = {trait.dtype: trait for trait in lossy(ufuncs, formats).traits("cpu")}
+    found = {trait.dtype: trait for trait in measured(lossy(ufuncs, formats), "cpu")}
     assert found.keys() == set(formats)
     for trait in found.values():
         assert (trait.key, trait.value) == ("subnormals", "flushed")
@@ -84,12 +85,12 @@ def test_what_raises_is_not_measured():
         return plain(array, layout, device)
 
     bridge.tensor = tensor
-    assert [trait.dtype for trait in bridge.traits("cpu")] == ["float32"]
+    assert [trait.dtype for trait in measured(bridge, "cpu")] == ["float32"]
 
 
 def test_it_is_measured_once(monkeypatch):
     """A target measures its platform at the first question, and remembers the answer."""
     target, asked = resolve("numpy"), []
-    monkeypatch.setattr(NumpyBridge, "traits", lambda self, device: asked.append(device) or ())
+    monkeypatch.setattr(NumpyBridge, "own_traits", lambda self, device: asked.append(device) or ())
     assert target.traits("cpu") == target.traits("cpu") == ()
     assert asked == ["cpu"]

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from normspec import Report, Result, Verdict
-from normspec.conformance.reporting import print_report
+from normspec.conformance.reporting.render import print_report
 from normspec.conformance.verdicts import Counterexample
 
 SUBJECT = {

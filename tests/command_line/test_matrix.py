@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from normspec.conformance.matrix import FaultRow, Matrix, SoundRow
-from normspec.conformance.reporting import print_matrix
+from normspec.conformance.reporting.matrix_table import print_matrix
 
 KILLED = FaultRow("ln-eps-on-std", "layer_norm", "LN-F3", ("LN-F1", "LN-F3"))
 SURVIVOR = FaultRow("ln-unbiased", "layer_norm", "LN-F2", ("LN-F1",))

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 import ml_dtypes
 import numpy as np
 
-from normspec.adapters.binding import DERIVATIVES, Binding, Target
+from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.target import Target
 from normspec.conformance.sound.batch_norm import BatchNorm
 from normspec.conformance.sound.layer_norm import LayerNorm
 from normspec.conformance.sound.rows import Rows, Statistics

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from normspec.conformance.command_line.compare import compare as command
-from normspec.conformance.compare import compare
-from normspec.conformance.compare.table import Cell, Column, Comparison, Kind, Row, Section
+from normspec.conformance.compare.comparison import Comparison
+from normspec.conformance.compare.run import compare
+from normspec.conformance.compare.table import Cell, Column, Kind, Row, Section
 from normspec.conformance.reporting.comparison import print_comparison
 from normspec.spec.errors import UnknownDtype, UnknownOperator, UnknownTarget
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
 from normspec.adapters.numpy import BRIDGE
-from normspec.conformance.compare import compare
+from normspec.adapters.target import Target
+from normspec.conformance.compare.run import compare
 from normspec.conformance.reporting.comparison import print_comparison
 from normspec.spec.errors import TargetLost
 from normspec.spec.operators import OPERATORS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.compare import compare
-from normspec.conformance.compare.probe import probes_of
+from normspec.conformance.compare.catalogue import probes_of
+from normspec.conformance.compare.run import compare
 
 from .planted import BASES, PLANTED, Plain, target
 

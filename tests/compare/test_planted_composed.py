@@ -8,10 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import DERIVATIVES, Binding, Target
+from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
-from normspec.conformance.compare import compare
-from normspec.conformance.compare.probe import probes_of
+from normspec.adapters.target import Target
+from normspec.conformance.compare.catalogue import probes_of
+from normspec.conformance.compare.run import compare
 from normspec.conformance.sound.registry import OPERATORS as SOUND
 from normspec.spec.operators import COMPOSED
 

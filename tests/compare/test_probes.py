@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from normspec.conformance.compare import compare
 from normspec.conformance.compare.decimals import shortest
 from normspec.conformance.compare.placement import PLACEMENTS
+from normspec.conformance.compare.run import compare
 
 from .planted import OnePass, OnTheDeviation, Plain, Unbiased, target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from normspec import spec
-from normspec.adapters.binding import Target
+from normspec.adapters.target import Target
 from normspec.conformance.reporting.known_table import HEAD, lines
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from normspec.adapters.binding import Target
+from normspec.adapters.target import Target
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.sizes import sizes
 from normspec.conformance.sound.registry import OPERATORS as BASES

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from normspec.adapters.binding import DERIVATIVES, Binding, Target
+from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.target import Target
 from normspec.reference.batch_norm import (
     batch_norm_exact,
     batch_norm_jvp_exact,

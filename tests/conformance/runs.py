@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from normspec import Report, Result
-from normspec.adapters.binding import DERIVATIVES, Binding, Target
+from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.target import Target
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.excuse import excused
 from normspec.conformance.faults import FAULTS, Fault

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from normspec.conformance.cases.deck import deck
-from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.library import Library
 from normspec.conformance.subject import Subject
 from normspec.conformance.tally import Tally

@@ -12,8 +12,8 @@ import pytest
 
 import normspec
 from normspec import Report, Verdict
-from normspec.adapters.binding import Target
 from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
 from normspec.conformance.reporting.closing import last_word
 from normspec.spec.errors import BadSibling

@@ -13,9 +13,10 @@ from rich.console import Console
 
 from normspec import Report, Verdict
 from normspec.conformance import engine, judges
-from normspec.conformance.checks.registry import CHECKS, checks_of
+from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.registry import CHECKS
 from normspec.conformance.judges import SecondJudge
-from normspec.conformance.reporting import print_report
+from normspec.conformance.reporting.render import print_report
 
 from .runs import FAULT, VARIANT, run, specimen
 
@@ -62,7 +63,7 @@ def test_a_defect_hides_no_violation() -> None:
     assert report.exit_status == 1
 
 
-@pytest.mark.parametrize("part", ["fitted", "enough"])
+@pytest.mark.parametrize("part", ["fitted", "select_cases"])
 def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where choosing the cases raises, every requirement of that subject says so."""
     monkeypatch.setattr(engine, part, broken)

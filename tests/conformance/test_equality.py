@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normspec.adapters.binding import Target
+from normspec.adapters.target import Target
 
 from .runs import VARIANT, function, run, verdicts
 

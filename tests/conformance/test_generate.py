@@ -12,7 +12,7 @@ import pytest
 
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.generate import generate
-from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.profiles import PROFILES
 from normspec.spec.operators import OPERATORS
 

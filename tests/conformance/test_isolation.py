@@ -19,7 +19,8 @@ from normspec.adapters.remote.host import Limits
 from normspec.adapters.remote.launching import hosted, ready
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.profiles import profile_of
-from normspec.conformance.verdicts import Report, Verdict
+from normspec.conformance.report import Report
+from normspec.conformance.verdicts import Verdict
 
 #: A sound layer_norm that misbehaves where the arrays have four axes.
 HOSTILE = """

@@ -13,10 +13,11 @@ import pytest
 from rich.console import Console
 
 from normspec import KnownViolation, Report, Result, Verdict
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
 from normspec.adapters.known import Failure, entries, without_limits
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.numpy.bindings import BINDINGS
+from normspec.adapters.target import Target
 from normspec.conformance.reporting.render import print_report
 from normspec.spec.errors import WrongEntry
 

@@ -10,7 +10,7 @@ import pytest
 
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
-from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.subject import Subject
 from normspec.conformance.tally import findings
 from normspec.spec.operators import OPERATORS

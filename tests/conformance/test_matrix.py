@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.checks.registry import checks_of, operators_of
+from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.registry import operators_of
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.selftest import judge_fault
 from normspec.spec import requirements

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normspec import Report, Verdict
-from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.checks.catalogue import checks_of
 
 from .runs import NORMALISATIONS, VARIANT, function, result, run, specimen, verdicts
 

@@ -8,7 +8,7 @@ import pytest
 
 import normspec
 from normspec import Verdict
-from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.reporting.closing import last_word
 from normspec.spec.errors import UnknownMode
 

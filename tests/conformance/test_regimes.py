@@ -13,8 +13,8 @@ from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import GENERATED, REGIMES
 from normspec.conformance.cases.witnesses import WITNESSES
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.groups import as_rows
-from normspec.conformance.checks.registry import checks_of
 from normspec.conformance.profiles import PROFILES
 from normspec.reference.formats import FORMATS
 

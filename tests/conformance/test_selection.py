@@ -10,11 +10,13 @@ import pytest
 from normspec.adapters.targets import resolve
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.sizes import EXTENTS, SLOW, size_deck
-from normspec.conformance.checks.registry import Check, checks_of
+from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.registry import Check
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.findings import Finding
-from normspec.conformance.library import Library, enough, traits
+from normspec.conformance.library import Library
 from normspec.conformance.profiles import PROFILES, Profile, profile_of
+from normspec.conformance.selection import select_cases, traits
 from normspec.conformance.verdicts import Verdict
 from normspec.spec.operators import OPERATORS
 
@@ -57,7 +59,7 @@ def test_enough_is_enough_for_every_check():
     def asked(check: Check, among: list) -> int:
         return sum(check.when(library.case(one)) for one in among)
 
-    chosen = enough(cases, checks, library, 2)
+    chosen = select_cases(cases, checks, library, 2)
     assert set(chosen) < set(cases)
     assert all(asked(check, chosen) >= min(2, asked(check, cases)) for check in checks)
 
@@ -70,9 +72,9 @@ def test_every_extent_is_large_in_some_case_of_a_first_binding(operator):
         far = [one for one in cases if "far" in one.tags]
         assert len(far) == sum(size < extent.largest for extent in EXTENTS[operator] for size in SLOW[profile])
         checks = [check for check in checks_of(operator) if check.requirement == "CM-S1"]
-        assert set(far) <= set(enough(cases, checks, library, 1, first=True))
-        assert set(far) <= set(enough(cases, checks, library, 1, varied=True))
-        assert len(enough(cases, checks, library, 1)) == 1
+        assert set(far) <= set(select_cases(cases, checks, library, 1, first=True))
+        assert set(far) <= set(select_cases(cases, checks, library, 1, varied=True))
+        assert len(select_cases(cases, checks, library, 1)) == 1
 
 
 def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
@@ -125,7 +127,7 @@ def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
     target = replace(resolve("numpy", op="layer_norm"), slow=True)
     plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     judged = {result.requirement: result.cases for result in Run(plan).report().results}
-    chosen = enough(deck("layer_norm", "quick", 0), checks, library, 2, first=True)
+    chosen = select_cases(deck("layer_norm", "quick", 0), checks, library, 2, first=True)
     large = [one for one in chosen if "far" in one.tags]
     assert judged["LN-F1"] == len(chosen)
     assert judged["LN-G1"] == 2 + len(large)
@@ -151,7 +153,7 @@ def test_a_function_of_ones_own_meets_every_trait():
     for operator in ("layer_norm", "batch_norm"):
         library, cases = Library("float32"), deck(operator, "quick", 0)
         every = {one: traits(one, library.case(one)) for one in cases}
-        chosen = enough(cases, checks_of(operator), library, 4, varied=True)
+        chosen = select_cases(cases, checks_of(operator), library, 4, varied=True)
         assert set().union(*every.values()) == set().union(*(every[one] for one in chosen))
     given = {trait[1] for one in chosen for trait in every[one] if trait[0] == "given"}
     channels = {trait[1:] for one in chosen for trait in every[one] if trait[0] == "channels"}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from normspec import Verdict
-from normspec.adapters.binding import Target
 from normspec.adapters.numpy.bridge import NumpyBridge
-from normspec.adapters.traits import Trait
+from normspec.adapters.target import Target
+from normspec.adapters.trait import Trait
 
 from .runs import DTYPES, VARIANT, result, run, specimen
 
@@ -29,7 +29,7 @@ class Flushing(NumpyBridge):
     def __init__(self, *formats: str) -> None:
         self.formats = formats
 
-    def traits(self, device: str) -> tuple[Trait, ...]:
+    def own_traits(self, device: str) -> tuple[Trait, ...]:
         """What is measured."""
         return tuple(Trait(dtype, "subnormals", "flushed", EVIDENCE) for dtype in self.formats)
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from normspec.conformance.checks.registry import Check, checks_of
+from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.registry import Check
 from normspec.conformance.faults import Fault
 from normspec.conformance.library import Library
 from normspec.conformance.profiles import profile_of

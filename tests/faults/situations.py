@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.numpy import BRIDGE
-from normspec.adapters.realise import realise
 from normspec.conformance.sound import Implementation
 from normspec.spec.operators import OPERATORS
 from normspec.spec.parts import Part
@@ -74,7 +74,7 @@ class Composition:
                 return part
             if isinstance(part, tuple | list):
                 return [made(one) for one in part]
-            return realise(part, self.inputs, BRIDGE, memory=self.memory, **making)
+            return build_part(part, self.inputs, BRIDGE, memory=self.memory, **making)
 
         roles = {role: made(self.parts.get(role)) for role in OPERATORS[self.operator].roles}
         positional = POSITIONAL[self.operator]

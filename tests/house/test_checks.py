@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from normspec.adapters.binding import OPERATORS
-from normspec.conformance.checks.registry import checks_of
+from normspec.conformance.checks.catalogue import checks_of
+from normspec.spec.operators import OPERATORS
 
 #: Files that name ids without checking them: which operators an id is about, and what a layer's seams can show.
 ELSEWHERE = {"registry.py", "seams.py"}

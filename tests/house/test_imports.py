@@ -39,17 +39,24 @@ def sources(checkout: Path, room: str) -> list[Path]:
     return sorted((checkout / room).rglob("*.py"))
 
 
-def imported(file: Path, checkout: Path) -> Iterator[str]:
-    """The modules a file imports, anywhere in it, relative ones as `normspec.<room>...`."""
+def imports(file: Path, checkout: Path) -> Iterator[tuple[str, str | None]]:
+    """(module, name) for whatever a file imports, anywhere in it; relative modules as `normspec.<room>...`."""
     package = ("normspec", *file.relative_to(checkout).parent.parts)
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             start = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join((*start, *filter(None, [node.module])))
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            yield from ((module, alias.name) for alias in node.names)
+
+
+def imported(file: Path, checkout: Path) -> Iterator[str]:
+    """The modules a file imports, and the names it imports from them, as if these were modules too."""
+    for module, name in imports(file, checkout):
+        yield module
+        if name is not None:
+            yield f"{module}.{name}"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -79,6 +86,51 @@ def test_a_room_imports_only_its_dependencies(checkout, room):
         allowed = DEPENDENCIES[room] | own | sys.stdlib_module_names | {"normspec"}
         for module in imported(file, checkout):
             assert module.split(".")[0] in allowed, f"{file} imports {module}"
+
+
+def module_of(file: Path, checkout: Path) -> str:
+    """The name of a file of the package as a module: `normspec.adapters.binding`, `normspec.adapters.numpy`."""
+    parts = file.relative_to(checkout).with_suffix("").parts
+    return ".".join(("normspec", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The circles of a graph, each as the nodes on one way round; one for every edge that closes one."""
+    done: set[str] = set()
+    found = []
+
+    def walk(node: str, path: list[str]) -> None:
+        if node in path:
+            found.append([*path[path.index(node) :], node])
+        elif node not in done:
+            for below in sorted(graph[node]):
+                walk(below, [*path, node])
+            done.add(node)
+
+    for node in sorted(graph):
+        walk(node, [])
+    return found
+
+
+def test_no_files_import_each_other_in_a_circle(checkout):
+    """
+    A file imports only files below it, so that each can be read, and changed, with those below it alone.
+
+    Imports inside functions and for type checkers count as any other. That a package runs its `__init__.py` first does
+    not: those of the rooms hold a docstring, or names from files that are below.
+    """
+    files = {module_of(file, checkout): file for room in ROOMS for file in sources(checkout, room)}
+    graph: dict[str, set[str]] = {}
+    for module, file in files.items():
+        found = {f"{of}.{name}" if f"{of}.{name}" in files else of for of, name in imports(file, checkout)}
+        graph[module] = found & files.keys() - {module}
+    assert cycles(graph) == []
+
+
+def test_a_circle_is_found():
+    """A circle of three files is told from its first file round to it; a diamond is none."""
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c", "a"]]
+    assert cycles({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()}) == []
 
 
 def loaded_by(statement: str, tmp_path: Path) -> set[str]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.jax import BRIDGE
+from normspec.adapters.traits import measured
 from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 
 DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
@@ -139,6 +140,6 @@ def test_the_users_own_setting_does_not_matter(enabled):
 
 def test_subnormal_numbers_are_flushed():
     """XLA on the CPU loses them in every dtype but float16, whose own are normal numbers of float32."""
-    found = BRIDGE.traits("cpu")
+    found = measured(BRIDGE, "cpu")
     assert {trait.dtype for trait in found} == {"bfloat16", "float32", "float64"}
     assert {(trait.key, trait.value) for trait in found} == {("subnormals", "flushed")}

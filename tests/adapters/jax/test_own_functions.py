@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import BadOutput, TargetRaised, Unsupported
 from normspec.spec.parts import Part
@@ -19,7 +18,7 @@ SETTINGS = {"eps": 0.1, "axes": (-1,)}
 
 def _session(function, op="layer_norm"):
     target = resolve(function, op=op, framework="jax")
-    return Session(target, target.bindings[0])
+    return target.session(target.bindings[0])
 
 
 def _norm(x, gamma, beta, eps):

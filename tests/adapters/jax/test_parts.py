@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.jax import BRIDGE as JAX
-from normspec.adapters.realise import realise
 from normspec.spec.errors import PartRaised
 from normspec.spec.parts import Part
 
@@ -42,7 +42,7 @@ def test_transformations_agree_with_the_written_derivatives(kind, dtype):
 
 
 def _made(part, **leaves):
-    return realise(part, leaves, JAX, memory={})
+    return build_part(part, leaves, JAX, memory={})
 
 
 def test_what_is_handed_back_is_what_was_handed():
@@ -74,7 +74,7 @@ def test_a_buffer_is_nothing_but_its_kind():
     part, memory = Part("buffered", inner=(Part("square"),)), {}
     for value in (3.0, 5.0):
         x = jax.numpy.full(SHAPE, value)
-        y, (dx,) = JAX.pullback(realise(part, {}, JAX, memory=memory), [x], jax.numpy.ones(SHAPE))
+        y, (dx,) = JAX.pullback(build_part(part, {}, JAX, memory=memory), [x], jax.numpy.ones(SHAPE))
         assert (y == value**2).all()
         assert (dx == 2 * value).all()
     ((_, held),) = memory.values()

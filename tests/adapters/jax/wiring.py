@@ -8,9 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
 from normspec.adapters.numpy import layers as plain
-from normspec.adapters.session import Session
+from normspec.adapters.target import Target
 
 SHAPE, AXES, CHANNEL_AXIS = (3, 4, 2), (-2, -1), 1
 
@@ -61,7 +61,7 @@ def close(got: Any, exact: Any, dtype: Any) -> None:
 def check_derivatives(target: Target, binding: Binding, training: bool) -> None:
     """Forward, gradients, tangent and second order in float64 are those of NumPy's layers."""
     inputs, settings, (g, a, b, c) = problem(binding, training, np.float64)
-    session = Session(target, binding)
+    session = target.session(binding)
     evaluation = session.start(inputs, settings)
     for got, exact in zip(evaluation.outputs().values(), expected(binding, "", inputs, settings), strict=True):
         close(got, exact, np.float64)
@@ -78,7 +78,7 @@ def check_derivatives(target: Target, binding: Binding, training: bool) -> None:
 def check_narrow(target: Target, binding: Binding, training: bool, parameters: Any) -> None:
     """bfloat16 x beside parameters of this dtype: each result and gradient has the dtype of what it belongs to."""
     inputs, settings, (g, *_) = problem(binding, training, ml_dtypes.bfloat16, parameters)
-    evaluation = Session(target, binding).start(inputs, settings)
+    evaluation = target.session(binding).start(inputs, settings)
     outputs, gradients = evaluation.outputs(), evaluation.pull(g).gradients()
     wanted = expected(binding, "", inputs, settings)
     close(outputs.pop("y"), wanted[0], ml_dtypes.bfloat16)
@@ -90,7 +90,7 @@ def check_absent(target: Target, binding: Binding, training: bool, absent: tuple
     """Without gamma, beta or both, y and the gradients of the rest are those of NumPy's layers."""
     inputs, settings, (g, *_) = problem(binding, training, np.float64)
     inputs.update(dict.fromkeys(absent))
-    evaluation = Session(target, binding).start(inputs, settings)
+    evaluation = target.session(binding).start(inputs, settings)
     close(evaluation.outputs()["y"], expected(binding, "", inputs, settings)[0], np.float64)
     gradients = evaluation.pull(g).gradients()
     exact = dict(zip(("x", "gamma", "beta"), expected(binding, "_vjp", inputs, settings, g), strict=True))
@@ -105,7 +105,7 @@ def check_defaults(target: Target, binding: Binding, eps: float, momentum: float
     inputs, settings, _ = problem(binding, True, np.float64)
     inputs["x"] *= 1e-3  # where eps counts
     own = {name: value for name, value in settings.items() if name not in ("eps", "momentum")}
-    outputs = Session(target, binding).start(inputs, own, defaults=True).outputs().values()
+    outputs = target.session(binding).start(inputs, own, defaults=True).outputs().values()
     known = {**own, "eps": eps} if momentum is None else {**own, "eps": eps, "momentum": momentum}
     for got, exact in zip(outputs, expected(binding, "", inputs, known), strict=True):
         close(got, exact, np.float64)

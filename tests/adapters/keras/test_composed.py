@@ -9,7 +9,6 @@ import pytest
 from normspec.adapters.binding import differentiable
 from normspec.adapters.keras import target
 from normspec.adapters.keras.bridge import BACKEND
-from normspec.adapters.session import Session
 from normspec.spec.operators import COMPOSED, OPERATORS
 
 from ..composed_checks import agree_on, cases, drawn
@@ -66,7 +65,7 @@ def test_normalisations(operator, parameters, dtype):
 def test_nothing_is_kept_from_one_call_to_the_next():
     """A layer is made once and serves all calls: its own weights stay as they were, and others give other results."""
     (binding,) = (b for b in TARGET.bindings if b.name == "keras.layers.BatchNormalization")
-    session, results = Session(TARGET, binding), []
+    session, results = TARGET.session(binding), []
     for scale in (1, 2, 1):
         inputs = {
             "x": np.array([[1.0], [3.0]], np.float32),

@@ -10,7 +10,6 @@ import pytest
 
 from normspec.adapters.keras import target
 from normspec.adapters.keras.bridge import BACKEND
-from normspec.adapters.session import Session
 from normspec.spec.parts import Part
 
 TARGET = target()
@@ -43,7 +42,7 @@ def test_running_variance_is_biased(binding):
     """The batch is normalised by the biased variance, and that enters the running one."""
     assert "running_variance" not in binding.conventions
     x = np.array([[-1.0, -3.0], [1.0, 3.0]])
-    outputs = Session(TARGET, binding).start(_batch(x), TRAINING).outputs()
+    outputs = TARGET.session(binding).start(_batch(x), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_var"], 0.75 + 0.25 * np.array([1.0, 9.0]), rtol=1e-6)
     np.testing.assert_allclose(outputs["y"], x / np.sqrt(np.array([1.0, 9.0]) + 0.01), rtol=1e-6)
 
@@ -51,7 +50,7 @@ def test_running_variance_is_biased(binding):
 def test_momentum_weighs_the_old_statistic():
     """The layer's momentum is the weight of the running mean, so that it is handed one minus the suite's."""
     assert LAYER.conventions["momentum"] == "old"
-    outputs = Session(TARGET, LAYER).start(_batch([[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
+    outputs = TARGET.session(LAYER).start(_batch([[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_mean"], [1.0, 2.0], rtol=1e-6)
 
 
@@ -60,7 +59,7 @@ def test_one_value_per_channel_is_beta(binding):
     """Training on one value per channel gives beta, without an error."""
     assert "single_value" not in binding.conventions
     inputs = {**_batch([[1.0, 2.0]]), "beta": np.array([3.0, -4.0], np.float32)}
-    outputs = Session(TARGET, binding).start(inputs, TRAINING).outputs()
+    outputs = TARGET.session(binding).start(inputs, TRAINING).outputs()
     np.testing.assert_array_equal(outputs["y"], [[3.0, -4.0]])
 
 
@@ -69,14 +68,14 @@ def test_the_layers_have_their_own_eps():
     x = np.array([[-0.03125, 0.03125]], np.float32)
     inputs = {"x": x, "gamma": None, "beta": None}
     for binding, eps in zip(LAYER_NORM, (1e-3, 1e-7), strict=True):
-        outputs = Session(TARGET, binding).start(inputs, {"axes": (-1,)}, defaults=True).outputs()
+        outputs = TARGET.session(binding).start(inputs, {"axes": (-1,)}, defaults=True).outputs()
         np.testing.assert_allclose(outputs["y"], x / np.sqrt(x[0, 0] ** 2 + eps), rtol=1e-5)
 
 
 def test_the_layer_has_its_own_momentum():
     """Without eps and momentum BatchNormalization takes 1e-3, and 0.99 for the weight of the old."""
     inputs, settings = _batch([[-2.0], [4.0]]), {"training": True, "channel_axis": 1}
-    outputs = Session(TARGET, LAYER).start(inputs, settings, defaults=True).outputs()
+    outputs = TARGET.session(LAYER).start(inputs, settings, defaults=True).outputs()
     np.testing.assert_allclose(outputs["new_running_mean"], [0.01], rtol=1e-5)
     np.testing.assert_allclose(outputs["y"], np.array([[-3.0], [3.0]]) / np.sqrt(9.001), rtol=1e-6)
 
@@ -94,7 +93,7 @@ def test_16_bit_data_is_normalised_in_float32(parameters):
             x = np.tile(np.array([[256.0], [258.0]]), (501, 2)).astype(ml_dtypes.bfloat16)
             inputs, settings = _batch(x, x.dtype, parameters), TRAINING
             expected = np.tile(np.array([[-1.0], [1.0]]), (501, 2)) / np.sqrt(1.01)
-        evaluation = Session(TARGET, binding).start(inputs, settings)
+        evaluation = TARGET.session(binding).start(inputs, settings)
         np.testing.assert_allclose(
             evaluation.outputs()["y"].astype(np.float64), np.broadcast_to(expected, x.shape), rtol=2.0**-8
         )
@@ -106,7 +105,7 @@ def test_16_bit_data_is_normalised_in_float32(parameters):
 @pytest.mark.skipif(BACKEND != "torch", reason="the other backends form the variance from deviations")
 def test_the_variance_is_formed_in_one_pass():
     """Of 4095 and 4097 the variance is 1, and in float32 mean(x^2) - mean(x)^2 is 0 or 2 where x^2 is rounded."""
-    outputs = Session(TARGET, LAYER).start(_batch([[4097.0, 0.0], [4095.0, 0.0]]), {**TRAINING, "momentum": 1.0})
+    outputs = TARGET.session(LAYER).start(_batch([[4097.0, 0.0], [4095.0, 0.0]]), {**TRAINING, "momentum": 1.0})
     assert LAYER.conventions["variance_algorithm"] == "one-pass"
     assert outputs.outputs()["new_running_var"][0] != 1
     x = np.array([4097.0, 4095.0], np.float32)
@@ -117,7 +116,7 @@ def test_subnormals():
     """The sum of two subnormal numbers is zero on TensorFlow and on JAX, and kept on PyTorch."""
     (residual,) = (b for b in TARGET.bindings if b.operator == "residual")
     x = np.full((2, 3), 1e-40, np.float32)
-    y = Session(TARGET, residual).start({"x": x}, {}, parts={"branch": Part("identity")}).outputs()["y"]
+    y = TARGET.session(residual).start({"x": x}, {}, parts={"branch": Part("identity")}).outputs()["y"]
     assert (y == (x + x if BACKEND == "torch" else 0)).all()
     flushed = {trait.dtype for trait in TARGET.traits("cpu") if trait.key == "subnormals"}
     single = {trait.value for trait in TARGET.traits("cpu") if trait.key == "float64"}

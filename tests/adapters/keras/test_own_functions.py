@@ -8,7 +8,6 @@ import pytest
 from keras import ops
 
 from normspec.adapters.keras.bridge import BACKEND
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 
 SETTINGS = {"eps": 0.1, "axes": (-1,)}
@@ -24,7 +23,7 @@ def test_it_is_handed_keras_tensors(layer_norm_inputs):
     target = resolve(_norm, op="layer_norm", framework="keras")
     assert (target.framework, target.version) == ("keras", keras.__version__)
     inputs = {n: None if a is None else a.astype(np.float32) for n, a in layer_norm_inputs.items()}
-    evaluation = Session(target, target.bindings[0]).start(inputs, SETTINGS)
+    evaluation = target.session(target.bindings[0]).start(inputs, SETTINGS)
     x = inputs["x"]
     d = x - x.mean(-1, keepdims=True)
     y = d / np.sqrt((d * d).mean(-1, keepdims=True) + 0.1) * inputs["gamma"] + inputs["beta"]

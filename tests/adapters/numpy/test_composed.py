@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.numpy import BRIDGE, highway, mhc, residual, target
-from normspec.adapters.realise import realise
 from normspec.adapters.session import Session
 from normspec.spec.errors import PartRaised, TargetRaised
 from normspec.spec.operators import OPERATORS
@@ -20,7 +20,7 @@ TARGET = target()
 
 def _session(problem):
     (binding,) = (b for b in TARGET.bindings if b.operator == problem.operator)
-    return Session(TARGET, binding)
+    return TARGET.session(binding)
 
 
 def _rng(seed):
@@ -82,7 +82,7 @@ def _textbook(problem, t):
     x, parts = t["x"], problem.parts
 
     def call(part, x):
-        return realise(part, {name: t[name] for name in part.all_leaves()}, BRIDGE, memory={})(x)
+        return build_part(part, {name: t[name] for name in part.all_leaves()}, BRIDGE, memory={})(x)
 
     if problem.operator == "residual":
         shortcut, activation = parts.get("shortcut"), parts.get("activation")
@@ -198,7 +198,7 @@ def test_a_result_is_no_alias_of_a_buffer(name):
         for role, part in problem.parts.items()
     }
     (binding,) = (b for b in TARGET.bindings if b.operator == problem.operator)
-    session = Session(TARGET, binding, memory=memory)
+    session = Session(TARGET.bridge, binding, memory=memory)
     first = session.start(problem.drawn(), problem.settings, parts=parts)
     before = first.outputs()["y"]
     session.start(problem.drawn(seed=5), problem.settings, parts=parts)

@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.numpy import BRIDGE
-from normspec.adapters.realise import realise
 from normspec.spec.errors import PartRaised
 from normspec.spec.parts import KINDS, Part
 
@@ -68,7 +68,7 @@ def _drawn(seed, dtype=np.float64):
 
 def _made(part, tensors, memory=None, **more):
     tensors = {name: tensors[name] for name in part.all_leaves()}
-    return realise(part, tensors, BRIDGE, memory={} if memory is None else memory, **more)
+    return build_part(part, tensors, BRIDGE, memory={} if memory is None else memory, **more)
 
 
 def _point(kind, seed):
@@ -188,8 +188,8 @@ def test_identity_and_view_hand_back_the_memory_of_x():
     assert np.shares_memory(view, x)
 
 
-def test_counted_counts_within_one_realisation():
-    """The first call gives the value, the second its double; another realisation begins anew."""
+def test_counted_counts_from_when_it_was_built():
+    """The first call gives the value, the second its double; another one that is built begins anew."""
     x, part = np.ones(SHAPE), Part("counted", inner=(Part("identity"),))
     counted = _made(part, {})
     assert [counted(x)[0, 0, 0], counted(x)[0, 0, 0]] == [1, 2]
@@ -200,7 +200,7 @@ def test_counted_counts_within_one_realisation():
 
 
 def test_buffered_returns_one_buffer():
-    """A later call, of another realisation too, overwrites what an earlier one returned; another part does not."""
+    """A later call, also of the part built again, overwrites what an earlier one returned; another part does not."""
     memory, part, other = {}, *(Part("buffered", inner=(Part("negated"),)) for _ in range(2))
     first = _made(part, {}, memory)(np.ones(SHAPE))
     assert (first == -1).all()
@@ -248,7 +248,7 @@ def test_gradients_of_a_shared_leaf_add_and_are_rounded_once():
     """Each call of vjp adds its gradient: 256 + 1 + 1 is 258 in bfloat16, which two roundings would make 256."""
     notes, part = {}, Part("leaf", ("branch.h",))
     made = [_made(part, {"branch.h": np.zeros(1, ml_dtypes.bfloat16)}, notes=notes) for _ in range(2)]
-    for realised, g in zip((made[0], made[1], made[1]), (256, 1, 1), strict=True):
-        realised.vjp(np.zeros(1, ml_dtypes.bfloat16), np.array([g], ml_dtypes.bfloat16))
+    for built, g in zip((made[0], made[1], made[1]), (256, 1, 1), strict=True):
+        built.vjp(np.zeros(1, ml_dtypes.bfloat16), np.array([g], ml_dtypes.bfloat16))
     assert notes["branch.h"].dtype == ml_dtypes.bfloat16
     assert notes["branch.h"] == 258

@@ -8,7 +8,6 @@ import pytest
 
 from normspec.adapters.onnx import BRIDGE, reference_target, target
 from normspec.adapters.onnx.models import Node, model
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import DeviceUnavailable
 
@@ -46,7 +45,7 @@ def test_a_session_serves_every_size(made, rows):
     (binding, _) = made().bindings
     x = np.tile(np.array([1.0, 3.0]), (rows, 1))
     inputs = {"x": x, "gamma": None, "beta": np.array([0.0, 1.0])}
-    y = Session(made(), binding).start(inputs, {**SETTINGS, "eps": 3.0}).outputs()["y"]
+    y = made().session(binding).start(inputs, {**SETTINGS, "eps": 3.0}).outputs()["y"]
     np.testing.assert_array_equal(y, np.tile([-0.5, 1.5], (rows, 1)))
 
 
@@ -68,7 +67,7 @@ def test_batch_norm_has_its_channels_on_any_axis(made, channel_axis, training):
     settings = {"eps": 0.0, "momentum": 0.5, "training": training, "channel_axis": channel_axis}
     if training and channel_axis == -1:
         settings["eps"] = 3.0
-    out = Session(made(), binding).start(inputs, settings).outputs()
+    out = made().session(binding).start(inputs, settings).outputs()
     assert out["y"].shape == x.shape
     if not training:
         np.testing.assert_array_equal(out["y"], (x - 1.0) / 2.0)
@@ -93,5 +92,5 @@ def test_an_own_function_takes_numpy_arrays(write):
     found = resolve(f"{path}:layer_norm")
     assert (found.framework, found.bridge.name) == ("onnx", "onnx")
     inputs = {"x": np.ones((2, 3)), "gamma": None, "beta": None}
-    evaluation = Session(found, found.bindings[0]).start(inputs, SETTINGS)
+    evaluation = found.session(found.bindings[0]).start(inputs, SETTINGS)
     np.testing.assert_array_equal(evaluation.outputs()["y"], inputs["x"])

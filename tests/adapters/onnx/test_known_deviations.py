@@ -10,7 +10,6 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from normspec.adapters.onnx import reference_target, target
-from normspec.adapters.session import Session
 
 BOTH = pytest.mark.parametrize("made", [target, reference_target])
 
@@ -27,7 +26,7 @@ def batch_norm(made, x, *, dtype, parameters=None, gamma=1.0, mean=0.0, variance
     }
     settings = {"eps": eps, "momentum": momentum, "training": True, "channel_axis": 1}
     (binding,) = (b for b in made().bindings if b.operator == "batch_norm")
-    return Session(made(), binding).start(inputs, settings).outputs()
+    return made().session(binding).start(inputs, settings).outputs()
 
 
 @BOTH

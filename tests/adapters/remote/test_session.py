@@ -9,7 +9,7 @@ import pytest
 
 from normspec.adapters.remote.replies import answers
 from normspec.adapters.targets import resolve
-from normspec.adapters.traits import Trait
+from normspec.adapters.trait import Trait
 from normspec.adapters.worker.server import Server
 from normspec.spec.errors import (
     BadOutput,

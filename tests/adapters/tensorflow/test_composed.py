@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.session import Session
 from normspec.adapters.tensorflow import target
 from normspec.spec.errors import TargetRaised
 from normspec.spec.operators import COMPOSED, OPERATORS
@@ -50,7 +49,7 @@ def test_surplus_logits_are_refused():
     inputs = problem.drawn()
     inputs["logits"] = np.zeros(len(problem.parts["branches"]) + 1)
     with pytest.raises(TargetRaised):
-        Session(TARGET, binding).start(inputs, {}, parts=problem.parts)
+        TARGET.session(binding).start(inputs, {}, parts=problem.parts)
 
 
 @pytest.mark.parametrize("binding", [b for b in BINDINGS if b.conventions.get("storage") == "native"])

@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.session import Session
 from normspec.adapters.tensorflow import target
 from normspec.spec.errors import Unsupported
 from normspec.spec.parts import Part
@@ -44,7 +43,7 @@ def test_running_variance(binding, kept):
     """The batch is normalised by the biased variance; the fused kernel keeps the unbiased one."""
     assert binding.conventions.get("running_variance", "biased") == ("bessel" if kept == 2 else "biased")
     x = np.array([[-1.0, -3.0], [1.0, 3.0]])
-    outputs = Session(TARGET, binding).start(_batch(x), TRAINING).outputs()
+    outputs = TARGET.session(binding).start(_batch(x), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_var"], 0.75 + 0.25 * kept * np.array([1.0, 9.0]), rtol=1e-6)
     np.testing.assert_allclose(outputs["y"].reshape(2, 2), x / np.sqrt(np.array([1.0, 9.0]) + 0.01), rtol=1e-6)
 
@@ -55,7 +54,7 @@ def test_momentum_weighs_the_new_statistic(binding, momentum):
     """Momentum is normative: it weighs the batch's mean, at 0 and at 1 too."""
     assert "momentum" not in binding.conventions
     settings = {**TRAINING, "momentum": momentum}
-    outputs = Session(TARGET, binding).start(_batch([[4.0, 8.0], [4.0, 8.0]]), settings).outputs()
+    outputs = TARGET.session(binding).start(_batch([[4.0, 8.0], [4.0, 8.0]]), settings).outputs()
     np.testing.assert_allclose(outputs["new_running_mean"], [4 * momentum, 8 * momentum])
 
 
@@ -64,7 +63,7 @@ def test_one_value_per_channel_is_beta(binding):
     """Training on one value per channel gives beta, and the mean its value."""
     assert "single_value" not in binding.conventions
     inputs = {**_batch([[4.0, 8.0]]), "beta": np.array([0.5, -1.5], np.float32)}
-    outputs = Session(TARGET, binding).start(inputs, TRAINING).outputs()
+    outputs = TARGET.session(binding).start(inputs, TRAINING).outputs()
     assert (outputs["y"].reshape(-1) == inputs["beta"]).all()
     np.testing.assert_allclose(outputs["new_running_mean"], [1.0, 2.0])
 
@@ -77,7 +76,7 @@ def test_any_channel_axis(binding, channel_axis):
     c = x.shape[channel_axis]
     inputs = {**_batch(np.zeros((1, c)), c=c), "x": x}
     axes = tuple(axis for axis in range(4) if axis != channel_axis % 4)
-    y = Session(TARGET, binding).start(inputs, {**TRAINING, "channel_axis": channel_axis}).outputs()["y"]
+    y = TARGET.session(binding).start(inputs, {**TRAINING, "channel_axis": channel_axis}).outputs()["y"]
     centred = x - x.mean(axes, keepdims=True)
     expected = centred / np.sqrt((centred**2).mean(axes, keepdims=True) + 0.01)
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
@@ -88,7 +87,7 @@ def test_what_the_fused_kernel_takes():
     assert FUSED.accepts((2, 3), TRAINING) == f"{FUSED.name} takes rank 4, not 2"
     assert FUSED.accepts((2, 3, 4, 5), TRAINING) is None
     with pytest.raises(Unsupported, match="float16, bfloat16 and float32, not float64"):
-        Session(TARGET, FUSED).start(_batch([[1.0, 2.0]], np.float64), TRAINING)
+        TARGET.session(FUSED).start(_batch([[1.0, 2.0]], np.float64), TRAINING)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
@@ -97,12 +96,12 @@ def test_the_fused_kernel_computes_in_float32(dtype):
     assert "storage" not in FUSED.conventions
     x = np.arange(2002) % 7
     gradients = (
-        Session(TARGET, FUSED).start(_batch(x, dtype), TRAINING).pull(np.ones((1001, 1, 1, 2), dtype)).gradients()
+        TARGET.session(FUSED).start(_batch(x, dtype), TRAINING).pull(np.ones((1001, 1, 1, 2), dtype)).gradients()
     )
     assert (gradients["beta"] == np.array(1001, dtype)).all()
     low, high = np.array([256, 258] if dtype is ml_dtypes.bfloat16 else [2048, 2050], dtype)
     inputs = _batch([low, high], dtype, c=1)
-    y = Session(TARGET, FUSED).start(inputs, TRAINING).outputs()["y"].astype(np.float64).reshape(-1)
+    y = TARGET.session(FUSED).start(inputs, TRAINING).outputs()["y"].astype(np.float64).reshape(-1)
     np.testing.assert_allclose(y, np.array([-1, 1]) / np.sqrt(1.01), rtol=2.0**-8)
 
 
@@ -112,7 +111,7 @@ def test_moments_and_batch_normalization_compute_in_16_bits():
         assert binding.conventions["storage"] == "native"
     # In bfloat16, 256 and 258 are neighbours, and their mean 257 lies between them.
     x = np.array([[256.0, 258.0]]).astype(ml_dtypes.bfloat16)
-    y = Session(TARGET, LAYER_NORM).start({"x": x, "gamma": None, "beta": None}, {"eps": 0.01, "axes": (-1,)}).outputs()
+    y = TARGET.session(LAYER_NORM).start({"x": x, "gamma": None, "beta": None}, {"eps": 0.01, "axes": (-1,)}).outputs()
     assert abs(float(y["y"][0, 0]) + 1 / np.sqrt(1.01)) > 0.5
 
 
@@ -126,7 +125,7 @@ def test_float32_parameters(binding, dtype):
     if binding.operator == "batch_norm":
         wide |= {name: np.ones(4, np.float32) for name in ("running_mean", "running_var")}
         settings = TRAINING
-    evaluation = Session(TARGET, binding).start({"x": x, **wide}, settings)
+    evaluation = TARGET.session(binding).start({"x": x, **wide}, settings)
     outputs = evaluation.outputs()
     assert outputs.pop("y").dtype == dtype
     assert {value.dtype.name for value in outputs.values()} <= {"float32"}
@@ -167,7 +166,7 @@ def test_subnormal_numbers_are_flushed(binding, dtype):
         "mhc": ({"x": x, "logits": zeros}, {}, {"branches": (part, part)}),
     }
     inputs, settings, parts = cases[binding.operator]
-    y = Session(TARGET, binding).start(inputs, settings, parts=parts).outputs()["y"]
+    y = TARGET.session(binding).start(inputs, settings, parts=parts).outputs()["y"]
     assert (y == 0).all()
 
 
@@ -177,5 +176,5 @@ def test_float16_keeps_its_subnormal_numbers():
     assert {(trait.key, trait.value) for trait in TARGET.traits("cpu")} == {("subnormals", "flushed")}
     x = np.full((2, 3), 2.0**-20, np.float16)
     (residual,) = (b for b in TARGET.bindings if b.operator == "residual")
-    y = Session(TARGET, residual).start({"x": x}, {}, parts={"branch": Part("identity")}).outputs()["y"]
+    y = TARGET.session(residual).start({"x": x}, {}, parts={"branch": Part("identity")}).outputs()["y"]
     assert (y == 2.0**-19).all()

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from normspec.adapters import numpy as plain
-from normspec.adapters.binding import Binding, Target
-from normspec.adapters.session import Session
+from normspec.adapters.binding import Binding
+from normspec.adapters.target import Target
 from normspec.adapters.tensorflow import BRIDGE
 from normspec.adapters.tensorflow.tapes import Tapes
 from normspec.spec.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
@@ -18,7 +18,7 @@ SETTINGS = {"eps": 0.1, "axes": (-1,)}
 
 def _session(function, **derivatives):
     target = Target("own", "tensorflow", BRIDGE.version, BRIDGE, (Binding("layer_norm", "own", function, derivatives),))
-    return Session(target, target.bindings[0])
+    return target.session(target.bindings[0])
 
 
 def _norm(x, gamma, beta, *, eps, axes):
@@ -41,7 +41,7 @@ def expected(layer_norm_inputs):
     """What the NumPy target makes of the same."""
     target = plain.target()
     (binding,) = (b for b in target.bindings if b.operator == "layer_norm")
-    return Session(target, binding)
+    return target.session(binding)
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "tf.recompute_grad"])

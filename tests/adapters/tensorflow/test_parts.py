@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from normspec.adapters.realise import realise
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.tensorflow import BRIDGE as TENSORFLOW
 from normspec.spec.errors import PartRaised
 from normspec.spec.parts import Part
@@ -60,15 +60,15 @@ def test_matrices_are_multiplied_by_what_has_any_rank():
 def test_what_is_handed_back_is_what_was_handed():
     """identity returns x itself, and view and leaf another tensor of the same value."""
     x, h = tf.ones(SHAPE), tf.ones(SHAPE)
-    assert realise(Part("identity"), {}, TENSORFLOW, memory={})(x) is x
-    assert realise(Part("view"), {}, TENSORFLOW, memory={})(x) is not x
-    assert realise(Part("leaf", ("h",)), {"h": h}, TENSORFLOW, memory={})(x) is not h
+    assert build_part(Part("identity"), {}, TENSORFLOW, memory={})(x) is x
+    assert build_part(Part("view"), {}, TENSORFLOW, memory={})(x) is not x
+    assert build_part(Part("leaf", ("h",)), {"h": h}, TENSORFLOW, memory={})(x) is not h
 
 
 def test_zero_is_zero_where_x_is_not_finite():
     """zero returns zeros for NaN and infinity too, as does a shift past the end; relu keeps a NaN."""
     x = tf.constant([[float("nan")], [float("inf")]])
-    assert not realise(Part("zero"), {}, TENSORFLOW, memory={})(x).numpy().any()
+    assert not build_part(Part("zero"), {}, TENSORFLOW, memory={})(x).numpy().any()
     assert not TENSORFLOW.shift(x, 7, 0).numpy().any()
     assert not TENSORFLOW.shift(x, -7, 0).numpy().any()
     assert np.isnan(TENSORFLOW.relu(x).numpy()).tolist() == [[True], [False]]
@@ -80,7 +80,7 @@ def test_replayed_replays_a_cotangent():
     tensors = {"h": h, "c": tf.fill(SHAPE, 3.0)}
     with tf.GradientTape() as tape:
         tape.watch([x, h])
-        y = realise(Part("replayed", ("h", "c")), tensors, TENSORFLOW, memory={})(x)
+        y = build_part(Part("replayed", ("h", "c")), tensors, TENSORFLOW, memory={})(x)
     assert (y.numpy() == 2).all()
     dx, dh = tape.gradient(y, [x, h], output_gradients=tf.fill(SHAPE, 5.0))
     assert (dx.numpy() == 3).all()
@@ -89,7 +89,7 @@ def test_replayed_replays_a_cotangent():
 
 def test_raising_raises():
     """A raising part raises PartRaised, within a tf.function too."""
-    part = realise(Part("raising"), {}, TENSORFLOW, memory={})
+    part = build_part(Part("raising"), {}, TENSORFLOW, memory={})
     for call in (part, tf.function(part, autograph=False)):
         with pytest.raises(PartRaised):
             call(tf.ones(2))

@@ -11,6 +11,7 @@ import torch
 
 from normspec.adapters.layouts import place
 from normspec.adapters.torch import BRIDGE
+from normspec.adapters.traits import measured
 from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 
 DTYPES = {
@@ -154,10 +155,10 @@ def test_the_surroundings_are_put_back(gradients):
 
 def test_subnormal_numbers_are_kept_unless_the_process_flushes_them():
     """PyTorch keeps them; a program that has called torch.set_flush_denormal is measured to lose them."""
-    assert BRIDGE.traits("cpu") == ()
+    assert measured(BRIDGE, "cpu") == ()
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot flush")
     try:
-        assert {trait.dtype for trait in BRIDGE.traits("cpu")} >= {"float32", "float64"}
+        assert {trait.dtype for trait in measured(BRIDGE, "cpu")} >= {"float32", "float64"}
     finally:
         torch.set_flush_denormal(False)

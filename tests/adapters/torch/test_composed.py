@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import TargetRaised, Unsupported
 from normspec.spec.operators import COMPOSED
@@ -37,7 +36,7 @@ def test_lerp_takes_no_carry():
     (binding,) = (b for b in BINDINGS if b.name == "torch.lerp(x, H, t)")
     problem = PROBLEMS["highway, carry"]
     with pytest.raises(Unsupported, match="takes no carry"):
-        Session(TARGET, binding).start(problem.drawn(), {}, parts=problem.parts)
+        TARGET.session(binding).start(problem.drawn(), {}, parts=problem.parts)
 
 
 @pytest.mark.parametrize("binding", BINDINGS, ids=[b.name for b in BINDINGS])

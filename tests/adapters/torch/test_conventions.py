@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import TargetRaised
 
@@ -43,7 +42,7 @@ def test_running_variance_is_bessels(binding):
     """The batch is normalised by the biased variance, and the unbiased one enters the running variance."""
     assert binding.conventions["running_variance"] == "bessel"
     x = np.array([[-1.0, -3.0], [1.0, 3.0]])
-    outputs = Session(TARGET, binding).start(_batch(binding, x), TRAINING).outputs()
+    outputs = TARGET.session(binding).start(_batch(binding, x), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_var"], 0.75 + 0.25 * np.array([2.0, 18.0]))
     np.testing.assert_allclose(outputs["y"].reshape(2, 2), x / np.sqrt(np.array([1.0, 9.0]) + 0.01))
 
@@ -52,7 +51,7 @@ def test_running_variance_is_bessels(binding):
 def test_momentum_weighs_the_new_statistic(binding):
     """Momentum is normative: it weighs the batch's mean."""
     assert "momentum" not in binding.conventions
-    outputs = Session(TARGET, binding).start(_batch(binding, [[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
+    outputs = TARGET.session(binding).start(_batch(binding, [[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_mean"], [1.0, 2.0])
 
 
@@ -60,7 +59,7 @@ def test_momentum_weighs_the_new_statistic(binding):
 def test_one_value_per_channel_is_an_error(binding):
     """Training on one value per channel raises ValueError; inference does not."""
     assert binding.conventions["single_value"] == "error"
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     with pytest.raises(TargetRaised, match="ValueError: Expected more than 1 value per channel"):
         session.start(_batch(binding, [[1.0, 2.0]]), TRAINING)
     assert session.start(_batch(binding, [[1.0, 2.0]]), {**TRAINING, "training": False}).outputs()
@@ -76,9 +75,9 @@ def test_eps_zero_is_refused_in_training(binding):
         assert (reason is not None) is training
         if training:
             with pytest.raises(TargetRaised, match="eps must be positive"):
-                Session(TARGET, binding).start(inputs, settings)
+                TARGET.session(binding).start(inputs, settings)
         else:
-            assert np.isfinite(Session(TARGET, binding).start(inputs, settings).outputs()["y"]).all()
+            assert np.isfinite(TARGET.session(binding).start(inputs, settings).outputs()["y"]).all()
 
 
 @pytest.mark.parametrize("binding", BATCH_NORM, ids=_names(BATCH_NORM))
@@ -86,7 +85,7 @@ def test_an_empty_batch_leaves_the_statistics(binding):
     """Training on an empty batch gives an empty y, the statistics as given and gradients of zero."""
     inputs = _batch(binding, np.zeros((0, 2)))
     inputs["running_mean"] = np.array([1.0, 2.0])
-    evaluation = Session(TARGET, binding).start(inputs, TRAINING)
+    evaluation = TARGET.session(binding).start(inputs, TRAINING)
     outputs = evaluation.outputs()
     assert outputs["y"].shape == inputs["x"].shape
     assert (outputs["new_running_mean"] == inputs["running_mean"]).all()
@@ -103,7 +102,7 @@ def test_layer_norm_sums_16_bit_gradients_in_16_bits(binding, parameters):
     assert binding.conventions["storage"] == "H2"
     x = np.random.Generator(np.random.Philox(8)).normal(size=(1000, 4)).astype(ml_dtypes.bfloat16)
     inputs = {"x": x, "gamma": np.ones(4, parameters), "beta": np.zeros(4, parameters)}
-    evaluation = Session(TARGET, binding).start(inputs, {"eps": 0.01, "axes": (-1,)})
+    evaluation = TARGET.session(binding).start(inputs, {"eps": 0.01, "axes": (-1,)})
     assert (evaluation.pull(np.ones_like(x)).gradients()["beta"] == 256).all()
 
 
@@ -112,7 +111,7 @@ def test_batch_norm_sums_in_float32(binding):
     """BatchNorm's sums are rounded once at the end: 1001 ones are 1001 with float32 parameters, 1000 in bfloat16."""
     for parameters, expected in ((np.float32, 1001), (ml_dtypes.bfloat16, 1000)):
         inputs = _batch(binding, np.arange(2002), ml_dtypes.bfloat16, parameters=parameters)
-        evaluation = Session(TARGET, binding).start(inputs, TRAINING)
+        evaluation = TARGET.session(binding).start(inputs, TRAINING)
         assert (evaluation.pull(np.ones_like(inputs["x"])).gradients()["beta"] == expected).all()
 
 
@@ -136,7 +135,7 @@ def test_saved_statistics_are_rounded_to_the_parameters_dtype(binding):
             settings, name = TRAINING, "gamma"
             g = np.array([1.0, 3.0]).reshape(inputs["x"].shape)
             exact = np.array([2.0]) / np.sqrt(1.01)
-        gradients = Session(TARGET, binding).start(inputs, settings).pull(g.astype(ml_dtypes.bfloat16)).gradients()
+        gradients = TARGET.session(binding).start(inputs, settings).pull(g.astype(ml_dtypes.bfloat16)).gradients()
         errors[parameters] = np.abs(gradients[name].astype(np.float64) - exact).max()
     assert errors[ml_dtypes.bfloat16] > 0.5
     assert errors[np.float32] < 0.02

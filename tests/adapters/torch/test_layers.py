@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from normspec.adapters.numpy import layers as plain
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import TargetRaised
 
@@ -58,7 +57,7 @@ def _close(got, expected, dtype):
 def test_values_and_derivatives(binding, training, dtype):
     """Forward, gradients, tangent and second order are wired to the inputs that they belong to."""
     inputs, settings, (g, a, b, c) = _problem(binding, training, dtype)
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     evaluation = session.start(inputs, settings)
     outputs = evaluation.outputs()
     expected = _expected(binding, "", inputs, settings)
@@ -81,7 +80,7 @@ def test_float32_parameters(binding, training):
     """16-bit x beside float32 parameters gives y in x's dtype, and parameter gradients and statistics in float32."""
     inputs, settings, (g, *_) = _problem(binding, training, np.float32)
     inputs["x"], g = inputs["x"].astype(ml_dtypes.bfloat16), g.astype(ml_dtypes.bfloat16)
-    evaluation = Session(TARGET, binding).start(inputs, settings)
+    evaluation = TARGET.session(binding).start(inputs, settings)
     outputs, gradients = evaluation.outputs(), evaluation.pull(g).gradients()
     assert outputs.pop("y").dtype == gradients.pop("x").dtype == ml_dtypes.bfloat16
     assert {array.dtype for array in (*outputs.values(), *gradients.values())} == {np.dtype(np.float32)}
@@ -93,7 +92,7 @@ def test_absent_parameters(binding, training, absent):
     """None for gamma or beta means ones or zeros, in the modules as well."""
     inputs, settings, (g, a, *_) = _problem(binding, training, np.float64)
     default = {"gamma": np.ones_like(inputs["gamma"]), "beta": np.zeros_like(inputs["beta"])}
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     evaluation = session.start({**inputs, **dict.fromkeys(absent)}, settings)
     filled = {**inputs, **{name: default[name] for name in absent}}
     _close(evaluation.outputs()["y"], _expected(binding, "", filled, settings)[0], np.float64)
@@ -108,7 +107,7 @@ def test_absent_parameters(binding, training, absent):
 def test_gradient_masks(binding, training, wrt):
     """Only what is asked for is tracked, and it is the same gradient."""
     inputs, settings, (g, *_) = _problem(binding, training, np.float64)
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     every = session.start(inputs, settings).pull(g).gradients()
     some = session.start(inputs, settings, wrt=wrt).pull(g).gradients()
     assert {name for name, value in some.items() if value is not None} == set(wrt)
@@ -124,7 +123,7 @@ def test_layouts_of_every_input(binding, training, layout):
     layouts = dict.fromkeys(inputs, layout)
     if layout == "transposed":
         layouts = {"x": layout}
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     plainly, oddly = session.start(inputs, settings), session.start(inputs, settings, layouts=layouts)
     for name, value in plainly.outputs().items():
         _close(oddly.outputs()[name], value, np.float64)
@@ -141,7 +140,7 @@ def test_channel_axis_is_moved(axis):
     c = x.shape[axis]
     inputs = {"x": x, "gamma": rng.normal(size=c), "beta": None, "running_mean": np.zeros(c), "running_var": np.ones(c)}
     settings = {"eps": 0.01, "momentum": 0.3, "training": True, "channel_axis": axis}
-    y = Session(TARGET, binding).start(inputs, settings).outputs()["y"]
+    y = TARGET.session(binding).start(inputs, settings).outputs()["y"]
     expected = plain.batch_norm(*inputs.values(), **settings)[0]
     _close(y, expected, np.float64)
 
@@ -152,7 +151,7 @@ def test_several_axes():
     inputs = {"x": rng.normal(size=(3, 4, 5)), "gamma": rng.normal(size=(4, 5)), "beta": None}
     settings = {"eps": 0.01, "axes": (-2, -1)}
     for binding in resolve("torch", op="layer_norm").bindings:
-        y = Session(TARGET, binding).start(inputs, settings).outputs()["y"]
+        y = TARGET.session(binding).start(inputs, settings).outputs()["y"]
         _close(y, plain.layer_norm(*inputs.values(), **settings), np.float64)
 
 
@@ -160,7 +159,7 @@ def test_several_axes():
 def test_running_statistics_are_new_tensors(binding, training):
     """PyTorch updates running statistics in place; what was handed in is left alone all the same."""
     inputs, settings, _ = _problem(binding, training, np.float32)
-    evaluation = Session(TARGET, binding).start(inputs, settings)
+    evaluation = TARGET.session(binding).start(inputs, settings)
     for name, now in evaluation.inputs().items():
         assert (now == inputs[name]).all()
     outputs = evaluation.outputs()
@@ -172,7 +171,7 @@ def test_running_statistics_are_new_tensors(binding, training):
 def test_inference_mode_of_layer_norm(binding, training):
     """In inference mode LayerNorm computes the same."""
     inputs, settings, _ = _problem(binding, training, np.float32)
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     y = session.start(inputs, settings).outputs()["y"]
     assert (session.start(inputs, settings, mode="inference").outputs()["y"] == y).all()
 
@@ -191,7 +190,7 @@ def test_inference_mode_of_layer_norm(binding, training):
 def test_ranks_accepted_are_those_that_work(name, ranks):
     """A binding accepts exactly the ranks that its layer takes, and gives a reason for the others."""
     binding = next(b for b in TARGET.bindings if b.name == name)
-    session = Session(TARGET, binding)
+    session = TARGET.session(binding)
     for rank in range(1, 7):
         shape: tuple[int, ...] = (3, 2, 2, 2, 2, 2)[:rank]
         x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import BadOutput, MissingGradient, TargetRaised, UnknownFramework, Unsupported
 
@@ -15,7 +14,7 @@ SETTINGS = {"eps": 0.1, "axes": (-1,)}
 
 def _session(function):
     target = resolve(function, op="layer_norm", framework="torch")
-    return Session(target, target.bindings[0])
+    return target.session(target.bindings[0])
 
 
 def _norm(x, gamma, beta, eps, axes):
@@ -67,7 +66,7 @@ def test_derivatives_come_from_autograd(layer_norm_inputs):
     g = layer_norm_inputs["x"][::-1].copy()
     own = session.start(layer_norm_inputs, SETTINGS).pull(g).gradients()
     target = resolve("torch", op="layer_norm")
-    native = Session(target, target.bindings[0])
+    native = target.session(target.bindings[0])
     for name, value in native.start(layer_norm_inputs, SETTINGS).pull(g).gradients().items():
         np.testing.assert_allclose(own[name], value, atol=1e-12)
     tangents = [each.jvp(layer_norm_inputs, SETTINGS, {"x": g}) for each in (session, native)]
@@ -121,7 +120,7 @@ def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
     """An evaluation that is kept can be pulled back more than once."""
     target = resolve("torch", op="layer_norm")
     for binding in target.bindings:
-        evaluation = Session(target, binding).start(layer_norm_inputs, SETTINGS)
+        evaluation = target.session(binding).start(layer_norm_inputs, SETTINGS)
         first, second = (evaluation.pull(k * layer_norm_inputs["x"], keep=True).gradients()["x"] for k in (1.0, 2.0))
         np.testing.assert_allclose(2 * first, second, atol=1e-12)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from normspec.adapters.realise import realise
+from normspec.adapters.build_parts import build_part
 from normspec.adapters.torch import BRIDGE as TORCH
 from normspec.spec.errors import PartRaised
 from normspec.spec.parts import Part
@@ -47,10 +47,10 @@ def test_autograd_agrees_with_the_written_derivatives(kind, dtype):
 def test_a_buffer_outlives_a_call_and_no_graph_does():
     """The second call overwrites the first one's result, and its gradient does not go through the first one's graph."""
     part, memory = Part("buffered", inner=(Part("square"),)), {}
-    first = realise(part, {}, TORCH, memory=memory)(torch.full(SHAPE, 3.0, requires_grad=True))
+    first = build_part(part, {}, TORCH, memory=memory)(torch.full(SHAPE, 3.0, requires_grad=True))
     first.sum().backward()
     x = torch.full(SHAPE, 5.0, requires_grad=True)
-    second = realise(part, {}, TORCH, memory=memory)(x)
+    second = build_part(part, {}, TORCH, memory=memory)(x)
     assert (first == 25).all()
     assert (torch.autograd.grad(second.sum(), x)[0] == 10).all()
 
@@ -58,17 +58,17 @@ def test_a_buffer_outlives_a_call_and_no_graph_does():
 def test_what_is_handed_back_is_what_was_handed():
     """identity returns x itself, view another tensor on its memory, and a leaf another on the leaf's."""
     x, h = torch.ones(SHAPE), torch.ones(SHAPE)
-    assert realise(Part("identity"), {}, TORCH, memory={})(x) is x
-    view = realise(Part("view"), {}, TORCH, memory={})(x)
+    assert build_part(Part("identity"), {}, TORCH, memory={})(x) is x
+    view = build_part(Part("view"), {}, TORCH, memory={})(x)
     assert view is not x
     assert view.data_ptr() == x.data_ptr()
-    assert realise(Part("leaf", ("h",)), {"h": h}, TORCH, memory={})(x).data_ptr() == h.data_ptr()
+    assert build_part(Part("leaf", ("h",)), {"h": h}, TORCH, memory={})(x).data_ptr() == h.data_ptr()
 
 
 def test_zero_is_zero_where_x_is_not_finite():
     """zero returns zeros for NaN and infinity too, and so does a shift past the end."""
     x = torch.tensor([[float("nan")], [float("inf")]])
-    assert (realise(Part("zero"), {}, TORCH, memory={})(x) == 0).all()
+    assert (build_part(Part("zero"), {}, TORCH, memory={})(x) == 0).all()
     assert (TORCH.shift(x, 7, 0) == 0).all()
     assert (TORCH.shift(x, -7, 0) == 0).all()
 
@@ -78,7 +78,7 @@ def test_replayed_replays_a_cotangent():
     x = torch.full(SHAPE, float("nan"), requires_grad=True)
     h = torch.full(SHAPE, 2.0, requires_grad=True)
     tensors = {"h": h, "c": torch.full(SHAPE, 3.0)}
-    y = realise(Part("replayed", ("h", "c")), tensors, TORCH, memory={})(x)
+    y = build_part(Part("replayed", ("h", "c")), tensors, TORCH, memory={})(x)
     assert (y == 2).all()
     dx, dh = torch.autograd.grad(y, [x, h], torch.full(SHAPE, 5.0))
     assert (dx == 3).all()
@@ -88,4 +88,4 @@ def test_replayed_replays_a_cotangent():
 def test_raising_raises():
     """A raising part raises PartRaised."""
     with pytest.raises(PartRaised):
-        realise(Part("raising"), {}, TORCH, memory={})(torch.ones(2))
+        build_part(Part("raising"), {}, TORCH, memory={})(torch.ones(2))

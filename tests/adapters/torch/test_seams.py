@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from normspec.adapters.seam import RECORDED
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.adapters.torch import encoder_layer, seams
 from normspec.spec.errors import Unsupported
@@ -35,7 +34,7 @@ def test_what_is_recorded_obeys_the_formulas(binding, dtype, shape):
 def test_blocks_lie_end_to_end(binding):
     """There are two blocks; the second begins where the first ends, and the first has the gamma and beta given."""
     inputs, g = drawn((2, 5, 6), np.float64)
-    first, second = Session(TARGET, binding).seams(inputs, {"eps": EPS}, g, seed=1)
+    first, second = TARGET.session(binding).seams(inputs, {"eps": EPS}, g, seed=1)
     assert set(first) == set(second) == set(RECORDED)
     np.testing.assert_array_equal(first["x"], inputs["x"])
     np.testing.assert_array_equal(first["y"], second["x"])
@@ -53,7 +52,7 @@ def test_the_seed_decides_the_weights(binding):
     inputs, g = drawn((2, 5, 6), np.float32)
 
     def returned(seed):
-        return Session(TARGET, binding).seams(inputs, {"eps": EPS}, g, seed=seed)[0]["returned"]
+        return TARGET.session(binding).seams(inputs, {"eps": EPS}, g, seed=seed)[0]["returned"]
 
     np.testing.assert_array_equal(returned(1), returned(1))
     assert (returned(1) != returned(2)).any()
@@ -76,7 +75,7 @@ def test_absent_parameters_are_ones_and_zeros():
     """Where gamma or beta is None, the first block has ones or zeros, and says so."""
     inputs, g = drawn((2, 5, 6), np.float64)
     for binding in LAYERS:
-        first = Session(TARGET, binding).seams({**inputs, "gamma": None, "beta": None}, {"eps": EPS}, g)[0]
+        first = TARGET.session(binding).seams({**inputs, "gamma": None, "beta": None}, {"eps": EPS}, g)[0]
         assert (first["gamma"] == 1).all()
         assert (first["beta"] == 0).all()
 
@@ -89,4 +88,4 @@ def test_what_is_not_taken():
             assert isinstance(binding.accepts(shape, {}), str)
         inputs, _ = drawn((2, 5, 6), np.float64)
         with pytest.raises(Unsupported, match="at its seams"):
-            Session(TARGET, binding).start(inputs, {"eps": EPS}, parts={"sublayer": Part("identity")})
+            TARGET.session(binding).start(inputs, {"eps": EPS}, parts={"sublayer": Part("identity")})

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from normspec.adapters import numpy as plain
-from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 
 from ..composed_problems import PROBLEMS, SHAPE
@@ -38,8 +37,8 @@ def test_self_output_is_post_norm(name, dtype):
         evaluation = session.start(inputs, problem.settings, parts=problem.parts)
         return {**evaluation.outputs(), **{f"d{n}": a for n, a in evaluation.pull(g).gradients().items()}}
 
-    got = all_of(Session(TARGET, BINDINGS["transformers BertSelfOutput"]), inputs, g)
-    for what, value in all_of(Session(plain.target(), exact), wide, g.astype(np.float64)).items():
+    got = all_of(TARGET.session(BINDINGS["transformers BertSelfOutput"]), inputs, g)
+    for what, value in all_of(plain.target().session(exact), wide, g.astype(np.float64)).items():
         if value is None:
             assert got[what] is None
             continue
@@ -51,7 +50,7 @@ def test_self_output_is_post_norm(name, dtype):
 def test_self_output_has_modes():
     """Its dropout has probability zero: training and inference give the same."""
     problem = PROBLEMS["post_norm"]
-    session = Session(TARGET, BINDINGS["transformers BertSelfOutput"])
+    session = TARGET.session(BINDINGS["transformers BertSelfOutput"])
     training, inference = (
         session.start(problem.drawn(), problem.settings, parts=problem.parts, mode=mode).outputs()["y"]
         for mode in ("training", "inference")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from normspec.adapters.bridge import DTYPES
+from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.worker import codec
 from normspec.adapters.worker.codec import HEAD, MAGIC, Frames, NotAFrame, decode, encode
 

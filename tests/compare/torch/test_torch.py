@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.compare import compare
+from normspec.conformance.compare.run import compare
 
 #: As its documentation and its source have it.
 KNOWN = {

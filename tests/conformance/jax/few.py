@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from normspec import Report
-from normspec.adapters.binding import Target
+from normspec.adapters.target import Target
 from normspec.conformance.engine import Plan, Run
 from normspec.conformance.profiles import Profile
 

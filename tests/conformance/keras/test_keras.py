@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import Target
 from normspec.adapters.keras import target
 from normspec.adapters.keras.bridge import BACKEND
+from normspec.adapters.target import Target
 from normspec.spec.operators import OPERATORS
 
 from ..runs import run

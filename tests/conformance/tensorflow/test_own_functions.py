@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
+from normspec.adapters.target import Target
 from normspec.adapters.tensorflow import BRIDGE
 
 from ..runs import result, run, verdicts

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import Target
+from normspec.adapters.target import Target
 from normspec.adapters.tensorflow import target
 from normspec.spec.operators import OPERATORS
 

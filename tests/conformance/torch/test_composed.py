@@ -9,7 +9,8 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
+from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
 from normspec.spec.operators import COMPOSED
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from normspec.adapters.binding import Binding, Target
+from normspec.adapters.binding import Binding
+from normspec.adapters.target import Target
 from normspec.adapters.torch import BRIDGE
 from normspec.adapters.torch.layers import LAYER_NORM_EXPECTED
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from normspec import Report, Verdict
-from normspec.adapters.binding import Target
+from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
 
 from ..runs import DTYPES, run

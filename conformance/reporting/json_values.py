@@ -1,10 +1,8 @@
-"""A report as strict JSON: finite numbers are numbers, arrays are exact, and no NaN is written bare."""
+"""Values and results as strict JSON: finite numbers are numbers, arrays are exact, and no NaN is written bare."""
 
 from __future__ import annotations
 
-import json
 import math
-import platform
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +10,9 @@ import attrs
 import numpy as np
 
 from ...spec.parts import Part
-from ..verdicts import Counterexample, Report, Result
-from .closing import counts
+from ..verdicts import Counterexample, Result
 from .numbers import hex_float
-from .versions import versions
 from .wording import sentence
-
-#: Raised by one when a reader of the old form would misread the new one.
-SCHEMA = 1
 
 
 def plain(value: Any) -> Any:
@@ -67,7 +60,8 @@ def _case(case: Counterexample | None) -> dict[str, Any] | None:
     }
 
 
-def _result(result: Result) -> dict[str, Any]:
+def result_in_json(result: Result) -> dict[str, Any]:
+    """One result as a JSON object."""
     return {
         "target": result.target,
         "binding": result.binding,
@@ -88,25 +82,3 @@ def _result(result: Result) -> dict[str, Any]:
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],
     }
-
-
-def report_to_json(report: Report) -> str:
-    """The report as one JSON object, indented, ending in a newline."""
-    document = {
-        "schema": SCHEMA,
-        "versions": versions(),
-        "platform": platform.platform(),
-        "profile": report.profile,
-        "seed": report.seed,
-        "seconds": plain(report.seconds),
-        "partial": report.partial,
-        "conforms": report.conforms,
-        "exit_status": report.exit_status,
-        "counts": counts(report),
-        "defects": list(report.defects),
-        "share": plain(report.share),
-        "taken": [plain(attrs.asdict(one)) for one in report.taken],
-        "subjects": [plain(s) for s in report.subjects],
-        "results": [_result(r) for r in report.results],
-    }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""Handing over: the positional and keyword arguments of one call, the parts made of their leaves."""
+"""The positional and keyword arguments of one call, the parts built of their leaves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..spec.operators import OPERATORS
 from ..spec.parts import Part, Parts
 from .binding import Binding
 from .bridge import Bridge
-from .realise import realise
+from .build_parts import build_part
 from .recording import Recorded, Recorder
 
 
 @dataclass(frozen=True)
-class Handing:
+class CallArguments:
     """How a binding is called: everything that is no tensor, and so the same for all tensors of one call."""
 
     binding: Binding
@@ -40,7 +40,7 @@ class Handing:
         roles = OPERATORS[self.binding.operator].optional
         return " and ".join(role for role in roles if self.parts.get(role) is not None)
 
-    def arguments(
+    def with_tensors(
         self,
         tensors: Mapping[str, Any],
         *,
@@ -67,10 +67,10 @@ class Handing:
                     recorder.lists.append((several, tuple(several)))
                 return several
             leaves = {name: tensors[name] for name in part.all_leaves()}
-            realised: Callable[..., Any] = realise(
+            built: Callable[..., Any] = build_part(
                 part, leaves, self.bridge, memory=self.memory, notes=notes, tangents=tangents
             )
-            return realised if recorder is None else Recorded(realised, role, recorder)
+            return built if recorder is None else Recorded(built, role, recorder)
 
         roles = {role: made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
         positional = [roles[name] if name in roles else tensors[name] for name in OPERATORS[operator].arguments]

@@ -11,12 +11,10 @@ from typing import Any
 from ..spec.errors import part_error
 from ..spec.parts import Part
 from .bridge import Bridge
-
-#: How many parts may hold a buffer at a time: more than any one call has.
-_BUFFERS = 64
+from .part_buffers import buffered
 
 
-def realise(
+def build_part(
     part: Part,
     tensors: Mapping[str, Any],
     bridge: Bridge,
@@ -29,17 +27,15 @@ def realise(
     The part as a callable on the bridge's tensors; what it computes is said in part.KINDS.
 
     ``tensors`` holds the leaves by name. ``memory`` outlives one evaluation: it holds the buffers that parts own.
-    A part that counts its calls begins anew with each realisation.
+    A part that counts its calls begins anew each time it is built.
 
     Where the framework does not differentiate by itself, the callable has ``vjp``, ``jvp`` and ``vjp_vjp`` (see
     adapters/numpy/parts.py): ``notes`` then takes the gradients of leaves by name, and ``tangents`` holds their
     tangents, where those that are missing are zero.
     """
     if not bridge.differentiates:
-        from .numpy.parts import realised
-
-        return realised(part, tensors, bridge, memory=memory, notes=notes, tangents=tangents)
-    inner = [realise(one, tensors, bridge, memory=memory) for one in part.inner]
+        return bridge.part_with_derivatives(part, tensors, memory=memory, notes=notes, tangents=tangents)
+    inner = [build_part(one, tensors, bridge, memory=memory) for one in part.inner]
     return _MAKERS[part.kind](_Material(part, [tensors[name] for name in part.leaves], inner, bridge, memory))
 
 
@@ -52,18 +48,6 @@ class _Material:
     inner: Sequence[Callable[..., Any]]
     bridge: Bridge
     memory: dict[Any, Any]
-
-
-def buffered(value: Any, part: Part, bridge: Bridge, memory: dict[Any, Any]) -> Any:
-    """The value in the buffer that the part owns; memory holds the part too, so that no other takes its id."""
-    held = memory.get(id(part))
-    buffer = None if held is None else held[1]
-    if buffer is None or bridge.describe(buffer) != bridge.describe(value):
-        if held is None and len(memory) >= _BUFFERS:
-            del memory[next(iter(memory))]
-        buffer = bridge.buffer(value)
-        memory[id(part)] = (part, buffer)
-    return bridge.write(value, buffer)
 
 
 def _plain(made: Callable[..., Any]) -> Callable[[_Material], Callable[[Any], Any]]:

@@ -1,0 +1,102 @@
+"""Callers: one binding on one device, called on the tensors of its framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from ..spec.errors import BadOutput, Unsupported
+from ..spec.operators import OPERATORS
+from ..spec.parts import Parts
+from .binding import Binding
+from .bridge import Bridge
+from .call_arguments import CallArguments
+from .recording import Recorder
+from .stage import Stage
+
+if TYPE_CHECKING:
+    Arrays = Mapping[str, Optional[np.ndarray]]
+
+
+@dataclass
+class Caller:
+    """One binding on one device. Raises DeviceUnavailable if its framework has no such device."""
+
+    bridge: Bridge
+    binding: Binding
+    device: str = "cpu"
+    #: The buffers that parts own, from one call to the next.
+    memory: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.bridge.check_device(self.device)
+
+    def read(self, value: Any, what: str) -> np.ndarray:
+        """The present values of one of the target's tensors, in a new array; BadOutput if it is none."""
+        with Stage("read"):
+            return self.bridge.array(value, what)
+
+    def arguments(self, settings: Mapping[str, Any], parts: Parts | None) -> CallArguments:
+        """The call to make, momentum as the binding's convention reads it."""
+        keywords = dict(settings)
+        if "momentum" in keywords and self.binding.conventions.get("momentum") == "old":
+            keywords["momentum"] = 1.0 - keywords["momentum"]
+        return CallArguments(self.binding, self.bridge, keywords, parts or {}, self.memory)
+
+    def tensor(self, array: np.ndarray, layout: str = "contiguous", *, tracked: bool = False) -> Any:
+        """A tensor with the array's values on the caller's device."""
+        return self.bridge.tensor(array, layout, self.device, tracked=tracked)
+
+    def tensors(self, inputs: Arrays, tracked: Sequence[str] = ()) -> dict[str, Any]:
+        """A contiguous tensor for each input that is given, by name."""
+        return {
+            name: None if array is None else self.tensor(array, tracked=name in tracked)
+            for name, array in inputs.items()
+        }
+
+    def called(
+        self,
+        arguments: CallArguments,
+        tensors: Mapping[str, Any],
+        mode: str,
+        recorder: Recorder | None = None,
+        *,
+        defaults: bool = False,
+    ) -> Any:
+        """What the target returns. Raises Unsupported where it is asked for defaults that it lacks."""
+        positional, keywords = arguments.with_tensors(tensors, recorder=recorder)
+        if self.binding.has_modes:
+            keywords["mode"] = mode
+        call = self.binding.defaults if defaults else self.binding.call
+        if call is None:
+            raise Unsupported(f"{self.binding.name} has no defaults: eps and momentum are given by the caller")
+        return call(*positional, **keywords)
+
+    def y_of(self, arguments: CallArguments, tensors: Mapping[str, Any], names: Sequence[str]) -> Callable[..., Any]:
+        """The map from the inputs of these names to y, with the other inputs as they are."""
+
+        def y_of(*moved: Any) -> Any:
+            handed = {**tensors, **dict(zip(names, moved))}
+            return self.named(self.called(arguments, handed, "training"))["y"]
+
+        return y_of
+
+    def named(self, returned: Any) -> dict[str, Any]:
+        """The target's results by name, each of them a tensor; BadOutput otherwise."""
+        names = OPERATORS[self.binding.operator].outputs
+        operator = self.binding.operator
+        if len(names) == 1:
+            results: tuple[Any, ...] = (returned,)
+        elif not isinstance(returned, (tuple, list)):
+            got = "None" if returned is None else type(returned).__name__
+            raise BadOutput(f"{operator} returned {got} in place of ({', '.join(names)})")
+        elif len(returned) != len(names):
+            raise BadOutput(f"{operator} returned {len(returned)} values in place of ({', '.join(names)})")
+        else:
+            results = tuple(returned)
+        for name, value in zip(names, results):
+            self.bridge.check_tensor(value, name)
+        return dict(zip(names, results))

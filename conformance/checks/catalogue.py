@@ -1,0 +1,41 @@
+"""Every check there is: importing this imports each module of checks, and so registers what it holds."""
+
+from __future__ import annotations
+
+# isort: off
+# Checks are registered and run in this order: those of calls and parts come first.
+from . import (  # noqa: F401
+    purity,
+    part_calls,
+    aspects,
+    blocks,
+    composed_derivatives,
+    composed_values,
+    contract,
+    derivatives,
+    gradient_laws,
+    gradients,
+    highway,
+    laws_exact,
+    laws_groups,
+    laws_moments,
+    mhc,
+    mixed_dtypes,
+    nan_in_parameters,
+    non_finite,
+    residual,
+    sizes,
+    statistics,
+    strange_parts,
+    undefined,
+    values,
+    views,
+)
+
+# isort: on
+from .registry import CHECKS, Check
+
+
+def checks_of(operator: str) -> tuple[Check, ...]:
+    """Return an operator's checks, in the order of their registration."""
+    return tuple(check for (owner, _), check in CHECKS.items() if owner == operator)

@@ -1,0 +1,104 @@
+"""The report: all results of one run, and what they amount to."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from .reporting.json_values import plain, result_in_json
+from .reporting.versions import versions
+from .verdicts import Deviation, Result, Taken, Verdict
+
+#: Raised by one when a reader of the old form of the JSON would misread the new one.
+SCHEMA = 1
+
+
+@attrs.frozen
+class Report:
+    """All results of one run."""
+
+    results: tuple[Result, ...]
+    profile: str
+    seed: int
+    #: What was run: one line a binding, with the framework's version, its declared conventions, and under
+    #: "passes_under" what it would have to declare where that would make it conform.
+    subjects: tuple[Mapping[str, Any], ...] = ()
+    #: True when the run was interrupted or a target died: what is here was established, the rest was not.
+    partial: bool = False
+    #: How long judging took; importing the targets is not counted.
+    seconds: float = 0.0
+    #: Tracebacks of defects of normspec that belong to no requirement.
+    defects: tuple[str, ...] = ()
+    #: What each binding took of its cases, and in which mode it was judged.
+    taken: tuple[Taken, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """The share of the cases that was taken, of all bindings and dtypes together; 1 where there was none."""
+        cases = sum(one.cases for one in self.taken)
+        return 1 - sum(sum(one.declined.values()) for one in self.taken) / cases if cases else 1.0
+
+    def failures(self) -> tuple[Result, ...]:
+        """The violations of MUST requirements."""
+        return tuple(r for r in self.results if r.verdict is Verdict.FAIL and r.level == "MUST")
+
+    def advice(self) -> tuple[Result, ...]:
+        """The violations of SHOULD requirements."""
+        return tuple(r for r in self.results if r.is_advice)
+
+    def unseen(self) -> tuple[tuple[Result, Deviation], ...]:
+        """The known violations that were put to the test and did not show, each with the result it belongs to."""
+        return tuple((result, one) for result in self.results for one in result.known if not one.shown)
+
+    def errors(self) -> tuple[Result, ...]:
+        """The requirements on which the target raised where nothing could be judged."""
+        return tuple(r for r in self.results if r.verdict is Verdict.ERROR)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether something was judged, everything asked for was, and no MUST is violated."""
+        judged = any(r.verdict in (Verdict.PASS, Verdict.DEVIATES) for r in self.results)
+        return judged and not self.partial and not self.failures() and not self.errors() and not self.defects
+
+    @property
+    def exit_status(self) -> int:
+        """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part."""
+        if self.partial:
+            return 3
+        if self.failures():
+            return 1
+        if self.errors() or self.defects:
+            return 3
+        return 0 if self.conforms else 2
+
+    def counts(self) -> dict[str, int]:
+        """How many results have each verdict; violated SHOULDs are counted as advice, not as fail."""
+        tally = {"pass": 0, "fail": 0, "advice": 0, "deviates": 0, "unsupported": 0, "not-exercised": 0, "error": 0}
+        for result in self.results:
+            tally["advice" if result.is_advice else result.verdict.value] += 1
+        return tally
+
+    def to_json(self) -> str:
+        """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""
+        document = {
+            "schema": SCHEMA,
+            "versions": versions(),
+            "platform": platform.platform(),
+            "profile": self.profile,
+            "seed": self.seed,
+            "seconds": plain(self.seconds),
+            "partial": self.partial,
+            "conforms": self.conforms,
+            "exit_status": self.exit_status,
+            "counts": self.counts(),
+            "defects": list(self.defects),
+            "share": plain(self.share),
+            "taken": [plain(attrs.asdict(one)) for one in self.taken],
+            "subjects": [plain(s) for s in self.subjects],
+            "results": [result_in_json(r) for r in self.results],
+        }
+        return json.dumps(document, indent=1, allow_nan=False) + "\n"
