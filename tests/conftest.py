@@ -47,12 +47,14 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if any(name in inside and not _wanted(name) for name in FOLDERS) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip the tests marked `torch` where there is no PyTorch, and leave out campaigns unless `-m` names them."""
-    if not _wanted("torch"):
-        for item in items:
-            if item.get_closest_marker("torch"):
-                item.add_marker(pytest.mark.skip(reason="this environment is not about PyTorch"))
+    """Mark what is about PyTorch, skip it where there is none, and leave out campaigns unless `-m` names them."""
+    for item in items:
+        if {"torch", "transformers"} & set(item.path.parts):
+            item.add_marker(pytest.mark.torch)
+        if item.get_closest_marker("torch") and not _wanted("torch"):
+            item.add_marker(pytest.mark.skip(reason="this environment is not about PyTorch"))
     # Not by `-m "not campaign"` in the settings: any other `-m` would take its place, and let the campaigns in.
     if "campaign" not in config.getoption("markexpr"):
         campaigns = [item for item in items if item.get_closest_marker("campaign")]
