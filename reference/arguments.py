@@ -36,8 +36,8 @@ def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
     return x.shape[-count:]
 
 
-def channels(x: np.ndarray, channel_axis: int) -> tuple[int, int, int]:
-    """Return the channel axis counted from the front, the channels, and the values in each."""
+def channel_from_front(x: np.ndarray, channel_axis: int) -> int:
+    """Return the channel axis counted from the front; ValueError where x has no such axis."""
     try:
         axis = operator.index(channel_axis)
     except TypeError:
@@ -46,8 +46,7 @@ def channels(x: np.ndarray, channel_axis: int) -> tuple[int, int, int]:
         raise ValueError(
             f"channel_axis is {channel_axis!r}: pass an integer from {-x.ndim} to {x.ndim - 1}, as x has {x.ndim} axes"
         )
-    axis %= x.ndim
-    return axis, x.shape[axis], math.prod(x.shape[:axis] + x.shape[axis + 1 :])
+    return axis % x.ndim
 
 
 def nonnegative(name: str, value: float, most: float = math.inf) -> float:

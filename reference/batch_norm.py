@@ -25,13 +25,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import rows
-from .arguments import channels, floats, nonnegative
+from .arguments import channel_from_front, floats, nonnegative
 from .double_double import DD
+from .layout import Layout
 from .rounding import rounded
 from .scaled import Scaled
-
-#: Channels are rows and a parameter has one value a row, so its gradients are sums along the rows.
-SHARED = rows.ALONG
 
 
 @np.errstate(all="ignore")
@@ -60,7 +58,7 @@ def batch_norm_vjp_exact(
     in inference P is the identity. dgamma is None where gamma is, dbeta where beta is.
     """
     batch = _Batch(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
-    dx, dgamma, dbeta = rows.vjp(batch.normalised, batch.gamma, batch.data("g", g), SHARED)
+    dx, dgamma, dbeta = rows.vjp(batch.normalised, batch.gamma, batch.data("g", g), batch.layout.shared)
     return (
         batch.back(dx),
         None if gamma is None else batch.back_parameter(dgamma),
@@ -93,7 +91,7 @@ def batch_norm_vjp_vjp_exact(
     batch = _Batch(x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis)
     g, a = batch.data("g", g), batch.data("a", a)
     b, c = batch.parameter("b", b), batch.parameter("c", c)
-    x_bar, gamma_bar, g_bar = rows.vjp_vjp(batch.normalised, batch.gamma, g, a, b, c, SHARED)
+    x_bar, gamma_bar, g_bar = rows.vjp_vjp(batch.normalised, batch.gamma, g, a, b, c, batch.layout.shared)
     return (
         batch.back(x_bar),
         None if gamma is None else batch.back_parameter(gamma_bar),
@@ -126,8 +124,7 @@ class _Batch:
 
     def __init__(self, x, gamma, beta, running_mean, running_var, eps, momentum, training, channel_axis) -> None:
         x = floats("x", x)
-        self.shape = x.shape
-        self.axis, self.channels, self.size = channels(x, channel_axis)
+        self.layout = Layout.channels(x.shape, channel_from_front(x, channel_axis))
         self.gamma = rows.ONE if gamma is None else self.column("gamma", gamma)
         self.beta = self.parameter("beta", beta)
         self.mean = self.column("running_mean", running_mean)
@@ -141,7 +138,7 @@ class _Batch:
 
     def moved_statistics(self) -> tuple[Scaled, Scaled]:
         """Return the running statistics after this call: as given where there is nothing to learn."""
-        if self.normalised.constant or self.size == 0:
+        if self.normalised.constant or self.layout.size == 0:
             return self.mean, self.variance
         keep = rows.ONE - self.momentum
         return (
@@ -151,8 +148,7 @@ class _Batch:
 
     def data(self, name: str, value) -> Scaled:
         """Return an array of x's shape as a matrix."""
-        matrix = Scaled.of(np.moveaxis(floats(name, value, self.shape), self.axis, 0))
-        return matrix.reshape(self.channels, self.size)
+        return self.layout.rows(Scaled.of(floats(name, value, self.layout.shape)))
 
     def parameter(self, name: str, value) -> Scaled:
         """Return a column, or zero for None."""
@@ -160,11 +156,10 @@ class _Batch:
 
     def column(self, name: str, value) -> Scaled:
         """Return an array of shape (channels,) as a column."""
-        return Scaled.of(floats(name, value, (self.channels,))).reshape(self.channels, 1)
+        return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))
 
     def back(self, result: Scaled) -> DD:
-        rest = tuple(size for axis, size in enumerate(self.shape) if axis != self.axis)
-        return result.reshape(self.channels, *rest).moveaxis(0, self.axis).to_dd()
+        return self.layout.back(result).to_dd()
 
     def back_parameter(self, result: Scaled) -> DD:
-        return result.reshape(self.channels).to_dd()
+        return self.layout.parameter_back(result).to_dd()

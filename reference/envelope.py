@@ -6,8 +6,6 @@ shape of the output it belongs to. See spec/accuracy.md for what is promised and
 
 from __future__ import annotations
 
-import math
-from functools import cached_property
 from typing import Any
 
 import attrs
@@ -18,10 +16,28 @@ from .accuracy import Arithmetic
 from .envelope_derivatives import DerivativeEnvelope
 from .envelope_results import RowEnvelope
 from .envelope_rows import Array, Rows
+from .layout import Layout
 
 
 def _float64(z: Any) -> Array:
     return np.asarray(z).astype(np.float64)
+
+
+def as_rows(layout: Layout, values: Any) -> Array:
+    """What broadcasts to x's shape as a float64 matrix with one group a row."""
+    values = _float64(values)
+    return layout.rows(values if values.shape == layout.shape else np.broadcast_to(values, layout.shape))
+
+
+def in_shape(layout: Layout, rows: Array) -> Array:
+    """What broadcasts to such a matrix in x's shape."""
+    matrix = (layout.count, layout.size)
+    return layout.back(rows if rows.shape == matrix else np.broadcast_to(rows, matrix))
+
+
+def affine_rows(layout: Layout, values: Any, default: float) -> Array:
+    """A gamma or a beta as float64 beside such a matrix; None is the default throughout."""
+    return np.full((1, 1), default) if values is None else layout.parameter_rows(_float64(values))
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -35,16 +51,16 @@ class OperatorEnvelope:
     def y(self) -> Array:
         """Envelope of y, shape of x."""
         with np.errstate(all="ignore"):
-            return self.layout.data(self.forward.y())
+            return in_shape(self.layout, self.forward.y())
 
     def gradients(self, g: NDArray[Any]) -> dict[str, Array]:
         """Envelopes of "dx", "dgamma" and "dbeta" for the cotangent g of y, shape of x."""
-        rows = self.layout.rows(_float64(g))
+        rows = as_rows(self.layout, g)
         with np.errstate(all="ignore"):
             return {
-                "dx": self.layout.data(self.forward.dx(rows)),
-                "dgamma": self.layout.parameter(self.forward.dgamma(rows)),
-                "dbeta": self.layout.parameter(self.forward.dbeta(rows)),
+                "dx": in_shape(self.layout, self.forward.dx(rows)),
+                "dgamma": self.layout.parameter_back(self.forward.dgamma(rows)),
+                "dbeta": self.layout.parameter_back(self.forward.dbeta(rows)),
             }
 
     def running(self, old_mean: Any, old_variance: Any, momentum: float, *, bessel: bool) -> dict[str, Array]:
@@ -58,38 +74,39 @@ class OperatorEnvelope:
     def jvp(self, tx: Any, tgamma: Any, tbeta: Any) -> Array:
         """Envelope of the forward-mode derivative of y, shape of x."""
         with np.errstate(all="ignore"):
-            return self.layout.data(
+            return in_shape(
+                self.layout,
                 self.derivatives.jvp(
-                    self.layout.rows(_float64(tx)),
-                    self.layout.affine(tgamma, 0.0),
-                    self.layout.affine(tbeta, 0.0),
-                )
+                    as_rows(self.layout, tx),
+                    affine_rows(self.layout, tgamma, 0.0),
+                    affine_rows(self.layout, tbeta, 0.0),
+                ),
             )
 
     def jvp_jvp(self, tx: Any, tgamma: Any, sx: Any, sgamma: Any) -> Array:
         """Envelope of the forward-mode derivative of the forward-mode derivative of y, shape of x."""
         with np.errstate(all="ignore"):
             found = self.derivatives.jvp_jvp(
-                self.layout.rows(_float64(tx)),
-                self.layout.affine(tgamma, 0.0),
-                self.layout.rows(_float64(sx)),
-                self.layout.affine(sgamma, 0.0),
+                as_rows(self.layout, tx),
+                affine_rows(self.layout, tgamma, 0.0),
+                as_rows(self.layout, sx),
+                affine_rows(self.layout, sgamma, 0.0),
             )
-            return self.layout.data(found)
+            return in_shape(self.layout, found)
 
     def vjp_vjp(self, g: Any, a: Any, b: Any, c: Any) -> dict[str, Array]:
         """Envelopes of the second-order "x", "gamma" and "g" at cotangents (a, b, c)."""
         with np.errstate(all="ignore"):
             x_bar, gamma_bar, g_bar = self.derivatives.vjp_vjp(
-                self.layout.rows(_float64(g)),
-                self.layout.rows(_float64(a)),
-                self.layout.affine(b, 0.0),
-                self.layout.affine(c, 0.0),
+                as_rows(self.layout, g),
+                as_rows(self.layout, a),
+                affine_rows(self.layout, b, 0.0),
+                affine_rows(self.layout, c, 0.0),
             )
         return {
-            "x": self.layout.data(x_bar),
-            "gamma": self.layout.parameter(gamma_bar),
-            "g": self.layout.data(g_bar),
+            "x": in_shape(self.layout, x_bar),
+            "gamma": self.layout.parameter_back(gamma_bar),
+            "g": in_shape(self.layout, g_bar),
         }
 
     def in_range(
@@ -111,8 +128,8 @@ class OperatorEnvelope:
         if gradient:
             inside = inside & within.cube
         if gradient and g is not None:
-            inside = inside & within.pulled(np.abs(self.layout.rows(_float64(g))) * np.maximum(1.0, np.abs(gamma)))
-        return self.layout.data(np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
+            inside = inside & within.pulled(np.abs(as_rows(self.layout, g)) * np.maximum(1.0, np.abs(gamma)))
+        return in_shape(self.layout, np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
 
     @property
     def statistics(self) -> Rows:
@@ -120,66 +137,12 @@ class OperatorEnvelope:
         return self.forward.rows
 
 
-@attrs.frozen(slots=False)
-class Layout:
-    """How an operator's arrays map to rows: LayerNorm groups, or BatchNorm channels."""
-
-    shape: tuple[int, ...]
-    #: The channel axis for BatchNorm, None for LayerNorm.
-    channel: int | None
-    #: The shape of gamma and beta.
-    parameters: tuple[int, ...]
-
-    def rows(self, z: Array) -> Array:
-        if z.shape != self.shape:
-            z = np.broadcast_to(z, self.shape)
-        if self.channel is not None:
-            z = z.transpose(self.to_front)
-        return z.reshape(self.rows_shape)
-
-    def data(self, rows: Array) -> Array:
-        if rows.shape != self.rows_shape:
-            rows = np.broadcast_to(rows, self.rows_shape)
-        if self.channel is None:
-            return rows.reshape(self.shape)
-        moved = tuple(self.shape[axis] for axis in self.to_front)
-        return rows.reshape(moved).transpose(self.from_front)
-
-    @cached_property
-    def to_front(self) -> tuple[int, ...]:
-        """The order of axes that puts the channels first."""
-        rest = (axis for axis in range(len(self.shape)) if axis != self.channel)
-        return (self.channel or 0, *rest)
-
-    @cached_property
-    def from_front(self) -> tuple[int, ...]:
-        """The order of axes that puts the channels back."""
-        return tuple(self.to_front.index(axis) for axis in range(len(self.shape)))
-
-    def parameter(self, values: Array) -> Array:
-        return values.reshape(self.parameters)
-
-    def affine(self, values: Any, default: float) -> Array:
-        if values is None:
-            return np.full((1, 1), default)
-        flat = _float64(values).reshape(-1)
-        return flat[None, :] if self.channel is None else flat[:, None]
-
-    @cached_property
-    def rows_shape(self) -> tuple[int, int]:
-        if self.channel is None:
-            n = math.prod(self.parameters)
-            return math.prod(self.shape[: len(self.shape) - len(self.parameters)]), n
-        count = self.shape[self.channel]
-        return count, math.prod(self.shape) // count if count else 0
-
-
 def _envelope(rows: Rows, layout: Layout, gamma: Any, beta: Any) -> OperatorEnvelope:
     forward = RowEnvelope(
         rows,
-        layout.affine(gamma, 1.0),
-        layout.affine(beta, 0.0),
-        0 if layout.channel is None else 1,
+        affine_rows(layout, gamma, 1.0),
+        affine_rows(layout, beta, 0.0),
+        layout.shared,
     )
     return OperatorEnvelope(forward, DerivativeEnvelope(forward), layout)
 
@@ -188,8 +151,8 @@ def layer_norm_envelope(
     x: NDArray[Any], gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...], arithmetic: Arithmetic
 ) -> OperatorEnvelope:
     """Return the envelope of ``layer_norm(x, gamma, beta, eps=eps, axes=axes)`` in this arithmetic."""
-    layout = Layout(x.shape, None, x.shape[x.ndim - len(axes) :])
-    return _envelope(Rows(layout.rows(_float64(x)), eps, arithmetic), layout, gamma, beta)
+    layout = Layout.trailing(x.shape, len(axes))
+    return _envelope(Rows(as_rows(layout, x), eps, arithmetic), layout, gamma, beta)
 
 
 def batch_norm_envelope(
@@ -205,10 +168,9 @@ def batch_norm_envelope(
     arithmetic: Arithmetic,
 ) -> OperatorEnvelope:
     """Return the envelope of ``batch_norm(...)`` in this arithmetic, in training or inference."""
-    channel = channel_axis % x.ndim
-    layout = Layout(x.shape, channel, (x.shape[channel],))
+    layout = Layout.channels(x.shape, channel_axis)
     rows = Rows(
-        layout.rows(_float64(x)),
+        as_rows(layout, x),
         eps,
         arithmetic,
         given_mean=None if training else _float64(running_mean)[:, None],

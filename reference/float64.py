@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from .double_double import DD
-from .envelope import OperatorEnvelope
+from .envelope import OperatorEnvelope, affine_rows, in_shape
 from .envelope_rows import Array, mean
 
 
@@ -44,10 +44,10 @@ class Float64Values:
         return z if inference else z - mean(z) - rows.xh * mean(z * rows.xh)
 
     def _data(self, rows: Array) -> DD:
-        return _dd(np.array(self._parts[-1].data(rows)))
+        return _dd(np.array(in_shape(self._parts[-1], rows)))
 
     def _parameter(self, values: Array) -> DD:
-        return _dd(self._parts[-1].parameter(values))
+        return _dd(self._parts[-1].parameter_back(values))
 
     def y(self) -> DD:
         """gamma xhat + beta."""
@@ -81,7 +81,7 @@ class Float64Values:
         tx = layout.rows(tx.astype(np.float64))
         with np.errstate(all="ignore"):
             moved = gamma * rows.r * self._project(tx)
-            return self._data(moved + layout.affine(tgamma, 0.0) * rows.xh + layout.affine(tbeta, 0.0))
+            return self._data(moved + affine_rows(layout, tgamma, 0.0) * rows.xh + affine_rows(layout, tbeta, 0.0))
 
     def jvp_jvp(self, tx: Array, tgamma: Array | None, sx: Array, sgamma: Array | None) -> DD:
         """The derivative of the tangent of y in the direction s."""
@@ -90,7 +90,7 @@ class Float64Values:
         xh, r = rows.xh, rows.r
         with np.errstate(all="ignore"):
             pt, ps = self._project(tx), self._project(sx)
-            moved = layout.affine(tgamma, 0.0) * (r * ps) + layout.affine(sgamma, 0.0) * (r * pt)
+            moved = affine_rows(layout, tgamma, 0.0) * (r * ps) + affine_rows(layout, sgamma, 0.0) * (r * pt)
             if not inference:
                 inner = xh * mean(tx * ps) + mean(tx * xh) * ps + mean(sx * xh) * pt
                 moved = moved - gamma * (r * r * inner)
@@ -100,7 +100,7 @@ class Float64Values:
         """x_bar, gamma_bar and g_bar."""
         rows, gamma, _, axis, inference, layout = self._parts
         g, a = layout.rows(g.astype(np.float64)), layout.rows(a.astype(np.float64))
-        b_rows, c_rows, xh, r = layout.affine(b, 0.0), layout.affine(c, 0.0), rows.xh, rows.r
+        b_rows, c_rows, xh, r = affine_rows(layout, b, 0.0), affine_rows(layout, c, 0.0), rows.xh, rows.r
         h = gamma * g
         with np.errstate(all="ignore"):
             pa = self._project(a)

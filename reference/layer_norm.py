@@ -16,7 +16,6 @@ Source: Ba, Kiros, Hinton, "Layer Normalization" (2016), arXiv:1607.06450, eq. 3
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,11 +23,9 @@ import numpy as np
 from . import rows
 from .arguments import floats, nonnegative, trailing_shape
 from .double_double import DD
+from .layout import Layout
 from .rounding import rounded
 from .scaled import Scaled
-
-#: Groups are rows and a parameter has one value a column, so its gradients are sums over the rows.
-SHARED = 0
 
 
 @np.errstate(all="ignore")
@@ -46,7 +43,7 @@ def layer_norm_vjp_exact(x, gamma, beta, g, *, eps: float, axes: Sequence[int]) 
     as in `rows`. dgamma is None where gamma is, dbeta where beta is.
     """
     groups = _Groups(x, gamma, beta, axes)
-    dx, dgamma, dbeta = rows.vjp(groups.normalised(eps), groups.gamma, groups.data("g", g), SHARED)
+    dx, dgamma, dbeta = rows.vjp(groups.normalised(eps), groups.gamma, groups.data("g", g), groups.layout.shared)
     return (
         groups.back(dx),
         None if gamma is None else groups.back_parameter(dgamma),
@@ -75,7 +72,7 @@ def layer_norm_vjp_vjp_exact(
     groups = _Groups(x, gamma, beta, axes)
     g, a = groups.data("g", g), groups.data("a", a)
     b, c = groups.parameter("b", b), groups.parameter("c", c)
-    x_bar, gamma_bar, g_bar = rows.vjp_vjp(groups.normalised(eps), groups.gamma, g, a, b, c, SHARED)
+    x_bar, gamma_bar, g_bar = rows.vjp_vjp(groups.normalised(eps), groups.gamma, g, a, b, c, groups.layout.shared)
     return (
         groups.back(x_bar),
         None if gamma is None else groups.back_parameter(gamma_bar),
@@ -107,9 +104,7 @@ class _Groups:
 
     def __init__(self, x, gamma, beta, axes: Sequence[int]) -> None:
         x = floats("x", x)
-        self.shape, self.trailing = x.shape, trailing_shape(x, axes)
-        self.size = math.prod(self.trailing)
-        self.count = math.prod(x.shape[: x.ndim - len(self.trailing)])
+        self.layout = Layout.trailing(x.shape, len(trailing_shape(x, axes)))
         self.x = self.data("x", x)
         self.gamma = rows.ONE if gamma is None else self.parameter("gamma", gamma)
         self.beta = self.parameter("beta", beta)
@@ -119,16 +114,16 @@ class _Groups:
 
     def data(self, name: str, value) -> Scaled:
         """Return an array of x's shape as a matrix."""
-        return Scaled.of(floats(name, value, self.shape)).reshape(self.count, self.size)
+        return self.layout.rows(Scaled.of(floats(name, value, self.layout.shape)))
 
     def parameter(self, name: str, value) -> Scaled:
         """Return an array of gamma's shape as a matrix of one row; None is zero."""
         if value is None:
             return rows.ZERO
-        return Scaled.of(floats(name, value, self.trailing)).reshape(1, self.size)
+        return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))
 
     def back(self, result: Scaled) -> DD:
-        return result.reshape(*self.shape).to_dd()
+        return self.layout.back(result).to_dd()
 
     def back_parameter(self, result: Scaled) -> DD:
-        return result.reshape(*self.trailing).to_dd()
+        return self.layout.parameter_back(result).to_dd()

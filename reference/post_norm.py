@@ -21,7 +21,7 @@ from .arguments import floats, nonnegative, trailing_shape
 from .bounded import Number
 from .bounded_functions import plain_sum
 from .bounded_norm import layer_norm as layer_norm_of
-from .layer_norm import SHARED
+from .layout import Layout
 from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
 
@@ -50,7 +50,7 @@ class PostNormGradients:
 def post_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
     """Return LN(x + sublayer(x))."""
     groups = _Groups(x, sublayer, gamma, beta, eps)
-    return groups.back(rows.affine(groups.rows, groups.gamma, groups.beta)).to_dd().hi
+    return groups.layout.back(rows.affine(groups.rows, groups.gamma, groups.beta)).to_dd().hi
 
 
 @np.errstate(all="ignore")
@@ -60,9 +60,9 @@ def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormG
     With d = LN^T g, taken at the sum: the sublayer's result has the gradient d, and dx = d + sublayer^T d.
     """
     groups = _Groups(x, sublayer, gamma, beta, eps)
-    g = Scaled.of(floats("g", g, np.shape(x))).reshape(*groups.matrix)
-    d, dgamma, dbeta = rows.vjp(groups.rows, groups.gamma, g, SHARED)
-    d = groups.back(d)
+    g = groups.layout.rows(Scaled.of(floats("g", g, np.shape(x))))
+    d, dgamma, dbeta = rows.vjp(groups.rows, groups.gamma, g, groups.layout.shared)
+    d = groups.layout.back(d)
     handed = d.to_dd().hi
     return PostNormGradients(
         dx=nearest(added([d, pulled(sublayer, x, handed)])),
@@ -77,17 +77,11 @@ class _Groups:
 
     def __init__(self, x, sublayer: Part, gamma, beta, eps: float) -> None:
         exact = floats("x", x)
-        (self.n,) = trailing_shape(exact, (-1,))
-        self.shape = exact.shape
-        self.matrix = (exact.size // self.n if self.n else 0, self.n)
+        self.layout = Layout.trailing(exact.shape, len(trailing_shape(exact, (-1,))))
         total = Scaled.of(exact) + Scaled.of(returned("sublayer", sublayer, x, exact.shape))
-        self.rows = rows.normalise(total.reshape(*self.matrix), nonnegative("eps", eps))
+        self.rows = rows.normalise(self.layout.rows(total), nonnegative("eps", eps))
         self.gamma = rows.ONE if gamma is None else self._parameter("gamma", gamma)
         self.beta = rows.ZERO if beta is None else self._parameter("beta", beta)
 
     def _parameter(self, name: str, value) -> Scaled:
-        return Scaled.of(floats(name, value, (self.n,))).reshape(1, self.n)
-
-    def back(self, result: Scaled) -> Scaled:
-        """Return a matrix in x's shape."""
-        return result.reshape(*self.shape)
+        return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))

@@ -91,9 +91,9 @@ class Scaled:
         """Return the same elements in another shape."""
         return self._moved(lambda array: array.reshape(shape))
 
-    def moveaxis(self, source: int, destination: int) -> Scaled:
-        """Return the same elements with one axis moved."""
-        return self._moved(lambda array: np.moveaxis(array, source, destination))
+    def transpose(self, *axes: int) -> Scaled:
+        """Return the same elements with the axes in this order."""
+        return self._moved(lambda array: array.transpose(axes))
 
     def to_dd(self) -> DD:
         """Return (hi, lo): hi the float64 nearest to the value, rounded once, lo what is left over.

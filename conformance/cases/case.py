@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...reference.formats import FORMATS, Format
+from ...reference.layout import Layout
+from ...spec.operators import OPERATORS, Operator
 from ...spec.parts import Parts
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
@@ -101,6 +103,16 @@ class Case:
         return x
 
     @property
+    def record(self) -> Operator:
+        """What its operator is."""
+        return OPERATORS[self.operator]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How its groups lie; of an operator that does not normalise, the groups that it could."""
+        return Layout.of(self.operator, self.x.shape, self.settings)
+
+    @property
     def promoted(self) -> bool:
         """Whether y has another dtype than x: its cotangent has it too."""
         return self.g.dtype != self.x.dtype
@@ -141,12 +153,16 @@ class Case:
         return self._derived[name]
 
     def replace(self, **changes: Any) -> Case:
-        """Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced."""
+        """
+        Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced.
+
+        Arrays are copied to C order where they lie otherwise: a check that is about memory asks for a layout of it.
+        """
         inputs, settings = dict(self.inputs), dict(self.settings)
-        g, parts = changes.pop("g", self.g), changes.pop("parts", self.parts)
+        g, parts = np.asarray(changes.pop("g", self.g), order="C"), changes.pop("parts", self.parts)
         for name, value in changes.items():
             if name in inputs:
-                inputs[name] = value
+                inputs[name] = None if value is None else np.asarray(value, order="C")
             elif name in settings:
                 settings[name] = value
             else:

@@ -15,7 +15,6 @@ import numpy as np
 from ..cases.case import Case
 from .derived import at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
 from .exactly import exact
-from .groups import as_rows, from_rows, spread
 from .received import Claim, Received, Run
 from .registry import BOTH, check, tagged
 from .relating import Relation
@@ -65,7 +64,7 @@ def _grown(runs: Runs) -> Received:
     Nothing is known of it where a third value gives another: then y is not affine in x, group by group.
     """
     before, after = runs["before"], runs["after"]
-    order = as_rows(before.case, before.case.x).astype(np.float64).argsort(axis=1)
+    order = before.case.layout.rows(before.case.x).astype(np.float64).argsort(axis=1)
     count, n = order.shape
     least, middle, most = order[:, 0], order[:, n // 2], order[:, -1]
     twice_each = np.tile(np.arange(count), 2), np.append(most, middle), np.append(least, least)
@@ -117,7 +116,7 @@ def _affine(runs: Runs) -> Iterator[Claim]:
 
     def of_each(name: str) -> np.ndarray:
         values = np.asarray(full.case.inputs[name]).astype(np.float64)
-        return np.broadcast_to(spread(full.case, values), full.got.shape)
+        return np.broadcast_to(full.case.layout.spread(values), full.got.shape)
 
     want = neutral.y.times(of_each("gamma")) + Received.given(exact(of_each("beta")))
     yield Claim(full.case, full.y, want, "y", "gamma y(1, 0) + beta")
@@ -162,13 +161,13 @@ def _its_group_alone(runs: Runs) -> Iterator[Claim]:
     before, after = runs["before"], runs["after"]
     inside = before.case.derived("perturbed", perturbed)[1]
     if before.case.settings.get("training", True):  # in inference it is by itself
-        rows = as_rows(before.case, inside)
-        inside = from_rows(before.case, np.broadcast_to(rows.any(axis=1, keepdims=True), rows.shape))
+        rows = before.case.layout.rows(inside)
+        inside = before.case.layout.back(np.broadcast_to(rows.any(axis=1, keepdims=True), rows.shape))
     yield Claim(after.case, after.y, before.y, "y", "one value of x moved: y outside its group", ~inside)
     truly, stayed = after.truly - before.truly, after.got == before.got
-    rows = as_rows(before.case, stayed & inside)
+    rows = before.case.layout.rows(stayed & inside)
     # Of what is normalised apart no part is larger than half: where digits are few, one value may stay by chance.
-    many = from_rows(before.case, np.broadcast_to(2 * rows.sum(axis=1, keepdims=True) >= rows.shape[1], rows.shape))
+    many = before.case.layout.back(np.broadcast_to(2 * rows.sum(axis=1, keepdims=True) >= rows.shape[1], rows.shape))
     change = truly.placed(lambda values: np.where(stayed & many, 0.0, values))
     surely = inside & (np.abs(truly.value.to_dd().hi) > truly.error)  # else no change need show
     note = "one value of x moved: half of its group, or more, stays"
@@ -191,8 +190,8 @@ def _near_and_near(case: Case) -> dict[str, Case]:
 
 def _alike(runs: Runs) -> Iterator[Claim]:
     far, near = runs["far"], runs["near"]
-    differ = (as_rows(far.case, far.case.x) != as_rows(near.case, near.case.x)).any(axis=1, keepdims=True)
-    moved = from_rows(far.case, np.broadcast_to(differ, as_rows(far.case, far.case.x).shape))
+    differ = (far.case.layout.rows(far.case.x) != near.case.layout.rows(near.case.x)).any(axis=1, keepdims=True)
+    moved = far.case.layout.back(np.broadcast_to(differ, far.case.layout.rows(far.case.x).shape))
     yield Claim(far.case, far.y, near.y, "y", "a group far from zero, beside the same near zero", moved)
 
 

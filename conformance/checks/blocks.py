@@ -14,7 +14,6 @@ from ..findings import Finding, as_exact
 from ..subject import Subject
 from .composed_values import reached
 from .exactly import added, averaged, exact, judge_exactly, shifted_exactly, summed
-from .groups import as_rows
 from .part_calls import handed_value, recorded
 from .registry import check, ordinary, recipes, tagged
 from .relations import close, equal_to, scaled_exactly
@@ -75,19 +74,19 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without gamma and beta the groups of y have mean 0 and mean square var / (var + eps)."""
     if case.inputs["gamma"] is not None or case.inputs["beta"] is not None:
         return
-    received = as_rows(case, subject.observe(case).outputs["y"])
+    received = case.layout.rows(subject.observe(case).outputs["y"])
     y, bound = exact(received), subject.bound(case, "y")
     zero = Scaled.of(np.zeros(len(received)))
 
     def narrow(n: bool) -> np.ndarray:
-        return as_rows(case, bound(n)).mean(axis=1)
+        return case.layout.rows(bound(n)).mean(axis=1)
 
     yield judge_exactly(subject, case, "the mean of y", averaged(y), zero, narrow, "over a group")
-    hi, lo = (exact(as_rows(case, word)) for word in subject.truth(case).outputs()["y"])
+    hi, lo = (exact(case.layout.rows(word)) for word in subject.truth(case).outputs()["y"])
     square = averaged((hi + lo) * (hi + lo))
 
     def wide(n: bool) -> np.ndarray:
-        e = as_rows(case, bound(n))
+        e = case.layout.rows(bound(n))
         return (e * (2 * np.abs(received.astype(np.float64)) + e)).mean(axis=1)
 
     yield judge_exactly(subject, case, "the mean square of y", averaged(y * y), square, wide, "over a group")
@@ -137,7 +136,7 @@ def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradient of what the sublayer returned sums to zero over a group."""
     _ = subject.observe(case).outputs
     name = "dsublayer.h"
-    total = summed(exact(as_rows(case, reached(subject.observe(case).gradients, name))))
+    total = summed(exact(case.layout.rows(reached(subject.observe(case).gradients, name))))
     bound, zero = subject.bound(case, name), Scaled.of(np.zeros(total.shape))
     note = "summed over a group"
-    yield judge_exactly(subject, case, name, total, zero, lambda n: as_rows(case, bound(n)).sum(axis=1), note)
+    yield judge_exactly(subject, case, name, total, zero, lambda n: case.layout.rows(bound(n)).sum(axis=1), note)

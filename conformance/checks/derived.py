@@ -8,12 +8,11 @@ import numpy as np
 
 from ...reference.double_double import two_sum
 from ..cases.case import Case
-from .groups import as_rows, from_rows, group_axes, parameter_shape
 
 
 def with_parameters(case: Case, gamma: float, beta: float) -> Case:
     """The case with these two numbers for every gamma and every beta."""
-    shape, dtype = parameter_shape(case), _held(case)
+    shape, dtype = case.layout.parameter_shape, _held(case)
     return case.replace(gamma=np.full(shape, gamma, dtype), beta=np.full(shape, beta, dtype))
 
 
@@ -41,7 +40,7 @@ def _held(case: Case) -> np.dtype:
 
 def doubled(case: Case) -> Case:
     """The case with every group twice as long, each of its values in it twice: (x, x)."""
-    axis = group_axes(case)[0]
+    axis = case.layout.group[0]
     inputs = {"x": np.concatenate([case.x, case.x], axis=axis)}
     if case.operator == "layer_norm":
         given = {name: case.inputs[name] for name in ("gamma", "beta")}
@@ -51,7 +50,7 @@ def doubled(case: Case) -> Case:
 
 def twice(case: Case, values: np.ndarray) -> np.ndarray:
     """An array of x's shape as it is laid out in the doubled case."""
-    return np.concatenate([values, values], axis=group_axes(case)[0])
+    return np.concatenate([values, values], axis=case.layout.group[0])
 
 
 def with_eps(case: Case, factor: float) -> Case:
@@ -83,14 +82,14 @@ def at_unit_eps(case: Case) -> Case | None:
 
 def perturbed(case: Case) -> tuple[Case, np.ndarray]:
     """The case with one value moved far to the other side of its group's mean; and which, as a mask of x's shape."""
-    rows, random = as_rows(case, case.x).copy(), case.random("perturbed")
+    rows, random = case.layout.rows(case.x).copy(), case.random("perturbed")
     group, place = random.number(0, len(rows) - 1), random.number(0, rows.shape[1] - 1)
     values = rows[group].astype(np.float64)
     far = 8 * np.abs(values).max() or 1.0  # a power of two times a number of the format
     rows[group, place] = far if values[place] <= values.mean() else -far
     mask = np.zeros(rows.shape, bool)
     mask[group, place] = True
-    return case.replace(x=from_rows(case, rows)), from_rows(case, mask)
+    return case.replace(x=case.layout.back(rows)), case.layout.back(mask)
 
 
 def less_value(case: Case, place: int) -> Case:
@@ -99,7 +98,7 @@ def less_value(case: Case, place: int) -> Case:
 
     Groups in which that rounds, for the first value or for the last, stay as they are.
     """
-    rows = as_rows(case, case.x)
+    rows = case.layout.rows(case.x)
     exactly = np.ones((len(rows), 1), bool)
     moved = rows
     for one in {0, -1, place}:
@@ -108,4 +107,4 @@ def less_value(case: Case, place: int) -> Case:
         kept = there.astype(rows.dtype)
         exactly &= ((lost == 0) & (kept.astype(np.float64) == there)).all(axis=1, keepdims=True)
         moved = kept if one == place else moved
-    return case.replace(x=from_rows(case, np.where(exactly, moved, rows)))
+    return case.replace(x=case.layout.back(np.where(exactly, moved, rows)))

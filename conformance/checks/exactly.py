@@ -15,9 +15,8 @@ from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Bound, Subject
-from .groups import as_rows
 
-#: The axis along which `as_rows` lays a group out.
+#: The axis of a layout's matrix along which a group lies.
 _ALONG = 1
 
 
@@ -67,7 +66,7 @@ class Moments:
 
 def moments(case: Case) -> Moments:
     """The exact moments of each group."""
-    deviation = centred(exact(as_rows(case, case.x)))
+    deviation = centred(exact(case.layout.rows(case.x)))
     return Moments(deviation, (deviation * deviation).mean(_ALONG))
 
 

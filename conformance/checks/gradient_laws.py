@@ -12,7 +12,6 @@ from ..findings import Finding
 from ..subject import Subject
 from ..truth import GRADIENTS
 from .exactly import added, exact, judge_exactly, moments, summed
-from .groups import as_rows, spread
 from .laws_exact import rescaled, stored_exactly
 from .registry import BOTH, check, ordinary
 from .relations import close, equal, equal_to, same, scaled_exactly
@@ -26,11 +25,11 @@ def _law(case: Case) -> bool:
 def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
-    total = summed(exact(as_rows(case, subject.observe(case).gradients["dx"])))
+    total = summed(exact(case.layout.rows(subject.observe(case).gradients["dx"])))
     bound = subject.bound(case, "dx")
     yield judge_exactly(
         subject, case, "sum of dx", total, Scaled.of(np.zeros(total.shape)),
-        lambda n: as_rows(case, bound(n)).sum(axis=1), "over a group",
+        lambda n: case.layout.rows(bound(n)).sum(axis=1), "over a group",
     )  # fmt: skip
 
 
@@ -38,18 +37,18 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
 def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     """sum(dx (x - mu)) = eps/(var + eps) sum(gamma g xhat)."""
     _ = subject.observe(case).outputs
-    dx = exact(as_rows(case, subject.observe(case).gradients["dx"]))
+    dx = exact(case.layout.rows(subject.observe(case).gradients["dx"]))
     group, gamma = moments(case), case.inputs["gamma"]
-    h = exact(as_rows(case, case.g))
+    h = exact(case.layout.rows(case.g))
     if gamma is not None:
-        h = h * exact(as_rows(case, np.broadcast_to(spread(case, gamma), case.x.shape)))
+        h = h * exact(case.layout.rows(np.broadcast_to(case.layout.spread(gamma), case.x.shape)))
     eps = Scaled.of(subject.truth(case).settings["eps"])
     w = (group.variance + eps).reshape(dx.shape[0])
     want = eps / (w * w.sqrt()) * summed(h * group.deviation)  # eps/w times the sum of h xhat
     bound, distance = subject.bound(case, "dx"), group.distance
     yield judge_exactly(
         subject, case, "sum of dx (x - mu)", summed(dx * group.deviation), want,
-        lambda n: (as_rows(case, bound(n)) * distance).sum(axis=1), "over a group",
+        lambda n: (case.layout.rows(bound(n)) * distance).sum(axis=1), "over a group",
     )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from ...reference.formats import format_of
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .groups import as_rows, from_rows
 from .registry import BOTH, check, ordinary
 from .relations import close, equal, scaled_exactly
 
@@ -118,9 +117,9 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
-    order = case.random("groups").permutation(len(as_rows(case, case.x)))
+    order = case.random("groups").permutation(len(case.layout.rows(case.x)))
     moved = case.replace(
-        x=from_rows(case, as_rows(case, case.x)[order]), g=from_rows(case, as_rows(case, case.g)[order])
+        x=case.layout.back(case.layout.rows(case.x)[order]), g=case.layout.back(case.layout.rows(case.g)[order])
     )
     return moved, order
 
@@ -129,10 +128,10 @@ def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
 def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes y, within the envelope."""
     moved, order = _permuted_groups(case)
-    y = as_rows(case, subject.observe(case).outputs["y"])[order]
+    y = case.layout.rows(subject.observe(case).outputs["y"])[order]
     got = subject.outputs(moved)["y"]
     bound = subject.bound(moved, "y")
-    want = from_rows(case, y).astype(np.float64)
+    want = case.layout.back(y).astype(np.float64)
     yield close(subject, moved, "y", got, want, lambda n: 2 * bound(n), "groups permuted")
 
 
@@ -141,7 +140,7 @@ def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes the bits of y."""
     moved, order = _permuted_groups(case)
     y = subject.observe(case).outputs["y"]
-    want, got = from_rows(case, as_rows(case, y)[order]), subject.outputs(moved)["y"]
+    want, got = case.layout.back(case.layout.rows(y)[order]), subject.outputs(moved)["y"]
     bound = subject.bound(moved, "y")
     yield equal(
         subject, moved, "y", got, want, "groups permuted",

@@ -12,7 +12,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .exactly import exact, judge_exactly, shifted_exactly
-from .groups import as_rows, from_rows, group_size, only_group, some_groups
+from .groups import only_group, some_groups
 from .purity import other
 from .registry import BOTH, check, ordinary
 from .relations import close, equal, same
@@ -25,7 +25,7 @@ def _law(case: Case) -> bool:
 @check("LN-L7", "BN-L6", when=_law, raising="violates", modes=BOTH)
 def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone equals the group in a batch, within the envelope."""
-    rows = as_rows(case, subject.observe(case).outputs["y"])
+    rows = case.layout.rows(subject.observe(case).outputs["y"])
     for group in some_groups(case):
         single = only_group(case, group)
         got = subject.outputs(single)["y"]
@@ -41,7 +41,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     for group in some_groups(case):
         single = only_group(case, group)
         got = subject.outputs(single)["y"]
-        want, bound = as_rows(case, y)[group].reshape(got.shape), subject.bound(single, "y")
+        want, bound = case.layout.rows(y)[group].reshape(got.shape), subject.bound(single, "y")
         yield equal(
             subject, single, "y", got, want, f"group {group} alone",
             calls=((single, got), (case, y)), bound=lambda n, b=bound: 2 * b(n),
@@ -66,10 +66,10 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("BN-L5", when=_law, raising="violates", modes=BOTH)
 def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the values of every channel alike permutes y."""
-    order = case.random("samples").permutation(group_size(case))
+    order = case.random("samples").permutation(case.layout.size)
 
     def permute(values: np.ndarray) -> np.ndarray:
-        return from_rows(case, as_rows(case, values)[:, order])
+        return case.layout.back(case.layout.rows(values)[:, order])
 
     moved = case.replace(x=permute(case.x), g=permute(case.g))
     yield from _permuted(subject, case, moved, permute, "samples permuted")
@@ -135,7 +135,7 @@ def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
 def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
     """Extreme groups beside a group make no difference to it."""
     top = min(format_of(case.x.dtype).largest / 8, 2.0**20)
-    extreme = np.full_like(as_rows(case, case.x)[:1], top)
+    extreme = np.full_like(case.layout.rows(case.x)[:1], top)
     extreme[:, ::2] = -top
     yield from _beside(subject, case, [extreme], [extreme], "extreme groups")
 
@@ -143,7 +143,7 @@ def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-L17", when=_law, raising="violates")
 def padding(subject: Subject, case: Case) -> Iterator[Finding]:
     """Padding beside a group makes no difference to it."""
-    zeros = np.zeros_like(as_rows(case, case.x)[:1])
+    zeros = np.zeros_like(case.layout.rows(case.x)[:1])
     yield from _beside(subject, case, [zeros, zeros], [zeros, zeros + 1, zeros], "padding")
 
 
@@ -151,10 +151,10 @@ def _beside(
     subject: Subject, case: Case, before: list[np.ndarray], after: list[np.ndarray], words: str
 ) -> Iterator[Finding]:
     """Each of some groups alone, with other groups before it and after it."""
-    whole = as_rows(case, subject.observe(case).outputs["y"])
+    whole = case.layout.rows(subject.observe(case).outputs["y"])
     features = case.x.shape[case.x.ndim - len(case.settings["axes"]) :]
     for group in some_groups(case):
-        x = np.concatenate([*before, as_rows(case, case.x)[group : group + 1], *after])
+        x = np.concatenate([*before, case.layout.rows(case.x)[group : group + 1], *after])
         beside = case.replace(x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype))
         got = subject.outputs(beside)["y"][len(before) : len(before) + 1]
         single = only_group(case, group)  # the envelope is that of the group alone

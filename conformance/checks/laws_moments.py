@@ -13,7 +13,6 @@ from ..findings import Finding
 from ..subject import Subject
 from .exactly import added, averaged, exact, judge_exactly
 from .exactly import moments as exact_moments
-from .groups import as_rows, from_rows, group_size
 from .registry import BOTH, check, ordinary
 
 
@@ -38,16 +37,16 @@ def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
 def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     """mean(xhat) = 0 and mean(xhat^2) = var/(var + eps)."""
     bare, y = plain(subject, case)
-    near = as_rows(bare, y).astype(np.float64)
+    near = bare.layout.rows(y).astype(np.float64)
     if not np.isfinite(near).all():
         near = np.where(np.isfinite(near), near, np.nan)
     bound, xh = subject.bound(bare, "y"), exact(near)
 
     def first(normative: bool) -> np.ndarray:
-        return as_rows(bare, bound(normative)).mean(axis=1)
+        return bare.layout.rows(bound(normative)).mean(axis=1)
 
     def second(normative: bool) -> np.ndarray:
-        e = as_rows(bare, bound(normative))
+        e = bare.layout.rows(bound(normative))
         return (2 * np.abs(near) * e + e * e).mean(axis=1)
 
     v = exact_moments(bare).variance.reshape(len(near))
@@ -61,7 +60,7 @@ def moments(subject: Subject, case: Case) -> Iterator[Finding]:
 def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
     """|xhat| <= sqrt(n - 1)."""
     bare, y = plain(subject, case)
-    limit = Scaled.of(np.full(y.shape, group_size(bare) - 1.0)).sqrt()
+    limit = Scaled.of(np.full(y.shape, bare.layout.size - 1.0)).sqrt()
     nearest = limit.to_dd()
     # Only an excess is judged: what lies within the limit is taken to be at it.
     beyond = np.maximum(np.abs(y.astype(np.float64)), nearest.hi) - nearest.hi
@@ -74,11 +73,11 @@ def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-L13", "BN-L10", when=lambda case: _law(case) and "constant" in case.tags, raising="violates")
 def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group of one value repeated gives beta."""
-    rows = as_rows(case, case.x).astype(np.float64)
+    rows = case.layout.rows(case.x).astype(np.float64)
     same = (rows == rows[:, :1]).all(axis=1)
     if not same.any():
         return
-    where = from_rows(case, np.broadcast_to(same[:, None], rows.shape).copy())
+    where = case.layout.back(np.broadcast_to(same[:, None], rows.shape).copy())
     y = subject.observe(case).outputs["y"]
     yield subject.judge_output(case, "y", y, where=where, note="a constant group")
 

@@ -12,7 +12,7 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes
-from .groups import as_rows, from_rows, group_count, group_size, spread
+from .groups import group_count
 from .registry import check, ordinary, recipes
 from .relations import same
 
@@ -53,19 +53,19 @@ def _nonzero_gain(case: Case) -> np.ndarray:
     gamma = case.inputs.get("gamma")
     if gamma is None:
         return np.ones((), bool)
-    return (gamma if OPERATORS[case.operator].composed else spread(case, gamma)) != 0
+    return (gamma if OPERATORS[case.operator].composed else case.layout.spread(gamma)) != 0
 
 
 def _poisoned(case: Case, poison: float) -> Poisoned:
     """The case with such a value in a middle group."""
-    rows = as_rows(case, case.x).copy()
-    group, place = group_count(case) // 2, group_size(case) // 2
+    rows = case.layout.rows(case.x).copy()
+    group, place = group_count(case) // 2, case.layout.size // 2
     rows[group, place] = poison
     own, whole = np.zeros(rows.shape, bool), np.zeros(rows.shape, bool)
     own[group, place], whole[group] = True, True
-    own, whole = from_rows(case, own), from_rows(case, whole)
+    own, whole = case.layout.back(own), case.layout.back(whole)
     none = np.zeros_like(own)
-    bad = case.replace(x=from_rows(case, rows))
+    bad = case.replace(x=case.layout.back(rows))
     if _inference(case):
         return Poisoned(bad, own, none, own)
     if case.operator == "pre_norm":  # LN(x) is differentiated even where nothing reads it, and all of its group with it
@@ -115,7 +115,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _shows(case: Case) -> bool:
     """Whether what is in x has to show in y: a group of one value is its own mean, and tanh makes 1 of infinity."""
-    several = group_size(case) > 1 or _inference(case) or case.operator in _OWN_X
+    several = case.layout.size > 1 or _inference(case) or case.operator in _OWN_X
     return _poisonable(case) and several and not case.parts.get("activation")
 
 

@@ -14,7 +14,6 @@ from ..cases.case import Case
 from ..findings import Comparison, compare
 from ..subject import Subject
 from .exactly import exact
-from .groups import as_rows
 
 
 @attrs.frozen(eq=False)
@@ -136,7 +135,7 @@ class Run:
         """
 
         def pair(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            rows = as_rows(self.case, values).astype(np.float64)
+            rows = self.case.layout.rows(values).astype(np.float64)
             return rows[groups, one], rows[groups, other]
 
         def apart(values: np.ndarray) -> Scaled:

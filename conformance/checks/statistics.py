@@ -11,7 +11,6 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .exactly import added
-from .groups import as_rows, from_rows, group_size
 from .purity import changed, other
 from .registry import INFERENCE, check, ordinary, tagged
 from .relations import close
@@ -226,7 +225,7 @@ def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training y is layer_norm of the transposed array, channel by channel."""
     from ...reference.layer_norm import layer_norm_exact
 
-    if group_size(case) == 0:
+    if case.layout.size == 0:
         return
     plain = case.replace(gamma=None, beta=None)
     try:
@@ -238,6 +237,6 @@ def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
         plain = case.replace(gamma=np.ones_like(gamma), beta=np.zeros_like(beta))
         y = subject.outputs(plain)["y"]
     truth = subject.truth(plain)
-    exact = layer_norm_exact(as_rows(plain, plain.x), None, None, eps=truth.settings["eps"], axes=(-1,))
-    back = type(exact)(from_rows(plain, exact.hi), from_rows(plain, exact.lo))
+    exact = layer_norm_exact(plain.layout.rows(plain.x), None, None, eps=truth.settings["eps"], axes=(-1,))
+    back = type(exact)(plain.layout.back(exact.hi), plain.layout.back(exact.lo))
     yield subject.judge(plain, "y", y, back, subject.bound(plain, "y"), "layer_norm of the transposed array")

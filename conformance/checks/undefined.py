@@ -11,7 +11,7 @@ from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .groups import as_rows, from_rows, group_count
+from .groups import group_count
 from .registry import INFERENCE, check
 
 
@@ -24,7 +24,7 @@ def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Find
     """Whether y and dx are right in every group but one, whose value is undefined."""
     rows = np.ones((group_count(bad), bad.x.size // group_count(bad)), bool)
     rows[group] = False
-    others = from_rows(bad, rows)
+    others = bad.layout.back(rows)
     yield subject.judge_output(bad, "y", subject.outputs(bad)["y"], where=others, note=note)
     if subject.forward_only:
         return
@@ -39,9 +39,9 @@ def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     group, changes = group_count(case) // 2, dict[str, Any](eps=0.0)
     if case.settings.get("training", True):
-        rows = as_rows(case, case.x).copy()
+        rows = case.layout.rows(case.x).copy()
         rows[group] = 1  # its mean is exact, and so is its variance
-        changes["x"] = from_rows(case, rows)
+        changes["x"] = case.layout.back(rows)
     else:
         changes["running_var"] = _put(case.inputs["running_var"], group, 0.0)
     yield from _beside(subject, case.replace(**changes), group, "variance and eps are 0 in another group")

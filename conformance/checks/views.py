@@ -10,7 +10,6 @@ from ...spec.errors import LayoutNotApplicable, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject, checked_shapes
-from .groups import as_rows, from_rows
 from .registry import check, ordinary
 from .relations import same, same_gradients
 
@@ -28,8 +27,8 @@ def _repeated_group(case: Case) -> Case:
     """The case with x constant along an axis, so that a zero stride can hold it."""
     if case.operator != "batch_norm":  # every group the same
         return case.replace(x=np.broadcast_to(case.x[:1], case.x.shape).copy())
-    rows = as_rows(case, case.x)  # every channel the same
-    return case.replace(x=from_rows(case, np.broadcast_to(rows[:1], rows.shape).copy()))
+    rows = case.layout.rows(case.x)  # every channel the same
+    return case.replace(x=case.layout.back(np.broadcast_to(rows[:1], rows.shape).copy()))
 
 
 def _compared(

@@ -15,7 +15,6 @@ from ...reference.double_double import DD, div, mul, sqrt
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.regimes import draw_group
-from ..checks.groups import group_size
 from ..composed_truth import ComposedTruth
 from ..findings import compare
 from ..truth import Truth, arithmetic_of, gradient_name
@@ -138,7 +137,7 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
             results = {gradient_name(name): value for name, value in pulled.items()}
         else:
             results = {"y": bench.outputs(case)["y"]}
-        n = group_size(case)
+        n = case.layout.size
         observed.append(Observed(case, results, n / (n - 1) if unbiased and training else 1.0))
     ratios: dict[str, float] = {}
     for accuracy in classes:

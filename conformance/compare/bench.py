@@ -20,7 +20,6 @@ from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
 from ..cases.case import Case, channel_shape
 from ..cases.recipes import Drawn, made
-from ..checks.groups import as_rows, from_rows
 
 #: An eps that shows nowhere beside variances of order one.
 NO_EPS = 2.0**-100
@@ -141,7 +140,7 @@ class Bench:
             made(self.operator, _SUBLAYERS[self.operator], drawn)
         blank = Case(self.operator, inputs, settings, np.zeros((0,), kind), parts=drawn.parts)
         cotangent = np.ones((groups, n)) if g is None else np.asarray(g, dtype=np.float64)
-        return blank.replace(x=from_rows(blank, rows.astype(kind)), g=from_rows(blank, cotangent.astype(kind)))
+        return blank.replace(x=blank.layout.back(rows.astype(kind)), g=blank.layout.back(cotangent.astype(kind)))
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -165,9 +164,9 @@ class Bench:
     def answer(self, case: Case, **options: Any) -> Answer:
         """The results of a case by group."""
         found = self.outputs(case, **options)
-        y = as_rows(case, found["y"])
+        y = case.layout.rows(found["y"])
         if self.operator == "pre_norm":
-            y = y.astype(np.float64) - as_rows(case, case.x).astype(np.float64)
+            y = y.astype(np.float64) - case.layout.rows(case.x).astype(np.float64)
         return Answer(y, found.get("new_running_mean"), found.get("new_running_var"))
 
     def call(self, rows: Any, *, asked: bool = False, **values: Any) -> Answer:

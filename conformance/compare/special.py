@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...spec.operators import OPERATORS
-from ..checks.groups import as_rows, from_rows
 from .bench import Bench
 from .placement import PATTERN
 from .plain import plain_case
@@ -16,12 +15,12 @@ from .table import Cell
 def _spread(bench: Bench, planted: float) -> Cell:
     """Where y changes, and to what, when one value of the middle group is this."""
     case = plain_case(bench)
-    rows = as_rows(case, case.x)
+    rows = case.layout.rows(case.x)
     changed = rows.copy()
     changed[1, 2] = planted
-    before = as_rows(case, bench.outputs(case)["y"]).astype(np.float64)
+    before = case.layout.rows(bench.outputs(case)["y"]).astype(np.float64)
     with np.errstate(all="ignore"):
-        after = as_rows(case, bench.outputs(case.replace(x=from_rows(case, changed)))["y"]).astype(np.float64)
+        after = case.layout.rows(bench.outputs(case.replace(x=case.layout.back(changed)))["y"]).astype(np.float64)
         # What stays as it was may move by its last bits; what is touched by a NaN or an infinity moves far.
         moved = ~(np.abs(after - before) <= 2.0**-4 * (1 + np.abs(before)))
     own, others = after[1], np.delete(moved, 1, axis=0)

@@ -14,7 +14,6 @@ from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import GENERATED, REGIMES
 from normspec.conformance.cases.witnesses import WITNESSES
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.checks.groups import as_rows
 from normspec.conformance.profiles import PROFILES
 from normspec.reference.formats import FORMATS
 
@@ -76,7 +75,7 @@ def test_a_case_holds_the_groups_of_its_description(operator: str, dtype: str) -
     """The rows of x are the described groups, exactly, whatever the shape they are laid out in."""
     for description in quick(operator):
         case = build(description, dtype)
-        rows = as_rows(case, case.x).astype(np.float64)
+        rows = case.layout.rows(case.x).astype(np.float64)
         np.testing.assert_array_equal(rows, description.group_values(FORMATS[dtype]))
 
 

@@ -8,7 +8,7 @@ import pytest
 from normspec import Result, Verdict
 from normspec.conformance.cases.case import Case
 from normspec.conformance.cases.witnesses import WITNESSES
-from normspec.conformance.checks.groups import group_count, group_size
+from normspec.conformance.checks.groups import group_count
 
 from .runs import FAULT, result, run, specimen
 
@@ -57,7 +57,7 @@ def shrunk(name: str, dtype: str) -> tuple[Result, Case]:
 def test_a_planted_fault_shrinks_to_a_few_explicit_numbers(name: str, dtype: str) -> None:
     """The group has at most four elements, each of the witness list, an integer, or the NaN that was put in."""
     _, case = shrunk(name, dtype)
-    assert 1 <= group_size(case) <= 4
+    assert 1 <= case.layout.size <= 4
     assert 1 <= group_count(case) <= 3
     numbers = {number for witness in WITNESSES for number in witness.values(case.settings["eps"])}
     known = np.array(sorted(numbers)).astype(case.x.dtype).astype(np.float64)
@@ -69,7 +69,7 @@ def test_a_fault_of_several_axes_shrinks_too() -> None:
     """A fault that shows only where two axes are normalised together ends on a group of two by two or so."""
     _, case = shrunk("ln-over-last-axis-only", "float32")
     assert len(case.settings["axes"]) > 1
-    assert group_size(case) <= 4
+    assert case.layout.size <= 4
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_fault_of_several_axes_shrinks_too() -> None:
 def test_a_fault_of_size_keeps_the_size_it_needs(name: str, size: int, count: int) -> None:
     """A fault that no small case shows is still reported, reduced in everything but what it is about."""
     _, case = shrunk(name, "float32")
-    assert (group_size(case), group_count(case)) == (size, count)
+    assert (case.layout.size, group_count(case)) == (size, count)
 
 
 def test_a_counterexample_tells_what_went_wrong_where() -> None:
