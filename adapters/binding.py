@@ -8,7 +8,7 @@ from typing import Any
 
 from ..spec.conventions import validate
 from ..spec.errors import choices
-from ..spec.operators import OPERATORS
+from ..spec.operators import OPERATORS, Operator
 from ..spec.parts import Part, Parts
 from .known import KnownViolation
 
@@ -82,6 +82,11 @@ class Binding:
     seams: Callable[..., list[dict[str, Any]]] | None = None
     #: The canonical call without eps and momentum, which are then the framework's own; None where it has none.
     defaults: Callable[..., Any] | None = None
+
+    @property
+    def record(self) -> Operator:
+        """What its operator is."""
+        return OPERATORS[self.operator]
 
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:

@@ -56,7 +56,7 @@ class Probes:
     def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe:
         """What became of the plainest call; in inference, where batch_norm declines it in training."""
         declined = Probe()
-        for training in (True, False) if binding.operator == "batch_norm" else (True,):
+        for training in (True, False) if binding.record.has_modes else (True,):
             plain = Description(
                 binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf",
                 training=training,

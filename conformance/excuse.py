@@ -29,7 +29,7 @@ from .checks.seams import at_the_seams
 from .engine import Plan, Run
 from .library import fitted
 from .report import Report
-from .subject import CALL_FAILED, WITH_GAIN, Subject
+from .subject import CALL_FAILED, Subject
 from .tally import Tally
 from .verdicts import Result, Verdict
 
@@ -163,9 +163,9 @@ class _Search:
         """What else the binding could declare."""
         operator, dtypes = self.binding.operator, {result.dtype for result in self.violations}
         keys = ["variance_algorithm"]
-        if operator == "batch_norm":
+        if self.binding.record.statistics:
             keys += ["running_variance", "momentum", "single_value"]
-        if operator in WITH_GAIN:
+        if self.binding.record.has_gain:
             keys.append("gain")
         if "float64" in dtypes:
             keys += ["eps_dtype", "float64"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
+from ..spec.operators import OPERATORS
 from .cases.case import Case, Description, build, channel_shape
 from .translated import one_plus
 
@@ -56,7 +57,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     """
     if binding.seams is not None:
         return _as_sequences(description)
-    if description.operator != "batch_norm":
+    if not OPERATORS[description.operator].has_channels:
         return description
     own = (description.rank, description.channel_axis)
     bound = "axes" in description.tags  # the dimensions are what the case is about
@@ -66,7 +67,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
             return attrs.evolve(description, rank=place[0], channel_axis=place[1])
     if bound and any(_takes(binding, description, rank, own[1]) for rank in _RANKS):
         return None
-    plain = Description("batch_norm", description.n, description.groups, repeat=description.repeat)
+    plain = Description(description.operator, description.n, description.groups, repeat=description.repeat)
     for mode in (description.training, not description.training):
         for rank, axis in places:  # its own reason to decline shows in a shape that it takes
             if _takes(binding, attrs.evolve(plain, training=mode), rank, axis):

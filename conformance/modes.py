@@ -39,8 +39,9 @@ def mode_of(subject: Subject, asked: str, descriptions: Sequence[Description], l
 
     Of the other operators there is one mode.
     """
-    if subject.operator != "batch_norm" or asked:
-        return Mode(asked if subject.operator == "batch_norm" else "")
+    has_modes = subject.binding.record.has_modes
+    if asked or not has_modes:
+        return Mode(asked if has_modes else "")
     fitting = [fit for d in descriptions if (fit := fitted(d, subject.binding)) is not None]
     plain = [one for one in fitting if not one.tags & {"mixed", "size", "range"}]
     reason = ""

@@ -33,8 +33,6 @@ CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 #: envelope(normative): under the declared conventions, or under the normative ones.
 Bound = Callable[[bool], np.ndarray]
 
-#: The operators that have a gain.
-WITH_GAIN = ("layer_norm", "batch_norm", "pre_norm", "post_norm")
 
 #: Values from which on a call is large: it takes milliseconds, and may be shared by threads.
 LARGE = 1 << 16
@@ -149,7 +147,7 @@ class Subject:
 
     @property
     def _translation(self) -> Translation:
-        gain = self.operator in WITH_GAIN and self.conventions.get("gain") == "one-plus-gamma"
+        gain = self.binding.record.has_gain and self.conventions.get("gain") == "one-plus-gamma"
         wide = self.format != self.dtype
         return Translation(gain, wide, beside=wide and not OPERATORS[self.operator].composed)
 

@@ -103,11 +103,11 @@ class Truth:
         if self._outputs is None and self._narrower and self._judged_in_rows:
             values = self._float64
             self._outputs = {"y": values.y()}
-            if self.case.operator == "batch_norm":
+            if self.case.record.statistics:
                 self._outputs |= self._running(values)
         if self._outputs is None:
             result = _EXACT[self.case.operator][0](*self.arguments, **self.settings)
-            if self.case.operator == "layer_norm":
+            if not self.case.record.statistics:
                 self._outputs = {"y": result}
             else:
                 y, new_mean, new_var = result
@@ -197,7 +197,7 @@ class Truth:
         """The envelope of this case in one arithmetic."""
         if arithmetic not in self._envelopes:
             settings, (x, gamma, beta, *running) = self.settings, self.arguments
-            if self.case.operator == "layer_norm":
+            if not self.case.record.has_channels:
                 self._envelopes[arithmetic] = layer_norm_envelope(
                     x, gamma, beta, eps=settings["eps"], axes=settings["axes"], arithmetic=arithmetic
                 )
@@ -221,7 +221,7 @@ class Truth:
             envelope = self.envelope(arithmetic)
             with np.errstate(all="ignore"):
                 bounds = {"y": envelope.y()}
-            if self.case.operator == "batch_norm":
+            if self.case.record.statistics:
                 old = self.case.inputs["running_mean"], self.case.inputs["running_var"]
                 if self.settings["training"]:
                     bounds |= envelope.running(*old, self.settings["momentum"], bessel=self.bessel)
@@ -261,11 +261,8 @@ class Truth:
         else:
             inside = whole.in_range(gain=name == "y")
         if name not in ("y", "dx"):  # a sum over groups is judged where all of them are
-            if self.case.operator == "batch_norm":  # and a value of a channel where all of the channel is
-                axis = self.settings["channel_axis"] % inside.ndim
-                inside = np.moveaxis(inside, axis, 0).reshape(inside.shape[axis], -1).all(axis=1)
-            else:
-                inside = inside.all()
+            layout = self.case.layout  # and a value of a channel where all of the channel is
+            inside = layout.rows(inside).all(axis=1) if layout.shared else inside.all()
         # The envelope, too, is a size that something on the way may reach (R6).
         return np.where(inside & (envelope < arithmetic.largest / 4), envelope, np.inf)
 

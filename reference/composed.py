@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from ..spec.operators import OPERATORS
 from . import known_parts
 from .accuracy import Arithmetic
 from .bounded import Number, Steps, Tape
@@ -88,7 +89,7 @@ class Composed:
             self._inputs = {name: self._tape.given(value) for name, value in self._given.items()}
             explicit = [self._inputs.get(name) for name in _EXPLICIT[operator]]
             called = {role: self._called(role, part) for role, part in parts.items()}
-            if operator in ("pre_norm", "post_norm"):
+            if OPERATORS[operator].normalises:
                 called |= {"eps": settings["eps"], "arithmetic": stages}
             self._y = _OPERATORS[operator](*explicit, **called)
 

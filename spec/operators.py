@@ -55,6 +55,11 @@ class Operator:
         return tuple(name for name in self.arguments if name != "x" and name not in self.roles)
 
     @property
+    def has_channels(self) -> bool:
+        """Whether its groups are the channels, along an axis that a call names."""
+        return self.groups is Groups.CHANNEL
+
+    @property
     def composed(self) -> bool:
         """Whether it is handed parts."""
         return bool(self.roles)

@@ -228,7 +228,7 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
     )
     inputs: dict[str, NDArray[Any] | None] = {"x": x}
     settings: dict[str, Any] = {}
-    if description.operator in ("pre_norm", "post_norm"):
+    if OPERATORS[description.operator].normalises:
         inputs["gamma"] = affine_values(description.gamma, shape[-1:], held, description.seed, 1)
         inputs["beta"] = affine_values(description.beta, shape[-1:], held, description.seed, 2)
         settings["eps"] = description.eps

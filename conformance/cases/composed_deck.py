@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from ...spec.operators import OPERATORS
 from .case import Description
 from .logits import FUSIONS, GATES
 from .recipes import RECIPES
@@ -78,7 +79,7 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(33, _PLAIN, "value")
 
     def own() -> Iterator[Description]:
-        if operator in ("pre_norm", "post_norm"):
+        if OPERATORS[operator].normalises:
             yield from _blocks(d)
         if operator == "highway":
             yield from _highway(d)

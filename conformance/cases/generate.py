@@ -62,7 +62,7 @@ def _stream(operator: str, *key: int) -> Stream:
 
 def _free(operator: str, seed: int, index: int) -> Description:
     stream = _stream(operator, seed, _FREE, index)
-    inference = operator == "batch_norm" and index % 5 == 4
+    inference = OPERATORS[operator].has_modes and index % 5 == 4
     groups = tuple((stream.pick(GENERATED), stream.number(0, INDICES - 1)) for _ in range(stream.number(1, GROUPS)))
     description = Description(
         operator,
@@ -85,7 +85,7 @@ def _free(operator: str, seed: int, index: int) -> Description:
         )
     else:
         description = attrs.evolve(description, momentum=stream.pick(MOMENTA), rank=stream.number(2, 5))
-    if operator == "batch_norm" and description.n == 1:  # one value a channel: BN-E1 and BN-E5
+    if OPERATORS[operator].statistics and description.n == 1:  # one value a channel: BN-E1 and BN-E5
         description = attrs.evolve(description, n=2)
     return attrs.evolve(description, tags=_parts_of(description, index))
 
@@ -135,7 +135,9 @@ def _shape(description: Description, stream: Stream) -> dict[str, object]:
     n = description.n
     if n == 1 or description.leading is not None or "sequence" in description.tags:
         return {}
-    if description.operator == "batch_norm" and "axes" in description.tags:  # as many values as its dimensions allow
+    if (
+        OPERATORS[description.operator].has_channels and "axes" in description.tags
+    ):  # as many values as its dimensions allow
         return {"n": n * stream.number(1, 3)}
     if "few" in description.tags:
         return {"n": stream.number(2, 5)}

@@ -135,7 +135,7 @@ def repeated_deck(operator: str, profile: str) -> list[Description]:
     """The larger cases whose calls are repeated (CM-P2, CM-P3)."""
     found = []
     for groups, n in _REPEATED[_QUICK] if profile == "quick" else _REPEATED:
-        for training in (True, False) if operator == "batch_norm" else (True,):
+        for training in (True, False) if OPERATORS[operator].has_modes else (True,):
             tags = frozenset({"size", "repeat", *(() if profile == "quick" else ("far",))})
             plain = sized(operator, EXTENTS[operator][0], n)
             shaped = {"n": n, "samples": None, "rank": 2, "groups": _GROUPS[1:], "repeat": groups}

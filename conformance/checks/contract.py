@@ -124,7 +124,7 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
     beta = case.inputs.get("beta")
     if beta is not None and beta.ndim == 1 and beta.size > 1:
         yield "beta has one element and would broadcast", case.replace(beta=beta.reshape(-1)[:1])
-    if case.operator == "batch_norm":
+    if case.record.has_channels:
         stored = case.inputs["running_mean"]
         assert stored is not None
         yield "running_mean is one element short", case.replace(running_mean=stored[:-1])

@@ -32,7 +32,7 @@ def emptied(case: Case) -> Case:
         changes = {name: value[:0] for name, value in shaped.items() if value.shape == case.x.shape}
         return case.replace(g=case.g[:0], **changes)
     axis = 0
-    if case.operator == "batch_norm" and case.settings["channel_axis"] % case.x.ndim == 0:
+    if case.record.has_channels and case.settings["channel_axis"] % case.x.ndim == 0:
         axis = 1
     return case.replace(x=np.take(case.x, [], axis=axis), g=np.take(case.g, [], axis=axis))
 

@@ -98,7 +98,7 @@ def _cases(bench: Bench) -> Iterator[Case]:
     )
     gamma, g = _gamma_and_g(bench)
     yield bench.case(rows * scale, gamma=gamma, g=g)
-    if bench.operator == "batch_norm":
+    if bench.record.has_modes:
         # Statistics near the data's own: x - mean is exact, or nearly so, and x times a factor is not.
         mean, var = rows.mean(axis=1) * scale, rows.var(axis=1) * scale**2
         yield bench.case(rows * scale, gamma=gamma, running=(mean, var * 1.25), training=False)
@@ -117,7 +117,7 @@ def _narrow_cases(bench: Bench) -> Iterator[Case]:
 
 def _gamma_and_g(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.Generator(np.random.Philox(12))
-    across = SHAPE[0] if bench.operator == "batch_norm" else SHAPE[1]
+    across = SHAPE[0] if bench.record.has_channels else SHAPE[1]
     return random.standard_normal(across) + 0.5, random.standard_normal(SHAPE) + 0.5
 
 

@@ -25,7 +25,7 @@ def _reached(bench: Bench, shape: tuple[int, ...], parameters: tuple[int, ...], 
     for x in (before, after):
         inputs: dict[str, Any] = {"x": x.astype(kind), "gamma": np.ones(parameters, kind)}
         inputs["beta"] = np.zeros(parameters, kind)
-        if bench.operator == "batch_norm":
+        if bench.record.statistics:
             inputs |= {"running_mean": np.zeros(parameters, kind), "running_var": np.ones(parameters, kind)}
         case = Case(bench.operator, inputs, settings, np.ones(shape, kind))
         ys.append(bench.outputs(case)["y"].astype(np.float64))

@@ -18,6 +18,7 @@ from ...adapters.binding import Binding, differentiable
 from ...adapters.target import Target
 from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
+from ...spec.operators import Operator
 from ..cases.case import Case, channel_shape
 from ..cases.recipes import Drawn, made
 
@@ -63,6 +64,11 @@ class Bench:
     @property
     def operator(self) -> str:
         return self.binding.operator
+
+    @property
+    def record(self) -> Operator:
+        """What its operator is."""
+        return self.binding.record
 
     @property
     def format(self) -> Format:
@@ -118,14 +124,14 @@ class Bench:
         kind = self.format.dtype
         rows = np.asarray(rows, dtype=np.float64)
         groups, n = rows.shape
-        across = groups if self.operator == "batch_norm" else n
+        across = groups if self.record.has_channels else n
 
         def vector(values: Any) -> np.ndarray:
             return np.broadcast_to(np.asarray(values, dtype=np.float64), (across,)).astype(kind)
 
         inputs: dict[str, np.ndarray | None] = {"x": rows.astype(kind), "gamma": vector(gamma), "beta": vector(beta)}
         settings: dict[str, Any] = {"eps": eps}
-        if self.operator == "batch_norm":
+        if self.record.has_channels:
             shape = channel_shape(n, groups, self._rank, 1)
             inputs |= {
                 "x": np.empty(shape, kind),
@@ -133,7 +139,7 @@ class Bench:
                 "running_var": vector(running[1]),
             }
             settings |= {"momentum": momentum, "training": training, "channel_axis": 1}
-        elif self.operator == "layer_norm":
+        elif "axes" in self.record.settings:
             settings["axes"] = (-1,)
         drawn = Drawn(rows.shape, self.format, self.format, 0, "mixed", 1)
         if self.operator in _SUBLAYERS:

@@ -59,7 +59,7 @@ def second_order(bench: Bench) -> Cell:
     except Unsupported as lacking:
         return _none(lacking)
     # Beside a part that does not depend on x, dx of some operators depends on no x either: g is what is left.
-    names = ["x", "g"] if bench.operator in ("layer_norm", "batch_norm", "post_norm", "pre_norm") else ["g"]
+    names = ["x", "g"] if bench.record.normalises else ["g"]
     return _available(found, case, names)
 
 

@@ -46,7 +46,7 @@ def eps_placement(bench: Bench) -> Cell:
     found = placement_of(bench)
     evidence = {"factors": list(found.measured), "distance": found.distance}
     text = found.placement.name
-    if bench.operator == "batch_norm":
+    if bench.record.has_modes:
         other = fit(bench, training=False)
         evidence |= {"inference": {"factors": list(other.measured), "distance": other.distance}}
         if other.placement != found.placement:

@@ -13,8 +13,8 @@ from .table import Cell
 Body = Callable[[Bench], Cell]
 
 #: The operators that have statistics of their own, and the blocks that contain one.
-NORMALISATIONS = ("layer_norm", "batch_norm")
-BLOCKS = ("pre_norm", "post_norm")
+NORMALISATIONS = tuple(name for name, one in OPERATORS.items() if one.normalises and not one.composed)
+BLOCKS = tuple(name for name, one in OPERATORS.items() if one.normalises and one.composed)
 
 
 @attrs.frozen

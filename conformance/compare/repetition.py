@@ -83,6 +83,6 @@ def _taken(case: Case, pick: Any, axis: int) -> Case:
 def batch_invariance(bench: Bench) -> Cell:
     """Whether a sample has the same bits alone as in a batch, and in another order; of batch_norm in inference."""
     cases = [plain_case(bench, shape) for shape in (SHAPE, _LONG)]
-    if bench.operator == "batch_norm":
+    if bench.record.has_modes:
         cases = [case.replace(training=False) for case in cases]
     return _invariance(bench, cases)
