@@ -65,7 +65,7 @@ class Binding:
     #: For each of these conventions, why it differs and where that is written.
     reasons: Mapping[str, str] = field(default_factory=dict)
     #: What it is known to violate, where and how: reported as "deviates".
-    expected: tuple[KnownViolation, ...] = ()
+    known_violations: tuple[KnownViolation, ...] = ()
     #: (x's shape, settings) -> None, or the reason why this binding does not take such a call.
     accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = accepts_all
     #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on these
@@ -76,7 +76,7 @@ class Binding:
     #: Imports what its first call would, where that takes seconds.
     load: Callable[[], object] | None = None
     #: Those of OPTIONAL's keyword arguments that it does not take.
-    lacking: frozenset[str] = frozenset()
+    unsupported_keywords: frozenset[str] = frozenset()
     #: For a layer that brings its own sublayers: seams(x, gamma, beta, g, eps=..., seed=...) runs it and its backward
     #: pass, and returns for each of its blocks what was recorded around the sublayer (see adapters/seam.py).
     seams: Callable[..., list[dict[str, Any]]] | None = None

@@ -31,7 +31,7 @@ class CallArguments:
     def __post_init__(self) -> None:
         operator = self.binding.operator
         for role in OPERATORS[operator].optional:
-            if self.parts.get(role) is not None and role in self.binding.lacking:
+            if self.parts.get(role) is not None and role in self.binding.unsupported_keywords:
                 raise TakesNoPart(f"{self.binding.name} takes no {role}")
 
     @property

@@ -202,9 +202,9 @@ def mode_of(settings: Mapping[str, Any]) -> str:
     return "training" if settings.get("training", True) else "inference"
 
 
-def without_limits(expected: Mapping[str, str]) -> tuple[KnownViolation, ...]:
+def without_limits(reasons: Mapping[str, str]) -> tuple[KnownViolation, ...]:
     """Entries that cover all of a requirement: the reasons by id, as workers that know no limits give them."""
-    return tuple(KnownViolation(requirement, reason) for requirement, reason in expected.items())
+    return tuple(KnownViolation(requirement, reason) for requirement, reason in reasons.items())
 
 
 def entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:

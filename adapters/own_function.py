@@ -91,7 +91,7 @@ def _target(
     name: str,
 ) -> Target:
     _check_callable(function, label)
-    lacking = _check_signature(function, operator, label)
+    unsupported_keywords = _check_signature(function, operator, label)
     if framework is None:
         framework = _framework_of(function, module, label)
     room = adapter(framework)
@@ -104,10 +104,10 @@ def _target(
         call,
         MappingProxyType({one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}),
         conventions=_conventions(siblings["conventions"], label),
-        expected=(*room.BRIDGE.violations, *_expected(siblings["expected"], label)),
+        known_violations=(*room.BRIDGE.violations, *_known_violations(siblings["expected"], label)),
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
-        lacking=lacking,
+        unsupported_keywords=unsupported_keywords,
     )
     return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=known(framework) in SLOW)
 
@@ -271,7 +271,7 @@ def _conventions(beside: Any, label: str) -> dict[str, str]:
     raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
 
 
-def _expected(beside: Any, label: str) -> tuple[KnownViolation, ...]:
+def _known_violations(beside: Any, label: str) -> tuple[KnownViolation, ...]:
     """
     NAME_expected: what the function is known to violate, as entries, or as a dict from requirements to reasons.
 

@@ -123,8 +123,8 @@ class Subject:
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
 
     def __attrs_post_init__(self) -> None:
-        expected = self.binding.expected
-        self.known = Known(tuple(one for one in expected if one.applies(dtype=self.dtype, device=self.device)))
+        violations = self.binding.known_violations
+        self.known = Known(tuple(one for one in violations if one.applies(dtype=self.dtype, device=self.device)))
 
     @property
     def operator(self) -> str:

@@ -120,14 +120,14 @@ BROADCAST = (
 )
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("layer_norm", "equinox.nn.LayerNorm", layer_norm, expected=BROADCAST, defaults=layer_norm),
+    Binding("layer_norm", "equinox.nn.LayerNorm", layer_norm, known_violations=BROADCAST, defaults=layer_norm),
     Binding(
         "batch_norm",
         'equinox.nn.BatchNorm(mode="batch")',
         _batch_norm,
         conventions={"storage": "native", "momentum": "old", "mixed_dtypes": "promoted"},
         reasons={"storage": _NATIVE, "momentum": _OLD, "mixed_dtypes": _WIDENED},
-        expected=EMPTY,
+        known_violations=EMPTY,
         accepts=_accepts,
         defaults=_batch_norm,
     ),

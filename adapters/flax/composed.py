@@ -27,7 +27,7 @@ BINDINGS: tuple[Binding, ...] = tuple(
         call,
         conventions=_CONVENTIONS,
         reasons=_REASONS,
-        expected=ADDED,
+        known_violations=ADDED,
     )
     for operator, name, call in (
         ("pre_norm", "flax x + sublayer(nnx.LayerNorm(x))", _pre_norm),

@@ -59,9 +59,11 @@ def _batch_norm(fast: bool):
 
 def _binding(operator: str, layer: str, call: Any, fast: bool) -> Binding:
     conventions, reasons = declared(PARTS_ROUNDED, fast=fast, statistics=operator == "batch_norm")
-    expected = EMPTY if operator == "batch_norm" else ()
+    known_violations = EMPTY if operator == "batch_norm" else ()
     name = f"flax.linen.{layer}" + ("" if fast else "(use_fast_variance=False)")
-    return Binding(operator, name, call, conventions=conventions, reasons=reasons, expected=expected, defaults=call)
+    return Binding(
+        operator, name, call, conventions=conventions, reasons=reasons, known_violations=known_violations, defaults=call
+    )
 
 
 BINDINGS: tuple[Binding, ...] = tuple(

@@ -114,7 +114,7 @@ def _binding(operator: str, layer: str, call: Any, fast: bool) -> Binding:
         call,
         conventions=conventions,
         reasons=reasons,
-        expected=EMPTY if statistics else NARROWED,
+        known_violations=EMPTY if statistics else NARROWED,
         defaults=call,
     )
 

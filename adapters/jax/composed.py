@@ -75,12 +75,12 @@ def _block(operator: str, name: str, call: Any) -> Binding:
         call,
         conventions=FAST_CONVENTIONS,
         reasons=FAST_REASONS,
-        expected=(*BROADCAST, *ADDED),
+        known_violations=(*BROADCAST, *ADDED),
     )
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("residual", "jax x + branch(x)", _residual, expected=ADDED),
+    Binding("residual", "jax x + branch(x)", _residual, known_violations=ADDED),
     _block("pre_norm", "jax x + sublayer(jax.nn.standardize(x))", _pre_norm),
     _block("post_norm", "jax jax.nn.standardize(x + sublayer(x))", _post_norm),
     Binding(
@@ -89,7 +89,7 @@ BINDINGS: tuple[Binding, ...] = (
         _highway,
         conventions=_NATIVE,
         reasons=_EACH_ROUNDED,
-        expected=ADDED,
+        known_violations=ADDED,
     ),
     Binding(
         "mhc",
@@ -97,6 +97,6 @@ BINDINGS: tuple[Binding, ...] = (
         _mhc,
         conventions=_NATIVE,
         reasons=_EACH_ROUNDED,
-        expected=ONE_LOGIT,
+        known_violations=ONE_LOGIT,
     ),
 )

@@ -103,7 +103,7 @@ BINDINGS: tuple[Binding, ...] = (
         _FAST,
         conventions=FAST_CONVENTIONS,
         reasons=FAST_REASONS,
-        expected=BROADCAST,
+        known_violations=BROADCAST,
         defaults=_FAST,
     ),
     Binding(
@@ -112,7 +112,7 @@ BINDINGS: tuple[Binding, ...] = (
         _STABLE,
         conventions={"storage": "native"},
         reasons={"storage": _NATIVE},
-        expected=BROADCAST,
+        known_violations=BROADCAST,
         defaults=_STABLE,
     ),
     Binding(
@@ -121,6 +121,6 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions={"storage": "native"},
         reasons={"storage": _NATIVE},
-        expected=(*BROADCAST, *EMPTY),
+        known_violations=(*BROADCAST, *EMPTY),
     ),
 )

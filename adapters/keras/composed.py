@@ -75,7 +75,7 @@ def _binding(
         call,
         conventions=declared.conventions,
         reasons=declared.reasons,
-        expected=declared.expected,
+        known_violations=declared.known_violations,
         has_modes=has_modes,
     )
 

@@ -22,16 +22,16 @@ class Declared:
 
     conventions: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
-    expected: tuple[KnownViolation, ...] = ()
+    known_violations: tuple[KnownViolation, ...] = ()
 
 
-def _declared(*facts: tuple[str, str], expected: tuple[KnownViolation, ...] = ()) -> Declared:
+def _declared(*facts: tuple[str, str], known_violations: tuple[KnownViolation, ...] = ()) -> Declared:
     """Conventions written as KEY=VALUE, each with its reason, and what is known to be violated."""
     pairs = [(fact.partition("="), reason) for fact, reason in facts]
     return Declared(
         {key: value for (key, _, value), _ in pairs},
         {key: reason for (key, _, _), reason in pairs},
-        expected,
+        known_violations,
     )
 
 
@@ -190,13 +190,13 @@ _TANGENT = tuple(
     if BACKEND == "torch"
 )
 
-LAYER_NORM = _declared(*_EVERYWHERE, expected=(*_second_order("LN-G9"), *_TANGENT))
-BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10")))
+LAYER_NORM = _declared(*_EVERYWHERE, known_violations=(*_second_order("LN-G9"), *_TANGENT))
+BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, known_violations=(*_NEGATIVE, *_second_order("BN-G10")))
 OPS_BATCH_NORM = _declared(
-    *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, expected=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))
+    *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, known_violations=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))
 )
-RESIDUAL = _declared(*_WITHOUT_MEAN, expected=_ADDED)
-PRE_NORM = _declared(*_EVERYWHERE, expected=(*_ADDED, *_second_order("PR-G6", *_WIDE)))
-POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, expected=(*_ADDED, *_second_order("PO-G6", *_WIDE)))
-HIGHWAY = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, expected=(_BROADCAST,))
-MHC = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, expected=(_BROADCAST,))
+RESIDUAL = _declared(*_WITHOUT_MEAN, known_violations=_ADDED)
+PRE_NORM = _declared(*_EVERYWHERE, known_violations=(*_ADDED, *_second_order("PR-G6", *_WIDE)))
+POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, known_violations=(*_ADDED, *_second_order("PO-G6", *_WIDE)))
+HIGHWAY = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, known_violations=(_BROADCAST,))
+MHC = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, known_violations=(_BROADCAST,))

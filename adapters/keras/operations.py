@@ -50,7 +50,7 @@ BINDINGS: tuple[Binding, ...] = (
         _layer_norm,
         conventions=LAYER_NORM.conventions,
         reasons=LAYER_NORM.reasons,
-        expected=LAYER_NORM.expected,
+        known_violations=LAYER_NORM.known_violations,
         defaults=_layer_norm,
     ),
     Binding(
@@ -59,6 +59,6 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions=OPS_BATCH_NORM.conventions,
         reasons=OPS_BATCH_NORM.reasons,
-        expected=OPS_BATCH_NORM.expected,
+        known_violations=OPS_BATCH_NORM.known_violations,
     ),
 )

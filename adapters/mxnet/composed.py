@@ -12,7 +12,7 @@ import numpy as np
 
 from ..binding import Binding
 from ..known import KnownViolation
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_EXPECTED, LAYER_NORM_REASONS, SOURCE, gluon_layer_norm
+from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_KNOWN_VIOLATIONS, LAYER_NORM_REASONS, SOURCE, gluon_layer_norm
 
 #: Why the others round every operation.
 _EACH_ROUNDED = (
@@ -40,7 +40,7 @@ def _subnormal_weight(inputs: Mapping[str, Any], settings: Mapping[str, Any]) ->
     return bool(((weights > 0) & (weights < 2.0**-126)).any())
 
 
-_MHC_EXPECTED = (
+_MHC_KNOWN_VIOLATIONS = (
     KnownViolation(
         "CM-S2",
         "the gradient of broadcast_mul is not written where x has no elements, so that dlogits is whatever lay in"
@@ -102,25 +102,27 @@ def _block(operator: str, name: str, call: Callable[..., Any]) -> Binding:
         call,
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
-        expected=(*LAYER_NORM_EXPECTED, *_BROADCAST),
+        known_violations=(*LAYER_NORM_KNOWN_VIOLATIONS, *_BROADCAST),
     )
 
 
-def _native(operator: str, name: str, call: Callable[..., Any], expected: tuple[KnownViolation, ...] = ()) -> Binding:
+def _native(
+    operator: str, name: str, call: Callable[..., Any], known_violations: tuple[KnownViolation, ...] = ()
+) -> Binding:
     return Binding(
         operator,
         name,
         call,
         conventions={"storage": "native"},
         reasons={"storage": _EACH_ROUNDED},
-        expected=(*_BROADCAST, *expected),
+        known_violations=(*_BROADCAST, *known_violations),
     )
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("residual", "mxnet x + branch(x)", _residual, expected=_BROADCAST),
+    Binding("residual", "mxnet x + branch(x)", _residual, known_violations=_BROADCAST),
     _block("pre_norm", "mxnet x + sublayer(gluon.nn.LayerNorm(x))", _pre_norm),
     _block("post_norm", "mxnet gluon.nn.LayerNorm(x + sublayer(x))", _post_norm),
     _native("highway", "mxnet H * t + x * (1 - t)", _highway),
-    _native("mhc", "mxnet x + sum(softmax(logits)[k] * H[k])", _mhc, _MHC_EXPECTED),
+    _native("mhc", "mxnet x + sum(softmax(logits)[k] * H[k])", _mhc, _MHC_KNOWN_VIOLATIONS),
 )

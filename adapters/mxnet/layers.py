@@ -150,7 +150,7 @@ LAYER_NORM_REASONS: Mapping[str, str] = {
 }
 
 #: What LayerNorm is known to violate, and every layer that has one within.
-LAYER_NORM_EXPECTED = (
+LAYER_NORM_KNOWN_VIOLATIONS = (
     KnownViolation(
         "CM-S2",
         "the backward pass of an empty batch raises 'Shape size mismatch 0 v.s. 1', the forward pass does not",
@@ -195,7 +195,7 @@ def _off_by_eps(failure: Failure) -> Any:
     return near | (~np.isfinite(failure.got) & (variance + eps == 0))
 
 
-_BATCH_NORM_EXPECTED = (
+_BATCH_NORM_KNOWN_VIOLATIONS = (
     KnownViolation(
         "BN-S1",
         "momentum is a parameter of type float, so that the weights of the moving average are float32 numbers, also"
@@ -239,7 +239,7 @@ def _layer_norm_binding(name: str, call: Callable[..., Any]) -> Binding:
         call=call,
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
-        expected=LAYER_NORM_EXPECTED,
+        known_violations=LAYER_NORM_KNOWN_VIOLATIONS,
         accepts=_last_axis,
     )
 
@@ -251,7 +251,7 @@ def _batch_norm_binding(name: str, call: Callable[..., Any]) -> Binding:
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        expected=_BATCH_NORM_EXPECTED,
+        known_violations=_BATCH_NORM_KNOWN_VIOLATIONS,
         has_modes=True,
     )
 

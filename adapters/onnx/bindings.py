@@ -31,7 +31,7 @@ class Evaluator:
     conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: For each operator: the requirements that it is known to violate beside those that ONNX itself does.
-    expected: Mapping[str, tuple[KnownViolation, ...]] = field(default_factory=dict)
+    known_violations: Mapping[str, tuple[KnownViolation, ...]] = field(default_factory=dict)
 
 
 _SPEC = "https://onnx.ai/onnx/operators/onnx__"
@@ -60,7 +60,7 @@ _MOMENTUM = (
     " the statistics are float64"
 )
 
-_EXPECTED: Mapping[str, tuple[KnownViolation, ...]] = {
+_KNOWN_VIOLATIONS: Mapping[str, tuple[KnownViolation, ...]] = {
     "layer_norm": (),
     "batch_norm": tuple(
         KnownViolation(
@@ -137,7 +137,7 @@ def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
             call=call,
             conventions={**_CONVENTIONS[operator], **evaluator.conventions.get(operator, {})},
             reasons={**_REASONS[operator], **evaluator.reasons.get(operator, {})},
-            expected=(*_EXPECTED[operator], *evaluator.expected.get(operator, ())),
+            known_violations=(*_KNOWN_VIOLATIONS[operator], *evaluator.known_violations.get(operator, ())),
             **more,
         )
 

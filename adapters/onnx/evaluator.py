@@ -42,7 +42,7 @@ EVALUATOR = Evaluator(
     _run,
     conventions={operator: {"storage": "native"} for operator in _NATIVE},
     reasons={operator: {"storage": reason} for operator, reason in _NATIVE.items()},
-    expected={
+    known_violations={
         "batch_norm": (
             KnownViolation(
                 "CM-D3",

@@ -112,12 +112,12 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         call=_elsewhere,
         conventions=found["conventions"],
         reasons=found["reasons"],
-        expected=(
+        known_violations=(
             *without_limits(found["expected"]),
             *(_known(host, place, entry, one) for entry, one in enumerate(found["known"])),
         ),
         accepts=accepts_all if found["accepts_all"] else _accepts(host, place),
-        lacking=frozenset(found["lacking"]),
+        unsupported_keywords=frozenset(found["lacking"]),
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,
         place=place,

@@ -66,12 +66,12 @@ def _block(operator: str, name: str, call: Callable[..., Any], second_order: str
         call,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        expected=(*BROADCAST, *known(second_order)),
+        known_violations=(*BROADCAST, *known(second_order)),
     )
 
 
 def _native(
-    operator: str, name: str, call: Callable[..., Any], expected: tuple[KnownViolation, ...] = BROADCAST
+    operator: str, name: str, call: Callable[..., Any], known_violations: tuple[KnownViolation, ...] = BROADCAST
 ) -> Binding:
     return Binding(
         operator,
@@ -79,7 +79,7 @@ def _native(
         call,
         conventions={"storage": "native"},
         reasons={"storage": _EACH_ROUNDED},
-        expected=expected,
+        known_violations=known_violations,
     )
 
 
@@ -88,7 +88,7 @@ BINDINGS: tuple[Binding, ...] = (
         "residual",
         "tf x + branch(x)",
         _residual,
-        expected=BROADCAST,
+        known_violations=BROADCAST,
     ),
     _block("pre_norm", "tf x + sublayer(batch_normalization(x, *moments(x)))", _pre_norm, "PR-G6"),
     _block("post_norm", "tf batch_normalization(y, *moments(y)), y = x + sublayer(x)", _post_norm, "PO-G6"),

@@ -97,7 +97,7 @@ BINDINGS: tuple[Binding, ...] = (
         layer_norm,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        expected=known("LN-G9"),
+        known_violations=known("LN-G9"),
     ),
     Binding(
         "batch_norm",
@@ -105,6 +105,6 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        expected=known("BN-G10"),
+        known_violations=known("BN-G10"),
     ),
 )

@@ -96,31 +96,33 @@ def _block(operator: str, name: str, call: Callable[..., Any], *, has_modes: boo
         call,
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
-        expected=BROADCAST,
+        known_violations=BROADCAST,
         has_modes=has_modes,
     )
 
 
-def _native(operator: str, name: str, call: Callable[..., Any], lacking: frozenset[str] = frozenset()) -> Binding:
+def _native(
+    operator: str, name: str, call: Callable[..., Any], unsupported_keywords: frozenset[str] = frozenset()
+) -> Binding:
     return Binding(
         operator,
         name,
         call,
         conventions={"storage": "native"},
         reasons={"storage": _EACH_ROUNDED},
-        expected=BROADCAST,
-        lacking=lacking,
+        known_violations=BROADCAST,
+        unsupported_keywords=unsupported_keywords,
     )
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("residual", "torch x + branch(x)", _residual, expected=BROADCAST),
+    Binding("residual", "torch x + branch(x)", _residual, known_violations=BROADCAST),
     _block("pre_norm", "torch x + sublayer(nn.LayerNorm(x))", _pre_norm_module, has_modes=True),
     _block("pre_norm", "torch x + sublayer(functional.layer_norm(x))", _pre_norm, has_modes=False),
     _block("post_norm", "torch nn.LayerNorm(x + sublayer(x))", _post_norm_module, has_modes=True),
     _block("post_norm", "torch functional.layer_norm(x + sublayer(x))", _post_norm, has_modes=False),
     _native("highway", "torch H * t + x * (1 - t)", _highway),
-    _native("highway", "torch.lerp(x, H, t)", _highway_lerp, lacking=frozenset({"carry"})),
+    _native("highway", "torch.lerp(x, H, t)", _highway_lerp, unsupported_keywords=frozenset({"carry"})),
     _native("mhc", "torch x + sum(softmax(logits)[k] * H[k])", _mhc),
     _native("mhc", "torch x + einsum(softmax(logits), stack(H))", _mhc_stacked),
 )

@@ -188,7 +188,7 @@ def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViol
 
 
 #: What LayerNorm is known to violate.
-LAYER_NORM_EXPECTED = constants_in_forward_mode("LN-G13", "LN-G14", issue="196700")
+LAYER_NORM_KNOWN_VIOLATIONS = constants_in_forward_mode("LN-G13", "LN-G14", issue="196700")
 
 
 def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_modes: bool) -> Binding:
@@ -198,7 +198,7 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        expected=(*BACKWARD, *ON_CUDA, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
+        known_violations=(*BACKWARD, *ON_CUDA, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
         defaults=call,
@@ -212,7 +212,7 @@ def _layer_norm_binding(name: str, call, has_modes: bool) -> Binding:
         call=call,
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
-        expected=LAYER_NORM_EXPECTED,
+        known_violations=LAYER_NORM_KNOWN_VIOLATIONS,
         has_modes=has_modes,
         defaults=call,
     )

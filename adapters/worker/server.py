@@ -85,8 +85,8 @@ class Server:
                     "name": binding.name,
                     "conventions": dict(binding.conventions),
                     "reasons": dict(binding.reasons),
-                    "known": [entry.told() for entry in binding.expected],
-                    "lacking": sorted(binding.lacking),
+                    "known": [entry.told() for entry in binding.known_violations],
+                    "lacking": sorted(binding.unsupported_keywords),
                     "accepts_all": binding.accepts is accepts_all,
                     "has_seams": binding.seams is not None,
                     "has_defaults": binding.defaults is not None,
@@ -107,7 +107,7 @@ class Server:
         return {"reason": binding.accepts(tuple(request["shape"]), _settings(request))}
 
     def _known(self, request: Request) -> dict[str, Any]:
-        entry = self._held().bindings[request["binding"]].expected[request["entry"]]
+        entry = self._held().bindings[request["binding"]].known_violations[request["entry"]]
         inputs, settings, found = request["inputs"], _settings(request), request.get("failure")
         if found is None:
             return {"covers": entry.shows_in(inputs, settings)}

@@ -21,7 +21,7 @@ def lines(target: Target) -> list[str]:
     """The target's rows: bindings that are known for the same stand together, and so do their requirements."""
     bindings: dict[tuple[str, ...], list[str]] = {}
     for binding in target.bindings:
-        for one in binding.expected:
+        for one in binding.known_violations:
             row = one.requirement, _plain(one.scope()), "; ".join(map(_plain, (one.reason, *one.links)))
             bindings.setdefault(row, []).append(f"`{_plain(binding.name)}`")
     requirements: dict[tuple[str, ...], list[str]] = {}

@@ -25,7 +25,7 @@ def cases(bindings: Sequence[Binding]) -> list:
         pytest.param(binding, name, id=f"{binding.name}, {name}")
         for binding in bindings
         for name, problem in PROBLEMS.items()
-        if problem.operator == binding.operator and not binding.lacking & set(problem.parts)
+        if problem.operator == binding.operator and not binding.unsupported_keywords & set(problem.parts)
     ]
 
 

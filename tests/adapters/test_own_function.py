@@ -147,7 +147,7 @@ def test_optional_arguments_may_be_lacking(write, signature, lacking):
     """A function without an optional keyword argument is a target that lacks it, however it is written."""
     path = write(f"import numpy\ndef highway({signature}): pass")
     (binding,) = resolve(f"{path}:highway").bindings
-    assert binding.lacking == lacking
+    assert binding.unsupported_keywords == lacking
 
 
 def test_one_operator_of_several(write):

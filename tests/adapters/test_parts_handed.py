@@ -83,7 +83,8 @@ def test_a_function_without_an_optional_argument_lacks_it():
     """Handing over a shortcut to a function that takes none is unsupported, before anything is called."""
     parts = {**LEAF, "shortcut": Part("identity")}
     with pytest.raises(Unsupported, match="own takes no shortcut"):
-        session(lambda x, branch: x, lacking=frozenset({"shortcut"})).start({"x": X, "branch.h": H}, {}, parts=parts)
+        alone = session(lambda x, branch: x, unsupported_keywords=frozenset({"shortcut"}))
+        alone.start({"x": X, "branch.h": H}, {}, parts=parts)
 
 
 def test_an_optional_argument_that_is_not_implemented_is_lacking():

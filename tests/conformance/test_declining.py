@@ -234,10 +234,10 @@ def test_siblings_as_attributes() -> None:
     (binding,) = resolve(layer_norm, framework="numpy").bindings
     assert binding.accepts((2, 3), {}) == "no"
     entry = normspec.KnownViolation("CM-V3", "strided weights are misread")
-    assert binding.expected == (entry,)
+    assert binding.known_violations == (entry,)
     for given in (entry, [entry]):
         vars(layer_norm).update(expected=given)
-        assert resolve(layer_norm, framework="numpy").bindings[0].expected == (entry,)
+        assert resolve(layer_norm, framework="numpy").bindings[0].known_violations == (entry,)
     vars(layer_norm).update(expected="CM-V3")
     with pytest.raises(BadSibling, match=r"layer_norm_expected is str: make it a tuple of normspec\.KnownViolation"):
         resolve(layer_norm, framework="numpy")

@@ -44,7 +44,9 @@ def judged(call: Callable[..., Any], *expected: KnownViolation, dtype: str = "fl
 
 def of_numpy(call: Callable[..., Any], *expected: KnownViolation) -> Target:
     """A layer_norm of NumPy arrays as a target."""
-    return Target("specimen", "numpy", "0", BRIDGE, (Binding("layer_norm", "specimen", call, expected=expected),))
+    return Target(
+        "specimen", "numpy", "0", BRIDGE, (Binding("layer_norm", "specimen", call, known_violations=expected),)
+    )
 
 
 def of(report: Report) -> Result:

@@ -60,7 +60,7 @@ def only(target: Target, name: str, *, without: str | None = None) -> Target:
     """The target with one of its bindings alone, and that without one of its declarations."""
     (binding,) = (binding for binding in target.bindings if binding.name == name)
     kept = {key: value for key, value in binding.conventions.items() if key != without}
-    return replace(target, bindings=(replace(binding, conventions=kept, expected=()),))
+    return replace(target, bindings=(replace(binding, conventions=kept, known_violations=()),))
 
 
 #: What a first look is: results, gradients, statistics and purity, and what is made of a NaN.

@@ -196,7 +196,7 @@ def test_elsewhere_addition_broadcasts() -> None:
 EXPECTED = [
     pytest.param(binding, entry, id=f"{entry.requirement} {binding.name}")
     for binding in target().bindings
-    for entry in binding.expected
+    for entry in binding.known_violations
 ]
 
 
@@ -211,4 +211,4 @@ def test_the_check_meets_it(binding, entry) -> None:
 
     assert found().verdict.value == "deviates"
     assert found().reason.startswith(entry.reason)
-    assert found(expected=()).verdict.value == "fail"
+    assert found(known_violations=()).verdict.value == "fail"

@@ -92,7 +92,7 @@ def _fails_without(name: str, of: str, requirement: str, dtype: str, convention:
     made = TARGETS[name]()
     (binding,) = (b for b in made.bindings if b.name == of)
     kept = {key: value for key, value in binding.conventions.items() if key != convention}
-    stripped = dataclasses.replace(binding, conventions=kept, reasons={}, expected=())
+    stripped = dataclasses.replace(binding, conventions=kept, reasons={}, known_violations=())
     report = run(dataclasses.replace(made, bindings=(stripped,)), dtypes=(dtype,), requirements={requirement})
     return {r.requirement for r in report.failures()} == {requirement}
 

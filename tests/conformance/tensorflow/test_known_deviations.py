@@ -81,7 +81,7 @@ def test_the_check_of_second_order_meets_it(operator: str, dtype: str) -> None:
     for binding in (b for b in whole.bindings if b.operator == operator):
         report = run(_alone(whole, binding), dtypes=(dtype,), requirements={requirement})
         (found,) = report.results
-        known = {one.requirement: one.reason for one in binding.expected}
+        known = {one.requirement: one.reason for one in binding.known_violations}
         if requirement in known:
             assert (found.verdict.value, found.reason) == ("deviates", known[requirement])
             assert found.counterexample is not None
@@ -100,7 +100,7 @@ def test_a_parameter_of_one_element_is_broadcast(operator: str) -> None:
     whole = target()
     (binding,) = (b for b in whole.bindings if b.operator == operator)
     assert verdicts(run(_alone(whole, binding), requirements={"CM-A1"})) == {"CM-A1": "deviates"}
-    assert verdicts(run(_alone(whole, binding, expected=()), requirements={"CM-A1"})) == {"CM-A1": "fail"}
+    assert verdicts(run(_alone(whole, binding, known_violations=()), requirements={"CM-A1"})) == {"CM-A1": "fail"}
 
 
 def test_an_empty_batch_makes_the_running_statistics_nan() -> None:

@@ -98,7 +98,7 @@ def test_undeclared_it_fails_and_the_convention_is_named(torch_target: Target, r
     """Stripped of its declarations a binding violates the requirement, and the failure names what to declare."""
     bindings, convention = DECLARED[requirement, dtype]
     stripped = [
-        dataclasses.replace(b, conventions={}, reasons={}, expected=())
+        dataclasses.replace(b, conventions={}, reasons={}, known_violations=())
         for b in torch_target.bindings
         if b.name in bindings
     ]
