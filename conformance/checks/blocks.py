@@ -36,7 +36,8 @@ def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
         first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
         yield close(
             subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
-            lambda n, first=first, second=second: first(n).error + second(n).error, f"x times {factor:g}",
+            lambda normative, first=first, second=second: first(normative).error + second(normative).error,
+            f"x times {factor:g}",
         )  # fmt: skip
 
 
@@ -52,11 +53,13 @@ def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
     first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
     yield close(
         subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
-        lambda n: first(n).error + second(n).error, "x plus 16",
+        lambda normative: first(normative).error + second(normative).error, "x plus 16",
     )  # fmt: skip
     y, want = subject.outputs(moved)["y"], added(subject.observe(case).outputs["y"], np.full((), 16.0))
     bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield subject.judge(moved, "y", y, want, lambda n: bound(n) + again(n), "x plus 16: y moves by as much")
+    yield subject.judge(
+        moved, "y", y, want, lambda normative: bound(normative) + again(normative), "x plus 16: y moves by as much"
+    )
 
 
 @check("PR-G5", when=recipes("zero"), gradient=True)
@@ -78,15 +81,15 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
     y, bound = exact(received), subject.bound(case, "y")
     zero = Scaled.of(np.zeros(len(received)))
 
-    def narrow(n: bool) -> np.ndarray:
-        return case.layout.rows(bound(n)).mean(axis=1)
+    def narrow(normative: bool) -> np.ndarray:
+        return case.layout.rows(bound(normative)).mean(axis=1)
 
     yield judge_exactly(subject, case, "the mean of y", averaged(y), zero, narrow, "over a group")
     hi, lo = (exact(case.layout.rows(word)) for word in subject.truth(case).outputs()["y"])
     square = averaged((hi + lo) * (hi + lo))
 
-    def wide(n: bool) -> np.ndarray:
-        e = case.layout.rows(bound(n))
+    def wide(normative: bool) -> np.ndarray:
+        e = case.layout.rows(bound(normative))
         return (e * (2 * np.abs(received.astype(np.float64)) + e)).mean(axis=1)
 
     yield judge_exactly(subject, case, "the mean square of y", averaged(y * y), square, wide, "over a group")
@@ -105,7 +108,8 @@ def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
         got = subject.outputs(moved)["y"]
         yield close(
             subject, moved, "y", got, y.astype(np.float64),
-            lambda n, bound=bound, again=again: bound(n) + again(n), f"x times {factor:g}, the sublayer homogeneous",
+            lambda normative, bound=bound, again=again: bound(normative) + again(normative),
+            f"x times {factor:g}, the sublayer homogeneous",
         )  # fmt: skip
 
 
@@ -139,4 +143,6 @@ def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     total = summed(exact(case.layout.rows(reached(subject.observe(case).gradients, name))))
     bound, zero = subject.bound(case, name), Scaled.of(np.zeros(total.shape))
     note = "summed over a group"
-    yield judge_exactly(subject, case, name, total, zero, lambda n: case.layout.rows(bound(n)).sum(axis=1), note)
+    yield judge_exactly(
+        subject, case, name, total, zero, lambda normative: case.layout.rows(bound(normative)).sum(axis=1), note
+    )

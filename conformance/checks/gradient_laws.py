@@ -29,7 +29,7 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     bound = subject.bound(case, "dx")
     yield judge_exactly(
         subject, case, "sum of dx", total, Scaled.of(np.zeros(total.shape)),
-        lambda n: case.layout.rows(bound(n)).sum(axis=1), "over a group",
+        lambda normative: case.layout.rows(bound(normative)).sum(axis=1), "over a group",
     )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     bound, distance = subject.bound(case, "dx"), group.distance
     yield judge_exactly(
         subject, case, "sum of dx (x - mu)", summed(dx * group.deviation), want,
-        lambda n: (case.layout.rows(bound(n)) * distance).sum(axis=1), "over a group",
+        lambda normative: (case.layout.rows(bound(normative)) * distance).sum(axis=1), "over a group",
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
         a, b = subject.bound(case, name), subject.bound(moved, name)
         yield close(
             subject, moved, name, value, before[name].astype(np.float64) * by,
-            lambda n, a=a, b=b, by=by: a(n) * by + b(n), "x scaled, eps with it",
+            lambda normative, a=a, b=b, by=by: a(normative) * by + b(normative), "x scaled, eps with it",
         )  # fmt: skip
 
 
@@ -86,7 +86,8 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
             a, b = subject.bound(case, name), subject.bound(moved, name)
             yield equal(
                 subject, moved, name, value, want, "x scaled, eps with it",
-                calls=((moved, value), (case, before[name])), bound=lambda n, a=a, b=b, by=by: a(n) * by + b(n),
+                calls=((moved, value), (case, before[name])),
+                bound=lambda normative, a=a, b=b, by=by: a(normative) * by + b(normative),
             )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
         bounds = [subject.bound(case, name, g) for g in (a, b, both)]
         yield subject.judge(
             case.replace(g=both), name, found[2][name], added(found[0][name], found[1][name]),
-            lambda n, bounds=bounds: np.sum([b(n) for b in bounds], axis=0), "the cotangent a + b",
+            lambda normative, bounds=bounds: np.sum([b(normative) for b in bounds], axis=0), "the cotangent a + b",
         )  # fmt: skip
     yield from _multiples(subject, case, a, found[0])
 
@@ -116,7 +117,13 @@ def _multiples(subject: Subject, case: Case, g: np.ndarray, gradients: Mapping[s
         one, four = subject.bound(case, name, g), subject.bound(moved, name)
         want = 4 * gradients[name].astype(np.float64)
         yield close(
-            subject, moved, name, value, want, lambda n, one=one, four=four: 4 * one(n) + four(n), "the cotangent 4 a"
+            subject,
+            moved,
+            name,
+            value,
+            want,
+            lambda normative, one=one, four=four: 4 * one(normative) + four(normative),
+            "the cotangent 4 a",
         )
     for name, value in subject.pull(zero).items():
         yield equal_to(subject, zero, name, value, np.zeros_like(value), "the cotangent 0")

@@ -58,7 +58,9 @@ def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
     bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
     got = subject.outputs(turned)["y"]
     note = "x and H(x) exchanged, the logits negated"
-    yield close(subject, turned, "y", got, y.astype(np.float64), lambda n: bound(n) + again(n), note)
+    yield close(
+        subject, turned, "y", got, y.astype(np.float64), lambda normative: bound(normative) + again(normative), note
+    )
 
 
 @check("HW-L5", when=recipes("identity"))

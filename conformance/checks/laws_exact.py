@@ -50,7 +50,15 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
     a, b = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield close(subject, moved, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), "x scaled, eps with it")
+    yield close(
+        subject,
+        moved,
+        "y",
+        got,
+        y.astype(np.float64),
+        lambda normative: a(normative) + b(normative),
+        "x scaled, eps with it",
+    )
 
 
 @check("LN-L2", "BN-L2", when=_law, raising="error")
@@ -62,7 +70,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         a, b = subject.bound(case, "y"), subject.bound(moved, "y")
         yield equal(
             subject, moved, "y", got, y, "x scaled, eps with it",
-            calls=((moved, got), (case, y)), bound=lambda n: a(n) + b(n),
+            calls=((moved, got), (case, y)), bound=lambda normative: a(normative) + b(normative),
         )  # fmt: skip
 
 
@@ -74,8 +82,8 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
     bound = subject.bound(plain, "y")
 
-    def both(n: bool) -> np.ndarray:
-        return 2 * bound(n)
+    def both(normative: bool) -> np.ndarray:
+        return 2 * bound(normative)
 
     found = equal(subject, negative, "y", got, -y, "-x", calls=((negative, got), (plain, y)), bound=both)
     if found.violated and subject.conventions.get("variance_algorithm") == "shifted":
@@ -107,8 +115,8 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     a, b = subject.bound(case, "y"), subject.bound(moved, "y")
     note = "gamma and beta times 4"
 
-    def both(n: bool) -> np.ndarray:
-        return 4 * a(n) + b(n)
+    def both(normative: bool) -> np.ndarray:
+        return 4 * a(normative) + b(normative)
 
     if want is None:
         yield close(subject, moved, "y", got, 4 * y.astype(np.float64), both, note)
@@ -132,7 +140,7 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     got = subject.outputs(moved)["y"]
     bound = subject.bound(moved, "y")
     want = case.layout.back(y).astype(np.float64)
-    yield close(subject, moved, "y", got, want, lambda n: 2 * bound(n), "groups permuted")
+    yield close(subject, moved, "y", got, want, lambda normative: 2 * bound(normative), "groups permuted")
 
 
 @check("LN-L6", when=_law, raising="error")
@@ -144,5 +152,5 @@ def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     bound = subject.bound(moved, "y")
     yield equal(
         subject, moved, "y", got, want, "groups permuted",
-        calls=((moved, got), (case, y)), bound=lambda n: 2 * bound(n),
+        calls=((moved, got), (case, y)), bound=lambda normative: 2 * bound(normative),
     )  # fmt: skip

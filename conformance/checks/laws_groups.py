@@ -31,7 +31,9 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
         got = subject.outputs(single)["y"]
         want = rows[group].reshape(got.shape).astype(np.float64)
         bound = subject.bound(single, "y")
-        yield close(subject, single, "y", got, want, lambda n, b=bound: 2 * b(n), f"group {group} alone")
+        yield close(
+            subject, single, "y", got, want, lambda normative, b=bound: 2 * b(normative), f"group {group} alone"
+        )
 
 
 @check("LN-L8", when=_law, raising="error")
@@ -44,7 +46,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         want, bound = case.layout.rows(y)[group].reshape(got.shape), subject.bound(single, "y")
         yield equal(
             subject, single, "y", got, want, f"group {group} alone",
-            calls=((single, got), (case, y)), bound=lambda n, b=bound: 2 * b(n),
+            calls=((single, got), (case, y)), bound=lambda normative, b=bound: 2 * b(normative),
         )  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> 
     want = permute(subject.observe(case).outputs["y"].astype(np.float64))
     got = subject.outputs(moved)["y"]
     a, b = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield close(subject, moved, "y", got, want, lambda n: permute(a(n)) + b(n), note)
+    yield close(subject, moved, "y", got, want, lambda normative: permute(a(normative)) + b(normative), note)
 
 
 def _for_shifts(case: Case) -> bool:
@@ -104,7 +106,15 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     there, constant = found
     y, got = subject.observe(case).outputs["y"], subject.outputs(there)["y"]
     a, b = subject.bound(case, "y"), subject.bound(there, "y")
-    yield close(subject, there, "y", got, y.astype(np.float64), lambda n: a(n) + b(n), f"x + {constant:g}")
+    yield close(
+        subject,
+        there,
+        "y",
+        got,
+        y.astype(np.float64),
+        lambda normative: a(normative) + b(normative),
+        f"x + {constant:g}",
+    )
 
 
 @check("BN-L13", when=_for_shifts, raising="violates")
@@ -118,7 +128,13 @@ def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     moved = Scaled.of(np.full(before.shape, case.settings["momentum"])) * Scaled.of(np.full(before.shape, constant))
     a, b = subject.bound(case, name), subject.bound(there, name)
     yield judge_exactly(
-        subject, there, name, exact(got), exact(before) + moved, lambda n: a(n) + b(n), f"x + {constant:g}"
+        subject,
+        there,
+        name,
+        exact(got),
+        exact(before) + moved,
+        lambda normative: a(normative) + b(normative),
+        f"x + {constant:g}",
     )
 
 

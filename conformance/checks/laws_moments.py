@@ -102,6 +102,6 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
     yield subject.judge(
-        cases[0], "y", ys[0], added(ys[1], ys[2]), lambda n: np.sum([b(n) for b in bounds], axis=0),
+        cases[0], "y", ys[0], added(ys[1], ys[2]), lambda normative: np.sum([b(normative) for b in bounds], axis=0),
         "y(a, beta) + y(b, 0)",
     )  # fmt: skip

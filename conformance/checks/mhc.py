@@ -60,7 +60,7 @@ def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     total = exact(np.stack([y.reshape(-1) for y in found], axis=1))
     yield judge_exactly(
         subject, case, "the sum of the weights", summed(total).reshape(*case.x.shape), Scaled.of(np.ones(case.x.shape)),
-        lambda n: np.sum([b(n) for b in bounds], axis=0),
+        lambda normative: np.sum([b(normative) for b in bounds], axis=0),
     )  # fmt: skip
 
 
@@ -84,7 +84,9 @@ def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     bound = subject.bound(case, "dlogits")
     note = "summed over the branches"
     zero = Scaled.of(np.zeros(1))
-    yield judge_exactly(subject, case, "dlogits", total, zero, lambda n: bound(n).sum(keepdims=True), note)
+    yield judge_exactly(
+        subject, case, "dlogits", total, zero, lambda normative: bound(normative).sum(keepdims=True), note
+    )
 
 
 @check("MH-L5", when=lambda case: recipes("cascade")(case) or _weighted(case))
@@ -126,7 +128,9 @@ def _related(
 ) -> Finding:
     bound, again = subject.bound(first, name), subject.bound(second, name)
     note = f"every logit plus {shift:g}"
-    return close(subject, second, name, got, want.astype(np.float64), lambda n: bound(n) + again(n), note)
+    return close(
+        subject, second, name, got, want.astype(np.float64), lambda normative: bound(normative) + again(normative), note
+    )
 
 
 @check("MH-L2", when=lambda case: _weighted(case) and len(_branches(case)) == 1)
@@ -159,7 +163,9 @@ def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
     bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
     got = subject.outputs(turned)["y"]
     note = "branches and logits moved one place on"
-    yield close(subject, turned, "y", got, y.astype(np.float64), lambda n: bound(n) + again(n), note)
+    yield close(
+        subject, turned, "y", got, y.astype(np.float64), lambda normative: bound(normative) + again(normative), note
+    )
 
 
 def _one_closed(case: Case) -> bool:
@@ -178,7 +184,16 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     moved = case.replace(**{name: np.where(_leaf(case, place) < 0, large, -large).astype(case.x.dtype)})
     note = f"branch {place}, whose logit is -inf, returned something else"
     got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
-    yield equal(subject, moved, "y", got, y, note, calls=((moved, got), (case, y)), bound=lambda n: bound(n) + again(n))
+    yield equal(
+        subject,
+        moved,
+        "y",
+        got,
+        y,
+        note,
+        calls=((moved, got), (case, y)),
+        bound=lambda normative: bound(normative) + again(normative),
+    )
 
 
 def _closed(case: Case) -> int | None:
@@ -223,6 +238,6 @@ def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
     bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
     yield equal(
         subject, moved, "y", got[..., outside, :], y[..., outside, :], note,
-        calls=((moved, got), (case, y)), bound=lambda n: (bound(n) + again(n))[..., outside, :],
+        calls=((moved, got), (case, y)), bound=lambda normative: (bound(normative) + again(normative))[..., outside, :],
     )  # fmt: skip
     yield subject.judge_output(moved, "y", got, note=note)

@@ -122,7 +122,9 @@ def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
 def judge_handed(subject: Subject, case: Case, role: str, value: np.ndarray, note: str = "") -> Iterator[Finding]:
     """Compare what a part was handed with what it must be handed."""
     exact = handed_value(subject, case, role)
-    yield subject.judge(case, f"what {role} is handed", value, exact(False).exact, lambda n: exact(n).error, note)
+    yield subject.judge(
+        case, f"what {role} is handed", value, exact(False).exact, lambda normative: exact(normative).error, note
+    )
 
 
 def misfit(value: np.ndarray | str, case: Case) -> str:

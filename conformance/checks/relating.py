@@ -66,7 +66,9 @@ class Relation:
             return known[normative]
 
         for place, claim in enumerate(claims(False)):
-            yield subject.finding(claim.case, claim.name, lambda n, p=place: claims(n)[p].compared(), claim.note)
+            yield subject.finding(
+                claim.case, claim.name, lambda normative, p=place: claims(normative)[p].compared(), claim.note
+            )
 
     def _received(self, subject: Subject, case: Case) -> dict[str, tuple[Case, np.ndarray]] | None:
         """Each call's case and y, in the first form of no parameters that the target takes."""

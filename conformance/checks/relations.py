@@ -28,7 +28,7 @@ def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndar
         judged = bool(np.isfinite(want.astype(np.float64)).any())  # of NaNs that are alike nothing is known
         return Finding(case, violated=False, judged=judged, ratio=0.0 if judged else None, output=name, note=note)
     bound = subject.bound(case, name)
-    return close(subject, case, name, got, want.astype(np.float64), lambda n: 2 * bound(n), note)
+    return close(subject, case, name, got, want.astype(np.float64), lambda normative: 2 * bound(normative), note)
 
 
 def same_gradients(

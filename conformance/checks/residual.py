@@ -73,7 +73,7 @@ def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     got, bound, again = subject.outputs(negative)["y"], subject.bound(case, "y"), subject.bound(negative, "y")
     yield equal(
         subject, negative, "y", got, -y, "x negated, F odd",
-        calls=((negative, got), (case, y)), bound=lambda n: bound(n) + again(n),
+        calls=((negative, got), (case, y)), bound=lambda normative: bound(normative) + again(normative),
     )  # fmt: skip
 
 
@@ -90,5 +90,5 @@ def homogeneous_branch(subject: Subject, case: Case) -> Iterator[Finding]:
         got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
         yield equal(
             subject, moved, "y", got, want, f"x times {factor:g}, F homogeneous", calls=((moved, got), (case, y)),
-            bound=lambda n, bound=bound, again=again, factor=factor: factor * bound(n) + again(n),
+            bound=lambda normative, a=bound, b=again, by=factor: by * a(normative) + b(normative),
         )  # fmt: skip

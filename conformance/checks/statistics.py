@@ -89,7 +89,15 @@ def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
     moved = case.replace(running_mean=np.ones_like(mean) * 3, running_var=np.ones_like(var) * 5)
     got = subject.outputs(moved)["y"]
     bound = subject.bound(case, "y")
-    yield close(subject, moved, "y", got, y.astype(np.float64), lambda n: 2 * bound(n), "other running statistics")
+    yield close(
+        subject,
+        moved,
+        "y",
+        got,
+        y.astype(np.float64),
+        lambda normative: 2 * bound(normative),
+        "other running statistics",
+    )
 
 
 check("BN-I1", when=tagged("inference"), modes=INFERENCE)(y_of)
@@ -121,7 +129,9 @@ def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
         got = subject.outputs(alone)["y"]
         want = np.take(whole, [sample], axis=axis).astype(np.float64)
         bound = subject.bound(alone, "y")
-        yield close(subject, alone, "y", got, want, lambda n, b=bound: 2 * b(n), f"sample {sample} alone")
+        yield close(
+            subject, alone, "y", got, want, lambda normative, b=bound: 2 * b(normative), f"sample {sample} alone"
+        )
 
 
 @check("BN-I4", when=tagged("inference"), raising="violates", modes=INFERENCE)
@@ -135,8 +145,8 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
     yield subject.judge(
-        cases[2], "y", ys[2], added(ys[0], ys[1], -ys[3]), lambda n: np.sum([b(n) for b in bounds], axis=0),
-        "y(a) + y(b) - y(0)",
+        cases[2], "y", ys[2], added(ys[0], ys[1], -ys[3]),
+        lambda normative: np.sum([b(normative) for b in bounds], axis=0), "y(a) + y(b) - y(0)",
     )  # fmt: skip
 
 
