@@ -57,7 +57,7 @@ def test_the_target_is_described_alike(here, there):
         assert getattr(there, name) == getattr(here, name)
     assert there.devices() == here.devices()
     for mine, other in zip(here.bindings, there.bindings, strict=True):
-        for name in ("operator", "name", "conventions", "reasons", "expected", "lacking"):
+        for name in ("operator", "name", "conventions", "reasons", "known_violations", "unsupported_keywords"):
             assert getattr(mine, name) == getattr(other, name)
         assert (mine.seams is None, mine.defaults is None) == (other.seams is None, other.defaults is None)
         shape, settings = (4, 7), {"eps": 0.1, "axes": (0,)}
