@@ -2,15 +2,16 @@
 Numbers that know how far a sound algorithm can be from them, on a tape that can be differentiated again and again.
 
 A `Number` is an array of exact values, each with
-    reach   a majorant: at least the sum of the sizes of the terms that the expression has when it is multiplied out,
-            so a bound on what any arrangement of it adds up before anything cancels;
-    error   a bound on |computed - exact| for every sound algorithm;
-    hull    a majorant of the product of max(1, |factor|) over the factors of each term: a bound on every partial
-            product in whatever order the factors are taken, and on what multiplies an underflow in one of them.
+    magnitude      at least the sum of the sizes of the terms that the expression has when it is multiplied out: it
+                   bounds what any arrangement of the expression adds up before anything cancels;
+    error          a bound on |computed - exact| for every sound algorithm;
+    product_bound  at least the product of max(1, |factor|) over the factors of each term, summed over the terms: it
+                   bounds every partial product, in whatever order the factors are taken, and what multiplies an
+                   underflow in one of them.
 
-The rounding errors of an operation are u times the reach and not the value, because an algorithm may distribute
-a product over a sum, or add the terms in another order. A value is *committed* where an algorithm must have formed
-it: its reach is then |value| + error. Every operation's error stands beside it. Terms of second order in u are left
+The rounding errors of an operation are u times the magnitude and not the value, because an algorithm may distribute
+a product over a sum, or add the terms in another order. A value is *materialised* where an algorithm must have formed
+it: its magnitude is then |value| + error. Every operation's error stands beside it. Terms of second order in u are left
 out where a factor of two stands before the first order.
 """
 
@@ -84,18 +85,35 @@ Pull = Callable[["Number"], "Number"]
 class Number:
     """Exact values with their bounds, and where they come from."""
 
-    __slots__ = ("error", "hull", "index", "parents", "reach", "rounding", "spare", "stored", "tape", "value")
+    __slots__ = (
+        "error",
+        "extra_terms",
+        "index",
+        "magnitude",
+        "parents",
+        "product_bound",
+        "rounding",
+        "stored",
+        "tape",
+        "value",
+    )
 
     def __init__(
-        self, tape: Tape, value: Exact, reach: Array, error: Array, hull: Array,
+        self, tape: Tape, value: Exact, magnitude: Array, error: Array, product_bound: Array,
         parents: Sequence[tuple[Number, Pull]] = (),
     ) -> None:  # fmt: skip
-        self.tape, self.value, self.reach, self.error, self.hull = tape, value, reach, error, hull
+        self.tape, self.value, self.magnitude, self.error, self.product_bound = (
+            tape,
+            value,
+            magnitude,
+            error,
+            product_bound,
+        )
         self.parents = parents
         #: The arithmetic it was made in: so are the gradients that pass it.
         self.rounding = tape.now
         #: How many more terms a sound algorithm may add up in its gradient than this tape does.
-        self.spare = 0
+        self.extra_terms = 0
         #: Whether it is a tensor of the data's format, that storing would not change.
         self.stored = False
         self.index = len(tape.numbers)
@@ -103,7 +121,7 @@ class Number:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.reach.shape
+        return self.magnitude.shape
 
     @property
     def near(self) -> Array:
@@ -112,7 +130,7 @@ class Number:
 
     def __neg__(self) -> Number:
         """Exact."""
-        return Number(self.tape, -self.value, self.reach, self.error, self.hull, ((self, lambda g: -g),))
+        return Number(self.tape, -self.value, self.magnitude, self.error, self.product_bound, ((self, lambda g: -g),))
 
     def __add__(self, other: Number) -> Number:
         """One rounding of whatever the terms are."""
@@ -123,57 +141,62 @@ class Number:
         return self._sum(other, self.value - other.value, lambda g: -reduced(g, other.shape))
 
     def _sum(self, other: Number, value: Exact, pull: Pull) -> Number:
-        reach = self.reach + other.reach
-        error = self.error + other.error + self.tape.now.u * reach + 3 * self.tape.now.flush
+        magnitude = self.magnitude + other.magnitude
+        error = self.error + other.error + self.tape.now.u * magnitude + 3 * self.tape.now.flush
         parents = ((self, lambda g: reduced(g, self.shape)), (other, pull))
-        return Number(self.tape, value, reach, error, self.hull + other.hull, parents)
+        return Number(self.tape, value, magnitude, error, self.product_bound + other.product_bound, parents)
 
     def __mul__(self, other: Number) -> Number:
         """Two roundings: the product's, and one more addition where it is distributed over a sum."""
         now = self.tape.now
-        reach, hull = self.reach * other.reach, self.hull * other.hull
-        error = self.reach * other.error + other.reach * self.error + 2 * now.u * reach + now.eta * hull
+        magnitude, product_bound = self.magnitude * other.magnitude, self.product_bound * other.product_bound
+        error = (
+            self.magnitude * other.error
+            + other.magnitude * self.error
+            + 2 * now.u * magnitude
+            + now.eta * product_bound
+        )
         parents = (
             (self, lambda g: reduced(g * other, self.shape)),
             (other, lambda g: reduced(g * self, other.shape)),
         )
-        return Number(self.tape, self.value * other.value, reach, error, hull, parents)
+        return Number(self.tape, self.value * other.value, magnitude, error, product_bound, parents)
 
     def over(self, n: float) -> Number:
         """Division by a constant: its rounding, and one of 1/n where that is formed first."""
         now = self.tape.now
-        reach = self.reach / n
-        error = self.error / n + 2 * now.u * reach + 2 * now.eta * self.hull
+        magnitude = self.magnitude / n
+        error = self.error / n + 2 * now.u * magnitude + 2 * now.eta * self.product_bound
         value = self.tape.field.over(self.value, n)
-        return Number(self.tape, value, reach, error, self.hull, ((self, lambda g: g.over(n)),))
+        return Number(self.tape, value, magnitude, error, self.product_bound, ((self, lambda g: g.over(n)),))
 
     def doubled(self, factor: float) -> Number:
         """The product with a power of two, exact down to underflow."""
-        reach, hull = self.reach * abs(factor), self.hull * max(1.0, abs(factor))
+        magnitude, product_bound = self.magnitude * abs(factor), self.product_bound * max(1.0, abs(factor))
         error = self.error * abs(factor) + self.tape.now.eta * (abs(factor) < 1)
         value = self.value * self.tape.field.of(factor)
-        return Number(self.tape, value, reach, error, hull, ((self, lambda g: g.doubled(factor)),))
+        return Number(self.tape, value, magnitude, error, product_bound, ((self, lambda g: g.doubled(factor)),))
 
     def in_sum(self, others: int) -> Number:
         """The same value, added up first with so many others: as many roundings of it."""
-        error = self.error + others * (self.tape.now.u * self.reach + 2 * self.tape.now.flush)
+        error = self.error + others * (self.tape.now.u * self.magnitude + 2 * self.tape.now.flush)
         parents = ((self, lambda g: g.out_of_sum(others)),)
-        return Number(self.tape, self.value, self.reach, error, self.hull, parents)
+        return Number(self.tape, self.value, self.magnitude, error, self.product_bound, parents)
 
     def out_of_sum(self, others: int) -> Number:
         """The transposed map of `in_sum`: nothing is rounded here, but in its own derivative."""
         parents = ((self, lambda g: g.in_sum(others)),)
-        return Number(self.tape, self.value, self.reach, self.error, self.hull, parents)
+        return Number(self.tape, self.value, self.magnitude, self.error, self.product_bound, parents)
 
     def total(self, *axes: int) -> Number:
         """The sum over axes, kept with length 1: s = n - 1 roundings of the whole, in any order (A1)."""
         count = np.prod([self.shape[axis] for axis in axes], dtype=int)
-        reach = self.reach.sum(axis=axes, keepdims=True)
+        magnitude = self.magnitude.sum(axis=axes, keepdims=True)
         now = self.tape.now
-        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * (now.u * reach + 3 * now.flush)
-        hull = self.hull.sum(axis=axes, keepdims=True)
+        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * (now.u * magnitude + 3 * now.flush)
+        product_bound = self.product_bound.sum(axis=axes, keepdims=True)
         value, shape = self.tape.field.total(self.value, axes), self.shape
-        return Number(self.tape, value, reach, error, hull, ((self, lambda g: g.expanded(shape)),))
+        return Number(self.tape, value, magnitude, error, product_bound, ((self, lambda g: g.expanded(shape)),))
 
     def mean(self) -> Number:
         """The mean over the last axis."""
@@ -182,18 +205,18 @@ class Number:
     def __matmul__(self, other: Number) -> Number:
         """The product of two matrices: one rounding for the products, s for the sums."""
         now = self.tape.now
-        reach, hull = self.reach @ other.reach, self.hull @ other.hull
-        error = self.reach @ other.error + self.error @ other.reach
-        error = error + (self.shape[1] + 1) * (now.u * reach + 3 * now.flush) + now.eta * hull
+        magnitude, product_bound = self.magnitude @ other.magnitude, self.product_bound @ other.product_bound
+        error = self.magnitude @ other.error + self.error @ other.magnitude
+        error = error + (self.shape[1] + 1) * (now.u * magnitude + 3 * now.flush) + now.eta * product_bound
         value = self.tape.field.matmul(self.value, other.value)
         parents = ((self, lambda g: g @ other.transposed()), (other, lambda g: self.transposed() @ g))
-        return Number(self.tape, value, reach, error, hull, parents)
+        return Number(self.tape, value, magnitude, error, product_bound, parents)
 
     def moved(self, move: Move, back: Callable[[Number], Number], fill: float = 0.0) -> Number:
         """Elements elsewhere, and `fill` where there were none; `back` is the transposed map."""
         value = self.tape.field.move(self.value, move)
-        reach, error = move(self.reach, fill), move(self.error, 0.0)
-        return Number(self.tape, value, reach, error, move(self.hull, 1.0), ((self, back),))
+        magnitude, error = move(self.magnitude, fill), move(self.error, 0.0)
+        return Number(self.tape, value, magnitude, error, move(self.product_bound, 1.0), ((self, back),))
 
     def transposed(self) -> Number:
         """A matrix with its axes exchanged."""
@@ -224,17 +247,17 @@ class Number:
         """As element k along a new first axis of this length, among zeros."""
         return self.moved(lambda z, fill: place(z, fill, k, count), lambda g: g.picked(k))
 
-    def committed(self) -> Number:
-        """The same value, formed: what cancels in it has cancelled."""
+    def materialised(self) -> Number:
+        """The same value, which every algorithm forms: its magnitude shrinks to |value| + error."""
         return self._stored(0.0, 0.0, self.tape.now.largest, lambda g: g)
 
-    def crossing(self) -> Number:
+    def cast_to_data(self) -> Number:
         """The same value as a tensor of the data's format, unless it is one already; so is its gradient."""
         if self.stored:
             return self
         data, narrower = self.tape.data, self.rounding.u < self.tape.data.u
         u, eta = (data.u, data.eta) if narrower else (0.0, 0.0)
-        result = self._stored(u, eta, data.largest, lambda g: g.crossing())
+        result = self._stored(u, eta, data.largest, lambda g: g.cast_to_data())
         result.stored = True
         return result
 
@@ -242,9 +265,9 @@ class Number:
         size = np.abs(self.near)
         error = self.error + u * (size + self.error) + eta
         # An algorithm that forms the product of large factors first may overflow on the way.
-        error = np.where((self.hull < self.rounding.largest / 4) & (size + error < largest), error, np.inf)
-        reach = size + error
-        return Number(self.tape, self.value, reach, error, np.maximum(reach, 1.0), ((self, pull),))
+        error = np.where((self.product_bound < self.rounding.largest / 4) & (size + error < largest), error, np.inf)
+        magnitude = size + error
+        return Number(self.tape, self.value, magnitude, error, np.maximum(magnitude, 1.0), ((self, pull),))
 
 
 def reduced(number: Number, shape: tuple[int, ...]) -> Number:

@@ -15,9 +15,9 @@ def plain_sum(a: Number, b: Number) -> Number:
     value = a.value + b.value
     size, errors = np.abs(a.tape.field.near(value)), a.error + b.error
     error = errors + now.u * (size + errors) + 3 * now.flush
-    reach = size + error
-    error = np.where(a.reach + b.reach < now.largest / 4, error, np.inf)
-    return Number(a.tape, value, reach, error, np.maximum(reach, 1.0), ((a, lambda g: g), (b, lambda g: g)))
+    magnitude = size + error
+    error = np.where(a.magnitude + b.magnitude < now.largest / 4, error, np.inf)
+    return Number(a.tape, value, magnitude, error, np.maximum(magnitude, 1.0), ((a, lambda g: g), (b, lambda g: g)))
 
 
 def tanh(z: Number) -> Number:
@@ -47,9 +47,9 @@ def relu(z: Number) -> Number:
     either = np.where(np.abs(near) <= z.error, np.inf, 0.0)
     step = Number(z.tape, field.of(mask), mask, either, np.ones_like(mask))
     error = np.where(near + z.error < 0, 0.0, z.error + z.tape.now.flush)
-    reach = np.where(near + z.error < 0, 0.0, z.reach)
+    magnitude = np.where(near + z.error < 0, 0.0, z.magnitude)
     value = z.value * field.of(mask)
-    return Number(z.tape, value, reach, error, z.hull, ((z, lambda g: g * step),))
+    return Number(z.tape, value, magnitude, error, z.product_bound, ((z, lambda g: g * step),))
 
 
 def logistic(z: Number) -> tuple[Number, Number]:
@@ -58,7 +58,7 @@ def logistic(z: Number) -> tuple[Number, Number]:
 
     4u absolute, as 0.5 + 0.5 tanh(z/2) has it, where z is finite; an input off by e moves t and c by a factor of
     exp(e) at most, and so both by at most the smaller of them times (exp(e) - 1). c is 1 - t, one rounding more and of
-    the reach 1 + t, or the function of -z.
+    the magnitude 1 + t, or the function of -z.
     """
     tape, now = z.tape, z.tape.now
     values = tape.field.logistic(z.value)
@@ -102,7 +102,7 @@ def softmax(logits: Number) -> Number:
     def pull(g: Number) -> Number:
         found = result * (g - (result * g).total(0).expanded(g.shape))
         # Differentiated as (sum e_k H_k) / s, the quotients by s underflow before e_k <= 1 multiplies them (A31).
-        error = np.where(finite, found.error + 4 * now.eta * g.hull.min(), 0.0)
+        error = np.where(finite, found.error + 4 * now.eta * g.product_bound.min(), 0.0)
         # Differentiated through the maximum, the sum of all returns to the largest; it is zero but for its roundings.
         total = error.sum() + (len(near) + 1) * now.u * (np.abs(found.near) + error).sum()
         found.error = error + np.where(depth == 0, finite * total, 0.0)
@@ -121,9 +121,9 @@ def weighed(z: Number, weights: Number) -> Number:
     """
 
     def pull(g: Number) -> Number:
-        return Number(g.tape, g.value, g.reach, g.error + g.tape.now.eta, g.hull, ((g, lambda p: p),))
+        return Number(g.tape, g.value, g.magnitude, g.error + g.tape.now.eta, g.product_bound, ((g, lambda p: p),))
 
-    outputs = Number(z.tape, z.value, z.reach, z.error, z.hull, ((z, pull),))
+    outputs = Number(z.tape, z.value, z.magnitude, z.error, z.product_bound, ((z, pull),))
     total = (outputs * weights).total(0)
     total.error = total.error + total.tape.now.eta
     return total
@@ -133,9 +133,11 @@ def stacked(numbers: Sequence[Number]) -> Number:
     """Numbers of one shape along a new first axis."""
     tape = numbers[0].tape
     value = tape.field.stack([number.value for number in numbers])
-    reach, error, hull = (np.stack([getattr(n, name) for n in numbers]) for name in ("reach", "error", "hull"))
+    magnitude, error, product_bound = (
+        np.stack([getattr(n, name) for n in numbers]) for name in ("magnitude", "error", "product_bound")
+    )
     pulls = ((number, lambda g, k=k: g.picked(k)) for k, number in enumerate(numbers))
-    return Number(tape, value, reach, error, hull, tuple(pulls))
+    return Number(tape, value, magnitude, error, product_bound, tuple(pulls))
 
 
 def ones_like(number: Number) -> Number:

@@ -42,30 +42,39 @@ def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]
 
 
 def accumulated(terms: Sequence[Number], at: Number) -> Number:
-    """The gradient of a number with several uses: its terms, in any order, and `spare` more."""
+    """The gradient of a number with several uses: its terms and `extra_terms` more, added in any order."""
     # A term that is computed in a wider format may be brought to that of this number before it is added.
     wider = sum(term.rounding.u < at.rounding.u for term in terms)
-    if len(terms) == 1 and not (wider and at.spare):
+    if len(terms) == 1 and not (wider and at.extra_terms):
         return terms[0]
-    value, reach, error, hull = terms[0].value, terms[0].reach, terms[0].error, _in_format(terms[0], at)
+    value, magnitude, error, product_bound = (
+        terms[0].value,
+        terms[0].magnitude,
+        terms[0].error,
+        _in_format(terms[0], at),
+    )
     size = _formed(terms[0], at)
     for term in terms[1:]:
-        value, reach, error = value + term.value, reach + term.reach, error + term.error
-        hull, size = hull + _in_format(term, at), size + _formed(term, at)
-    if at.spare:  # other terms than these, which may cancel among themselves
-        size = reach
-    error = error + (len(terms) - 1 + at.spare + (wider > 0)) * at.rounding.u * size
-    error = error + (wider + at.spare) * at.rounding.eta + 3 * (len(terms) - 1 + at.spare) * at.rounding.flush
-    return Number(at.tape, value, reach, error, hull, tuple((term, lambda g: g) for term in terms))
+        value, magnitude, error = value + term.value, magnitude + term.magnitude, error + term.error
+        product_bound, size = product_bound + _in_format(term, at), size + _formed(term, at)
+    if at.extra_terms:  # other terms than these, which may cancel among themselves
+        size = magnitude
+    error = error + (len(terms) - 1 + at.extra_terms + (wider > 0)) * at.rounding.u * size
+    error = (
+        error + (wider + at.extra_terms) * at.rounding.eta + 3 * (len(terms) - 1 + at.extra_terms) * at.rounding.flush
+    )
+    return Number(at.tape, value, magnitude, error, product_bound, tuple((term, lambda g: g) for term in terms))
 
 
 def _formed(term: Number, at: Number) -> Array:
     """How large a term is that is rounded to the format of a number: formed in a wider one, it has cancelled there."""
-    return np.abs(term.near) + term.error if term.rounding.u < at.rounding.u else term.reach
+    return np.abs(term.near) + term.error if term.rounding.u < at.rounding.u else term.magnitude
 
 
 def _in_format(term: Number, at: Number) -> Array:
-    """The hull of a term once it is in the arithmetic of a number: formed there, if that has the smaller range."""
+    """The product bound of a term in the arithmetic of a number: anew from its value, if that has the smaller range."""
     if term.rounding.largest <= at.rounding.largest:
-        return term.hull
-    return np.where(term.hull < term.rounding.largest / 4, np.maximum(term.reach + term.error, 1.0), np.inf)
+        return term.product_bound
+    return np.where(
+        term.product_bound < term.rounding.largest / 4, np.maximum(term.magnitude + term.error, 1.0), np.inf
+    )

@@ -26,33 +26,33 @@ from .scaled import Scaled
 
 
 @attrs.frozen(slots=False, eq=False)
-class Disturbed(Rows):
-    """Rows of which each value may be off by `disturbance` before anything is computed."""
+class InexactRows(Rows):
+    """Rows of which each value may be off by `input_error` before anything is computed."""
 
-    disturbance: Array = attrs.field(kw_only=True)
+    input_error: Array = attrs.field(kw_only=True)
 
     @cached_property
     def mean_error(self) -> Array:
         """E_mu of the values computed on, at most that of the exact ones and of what they are off by, and its mean."""
         own = Rows(self.x, self.eps, self.arithmetic).mean_error
-        if not self.disturbance.any():
+        if not self.input_error.any():
             return own
-        return own + Rows(self.disturbance, self.eps, self.arithmetic).mean_error + mean(self.disturbance)
+        return own + Rows(self.input_error, self.eps, self.arithmetic).mean_error + mean(self.input_error)
 
     @cached_property
     def moved(self) -> Array:
         """How far the variance moves: 2 mean(d e) + mean(e^2), as the mean's own move cancels (sum d = 0)."""
-        e = self.disturbance
+        e = self.input_error
         return 2 * mean(np.abs(self.d) * e) + mean(e * e)
 
     @cached_property
     def variance_error(self) -> Array:
         """E_v of the values computed on, and how far their variance is from the exact one."""
-        # The mean's move by mean(disturbance) is no error of the algorithm's: it takes the mean of what it has.
+        # The mean's move by mean(input_error) is no error of the algorithm's: it takes the mean of what it has.
         own = Rows(self.x, self.eps, self.arithmetic)
-        if not self.disturbance.any():
+        if not self.input_error.any():
             return own.variance_error
-        raised = Rows(np.abs(self.x) + self.disturbance, self.eps, self.arithmetic)
+        raised = Rows(np.abs(self.x) + self.input_error, self.eps, self.arithmetic)
         factor = 1 + self.arithmetic.u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0)))
         return np.maximum(own.variance_error, raised.variance_error) + factor * self.moved
 
@@ -65,7 +65,7 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
     tape, shape, n = x.tape, x.shape, x.shape[-1]
     error = x.error.reshape(-1, n)
     near = x.near.reshape(-1, n)
-    moments = Disturbed(near, eps, arithmetic, disturbance=error)
+    moments = InexactRows(near, eps, arithmetic, input_error=error)
     u, eta = tape.now.u, tape.now.eta
     with np.errstate(all="ignore"):
         if isinstance(x.value, Scaled):
@@ -80,8 +80,8 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         off = moments.mean_error + error if n > 1 else np.zeros_like(error)
         wrong = high * (off * (1 + 2 * u) + 2 * u * np.abs(moments.d)) + xh * rho + eta
         if moments.folded:
-            reach = moments.reach + error
-            wrong = wrong + (moments.s + 5) * u * reach * high + eta * (reach + 2)
+            magnitude = moments.magnitude + error
+            wrong = wrong + (moments.s + 5) * u * magnitude * high + eta * (magnitude + 2)
         within = Range(moments)
         judged = within.squares & within.stored
         wrong = np.where(judged & within.terms(np.ones(1)), wrong, np.inf).reshape(shape)
@@ -92,16 +92,16 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         root = Number(tape, values[1], high, r_wrong, 1 + high)
     overflow = np.where(within.gain(gamma), 0.0, np.inf).reshape(*shape[:-1], 1)
     shifted = arithmetic.accuracy.variance == "shifted"
-    sums = (moments.reach + error + 2).reshape(shape)
+    sums = (moments.magnitude + error + 2).reshape(shape)
 
     def through_xhat(g: Number) -> Number:
         inner = g - xhat * (g * xhat).mean()
         inner = inner - inner.mean()
         if shifted:  # differentiated, the shift takes the sum of all terms back to one element (A12)
-            sizes = inner.reach.sum(axis=-1, keepdims=True)
+            sizes = inner.magnitude.sum(axis=-1, keepdims=True)
             inner.error = inner.error + u * (n + 3) * sizes
         back = root * inner
-        beyond = np.where(within.pulled(g.reach.reshape(-1, n)), 0.0, np.inf).reshape(shape)  # of a, b and c (R6)
+        beyond = np.where(within.pulled(g.magnitude.reshape(-1, n)), 0.0, np.inf).reshape(shape)  # of a, b and c (R6)
         back.error = back.error + overflow + beyond
         if moments.folded:  # as a x + b g + c, where a is a product with r^3 that may underflow
             back.error = back.error + eta * sums * (1 + high) ** 2
@@ -119,8 +119,8 @@ def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float,
     if gamma is not None:
         y = y * gamma
         # gamma (x - mean), formed first, may underflow (A10), and gamma r overflow (R3).
-        y.error = y.error + y.tape.now.eta * root.reach + overflow
+        y.error = y.error + y.tape.now.eta * root.magnitude + overflow
     if beta is not None:
         y = y + beta
-        y.error = y.error + 2 * y.tape.now.u * y.reach  # folded into b = beta - mu a: rounded twice (A10)
+        y.error = y.error + 2 * y.tape.now.u * y.magnitude  # folded into b = beta - mu a: rounded twice (A10)
     return y

@@ -161,7 +161,7 @@ class Composed:
 
         def call(handed: Any) -> Number:
             several = isinstance(handed, (tuple, list))
-            tensors = [number.crossing() for number in (handed if several else [handed])]
+            tensors = [number.cast_to_data() for number in (handed if several else [handed])]
             self._handed[role] = tensors
             return inner(tensors if several else tensors[0])
 
@@ -179,8 +179,8 @@ class Composed:
         if number.rounding.u < u and not (number.stored and same):
             error = error + u * (near + error) + eta
             if uses:
-                error = error + uses * (u * number.reach + eta)
-        judged = (number.hull < number.rounding.largest / 4) | number.stored
+                error = error + uses * (u * number.magnitude + eta)
+        judged = (number.product_bound < number.rounding.largest / 4) | number.stored
         judged = judged & (error < number.rounding.largest / 4)  # no NaN either (R6)
         error = np.where(judged, error * EVALUATION, np.inf)
         return Value(self._tape.field.pair(number.value), error)

@@ -78,7 +78,7 @@ class Range:
         """What a factor r multiplies: x and mu each where they may be multiplied out, else x - mu (R6)."""
         rows = self.rows
         apart = rows.folded or rows.arithmetic.accuracy.variance == "one-pass"  # whose derivative has x and mu apart
-        return rows.reach if apart else np.abs(rows.d) + rows.mean_error
+        return rows.magnitude if apart else np.abs(rows.d) + rows.mean_error
 
     def terms(self, gamma: Array) -> Inside:
         """Whether y's terms, before they cancel, cannot overflow (R6)."""

@@ -45,8 +45,8 @@ class RowEnvelope:
         if rows.folded:
             error = (
                 error
-                + 2 * a.u * (np.abs(self.beta) + np.abs(self.gamma) * rows.reach * rows.r_high)
-                + a.eta * (rows.reach + 2)
+                + 2 * a.u * (np.abs(self.beta) + np.abs(self.gamma) * rows.magnitude * rows.r_high)
+                + a.eta * (rows.magnitude + 2)
             )
         if self.stores_between:
             error = error + a.u_data * (2 * scaled + np.abs(y)) + (2 + np.abs(self.gamma)) * a.eta_data
@@ -71,12 +71,12 @@ class RowEnvelope:
             + (3 + 2 * rows.r_high) * a.eta
         )
         if rows.folded:
-            e2 = e2 + (a.u * (s + 5) * mean(size * rows.reach) + 2 * a.eta) * rows.r_high
+            e2 = e2 + (a.u * (s + 5) * mean(size * rows.magnitude) + 2 * a.eta) * rows.r_high
         c2_high = np.abs(c2) + e2
         sizes = size + np.abs(c1) + xh * np.abs(c2)
         error = 2 * a.u * size + e1 + xe * c2_high + xh * e2 + 3 * a.u * sizes + 4 * a.eta
         if rows.folded:
-            error = error + (4 * a.u * rows.r_high + a.eta) * rows.reach * c2_high
+            error = error + (4 * a.u * rows.r_high + a.eta) * rows.magnitude * c2_high
         return h - c1 - rows.xh * c2, error, sizes
 
     def dx(self, g: Array) -> Array:
@@ -94,7 +94,7 @@ class RowEnvelope:
         error = rows.r_high * te + np.abs(dx) * (rows.rho + 2 * a.u) + 3 * a.eta
         error = error + a.eta * (np.abs(rows.d) + rows.mean_error)
         if rows.folded:
-            error = error + a.eta * (rows.reach + 1)
+            error = error + a.eta * (rows.magnitude + 1)
         if self.arithmetic.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
@@ -103,7 +103,7 @@ class RowEnvelope:
             error = error + (3 + rows.r_high * (3 + np.abs(rows.xh))) * a.eta_data
         if a.saves_statistics:
             c2 = np.abs(mean(h * rows.xh))
-            error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.reach * c2)
+            error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.magnitude * c2)
         return rounded(error, dx, a.u_data, a.eta_data)
 
     def dgamma(self, g: Array) -> Array:
@@ -128,7 +128,7 @@ class RowEnvelope:
             error = error + rows.rho[:, 0] * np.abs(dgamma) + a.u * (rows.s + 4) * terms
             error = error + rows.n * a.eta * (2 + rows.r_high[:, 0])
             if rows.folded:
-                folded = (size * rows.reach).sum(axis=1, keepdims=True)
+                folded = (size * rows.magnitude).sum(axis=1, keepdims=True)
                 error = error + (rows.r_high * (a.u * (rows.s + 5) * folded + rows.n * a.eta))[:, 0]
         if self.stores_between:  # xhat is stored, and its product with g
             error = error + 2 * a.u_data * terms + (2 * count + size.sum(axis=axis)) * a.eta_data

@@ -59,7 +59,7 @@ class Rows:
         return float(np.log2(self.n))
 
     @cached_property
-    def wandering(self) -> float:
+    def partial_mean_factor(self) -> float:
         """W: how far the errors of partial means move a merged variance, in u sigma mean|x| (A4)."""
         if self.n < 2:
             return 0.0
@@ -137,7 +137,7 @@ class Rows:
         centred = (
             u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0))) * (v + e * e)
             + e * e
-            + 2 * sigma * (u * self.wandering * mean(np.abs(self.x)) + self.s * eta)
+            + 2 * sigma * (u * self.partial_mean_factor * mean(np.abs(self.x)) + self.s * eta)
             + (3 + self.depth) * eta
         )
         if self.arithmetic.accuracy.variance == "one-pass":
@@ -181,7 +181,7 @@ class Rows:
         return self.r * (1 + self.rho)
 
     @cached_property
-    def reach(self) -> Array:
+    def magnitude(self) -> Array:
         """|x| + |mu| + E_mu: what a folded form x*a + b adds up before it cancels."""
         return np.abs(self.x) + np.abs(self.mu) + self.mean_error
 
@@ -199,7 +199,7 @@ class Rows:
             + a.eta
         )
         if self.folded:
-            error = error + 3 * a.u * self.reach * self.r_high + a.eta * (self.reach + 2)
+            error = error + 3 * a.u * self.magnitude * self.r_high + a.eta * (self.magnitude + 2)
         return error
 
     @cached_property
@@ -207,7 +207,7 @@ class Rows:
         """The largest |xh| that an implementation can work with (A17)."""
         error = self.xh_error
         if self.folded:  # sums of h*x less mu times sums of h, as in the first-order gradient (A11)
-            error = error + self.arithmetic.u * (self.s + 5) * self.r_high * self.reach
+            error = error + self.arithmetic.u * (self.s + 5) * self.r_high * self.magnitude
         return np.abs(self.xh) + error
 
 

@@ -25,7 +25,7 @@ from .scaled import Scaled
 
 def formula(x: Number, *, transform: Part, gate: Part, carry: Part | None = None) -> Number:
     """y on numbers that carry their error bounds."""
-    x.spare = 1  # x + t (H - x) differentiates to g and -g t, two terms for one
+    x.extra_terms = 1  # x + t (H - x) differentiates to g and -g t, two terms for one
     h = transform(x)
     t, c = gates_of(gate(x))
     if carry is not None:

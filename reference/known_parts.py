@@ -49,9 +49,9 @@ def of(part: Any, leaves: Leaves) -> Callable[..., Number]:
 
 def _returned(result: Number) -> Number:
     """A tensor of the data's format, whose cotangent becomes one on the way in."""
-    out = result if result.stored else result.committed()
-    parents = ((out, lambda g: g.crossing()),)
-    back = Number(out.tape, out.value, out.reach, out.error, out.hull, parents)
+    out = result if result.stored else result.materialised()
+    parents = ((out, lambda g: g.cast_to_data()),)
+    back = Number(out.tape, out.value, out.magnitude, out.error, out.product_bound, parents)
     back.stored = True
     return back
 
@@ -75,7 +75,7 @@ def _cascade(part: Any, x: Number, leaves: Leaves) -> Number:
     for k, inner in enumerate(part.inner):
         x = _apply(inner, x, leaves)
         if k + 1 < len(part.inner) and not x.stored:
-            x = x.committed()
+            x = x.materialised()
     return x
 
 
@@ -86,7 +86,7 @@ def _zero(part: Any, x: Number, leaves: Leaves) -> Number:
 def _replayed(part: Any, x: Number, leaves: Leaves) -> Number:
     value, cotangent = (leaves[name] for name in part.leaves)
     parents = ((value, lambda g: g), (x, lambda g: cotangent))
-    result = Number(x.tape, value.value, value.reach, value.error, value.hull, parents)
+    result = Number(x.tape, value.value, value.magnitude, value.error, value.product_bound, parents)
     result.stored = True
     return result
 
@@ -99,14 +99,14 @@ _KINDS: dict[str, Callable[[Any, Number, Leaves], Number]] = {
     "negated": lambda part, x, leaves: -x,
     "scaled": lambda part, x, leaves: x.doubled(part.number),
     "linear": _linear,
-    "tanh_linear": lambda part, x, leaves: tanh(_linear(part, x, leaves).committed()),
+    "tanh_linear": lambda part, x, leaves: tanh(_linear(part, x, leaves).materialised()),
     "square": lambda part, x, leaves: x * x,
     "relu": lambda part, x, leaves: relu(x),
     "tanh": lambda part, x, leaves: tanh(x),
     "convolution": _convolution,
     "causal": _convolution,
     "cascade": _cascade,
-    "dropout": lambda part, x, leaves: _apply(part.inner[0], x, leaves).committed() * leaves[part.leaves[0]],
+    "dropout": lambda part, x, leaves: _apply(part.inner[0], x, leaves).materialised() * leaves[part.leaves[0]],
     "counted": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
     "buffered": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
     "replayed": _replayed,

@@ -27,7 +27,7 @@ def formula(
     x: Number, gamma: Number | None, beta: Number | None, *, sublayer: Part, eps: float, arithmetic: Arithmetic
 ) -> Number:
     """y on numbers that carry their error bounds."""
-    x.spare = 2  # differentiated, x is added up from where it meets its mean, the mean, and x a + b
+    x.extra_terms = 2  # differentiated, x is added up from where it meets its mean, the mean, and x a + b
     return plain_sum(x, sublayer(layer_norm_of(x, gamma, beta, eps, arithmetic)))
 
 

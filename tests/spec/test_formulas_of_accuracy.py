@@ -146,8 +146,8 @@ def test_statistics_and_normalised_values(kind: Class, n: int):
     drawn = Drawn(kind, n, "layer_norm")
     page, rows = drawn.page(), drawn.rows
     pairs = {
-        "E_mu": rows.mean_error, "E_v": rows.variance_error, "rho": rows.rho, "r+": rows.r_high, "R": rows.reach,
-        "X": rows.xh_error, "W": rows.wandering,
+        "E_mu": rows.mean_error, "E_v": rows.variance_error, "rho": rows.rho, "r+": rows.r_high, "R": rows.magnitude,
+        "X": rows.xh_error, "W": rows.partial_mean_factor,
     }  # fmt: skip
     for name, found in pairs.items():
         agree(found, page[name])
