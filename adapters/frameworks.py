@@ -106,7 +106,7 @@ IMPLIED: Mapping[str, str] = {
 }
 
 
-def known(name: str) -> str:
+def full_name(name: str) -> str:
     """The name under which KNOWN has a target or a framework: ``keras`` is Keras on the backend that it would take."""
     name = FRAMEWORKS.get(name, name)
     if name != "keras":
@@ -140,12 +140,12 @@ def installed() -> tuple[str, ...]:
 
 def missing(name: str) -> tuple[str, ...]:
     """The packages of a target or framework that are not installed."""
-    return tuple(package for package in KNOWN[known(name)].packages if not _is_installed(package))
+    return tuple(package for package in KNOWN[full_name(name)].packages if not _is_installed(package))
 
 
 def check_framework(name: str) -> str:
     """The name. Raises UnknownFramework, or FrameworkMissing with the command that installs it."""
-    if known(name) not in KNOWN:
+    if full_name(name) not in KNOWN:
         raise UnknownFramework(f"unknown framework {name!r}{choices(name, FRAMEWORKS)}")
     lacking = missing(name)
     if lacking:
@@ -155,7 +155,7 @@ def check_framework(name: str) -> str:
 
 def how_to_install(name: str) -> str:
     """The command that installs a target or framework."""
-    target = KNOWN[known(name)]
+    target = KNOWN[full_name(name)]
     return target.apart or f"python -m pip install 'normspec[{','.join(target.extras)}]'"
 
 
@@ -167,7 +167,7 @@ def adapter(name: str) -> ModuleType:
     there and does not import.
     """
     check_framework(name)
-    target = KNOWN[known(name)]
+    target = KNOWN[full_name(name)]
     if target.packages[0] not in sys.modules and "[" in name:
         os.environ.update(target.environment)
     try:

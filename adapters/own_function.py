@@ -22,7 +22,7 @@ from ..spec.errors import (
 )
 from ..spec.operators import OPERATORS
 from .binding import DERIVATIVES, Binding, accepts_all
-from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, known
+from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
 from .known import KnownViolation, entries, without_limits
 from .loading import load_file, load_module
@@ -109,7 +109,7 @@ def _target(
         has_modes=has_modes,
         unsupported_keywords=unsupported_keywords,
     )
-    return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=known(framework) in SLOW)
+    return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=full_name(framework) in SLOW)
 
 
 def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
 from ..spec.operators import OPERATORS
 from . import own_function
-from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, installed, known
+from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, full_name, installed
 from .target import Target
 
 __all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
@@ -97,12 +97,12 @@ def _check_framework_name(framework: str) -> None:
 
 def _known(name: str, operators: tuple[str, ...] | None) -> Target:
     room = adapter(name)
-    found: Target = getattr(room, KNOWN[known(name)].make)()
-    if found.name != known(name):  # Keras chooses its backend once in a process
+    found: Target = getattr(room, KNOWN[full_name(name)].make)()
+    if found.name != full_name(name):  # Keras chooses its backend once in a process
         raise UnknownTarget(f"in this process {name} is {found.name}: set KERAS_BACKEND before keras is imported")
     wanted = tuple(b for b in found.bindings if operators is None or b.operator in operators)
     for binding in wanted:
         if binding.load is not None:
             with contextlib.suppress(Exception):  # what keeps it from being imported is told by each call
                 binding.load()
-    return replace(found, slow=known(name) in SLOW, bindings=wanted)
+    return replace(found, slow=full_name(name) in SLOW, bindings=wanted)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..adapters.frameworks import known
+from ..adapters.frameworks import full_name
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
 from ..spec.conventions import validate
@@ -95,4 +95,4 @@ def _plain(target: Any) -> Any:
     """A path as a text, and ``keras`` by the name of its backend, so that no target is checked twice."""
     if isinstance(target, os.PathLike):
         return str(os.fspath(target))
-    return known(target) if isinstance(target, str) and target in TARGETS else target
+    return full_name(target) if isinstance(target, str) and target in TARGETS else target

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from ..adapters.dtypes import DTYPES
-from ..adapters.frameworks import known
+from ..adapters.frameworks import full_name
 from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
 from ..spec.conventions import validate
@@ -142,7 +142,7 @@ def _targets(value: Any, folder: Path) -> tuple[str, ...]:
 def _target(name: str, folder: Path) -> str:
     """A target by the name under which it is checked. Raises UnknownTarget."""
     if name in TARGETS:
-        return known(name)
+        return full_name(name)
     check_target(name)
     place, _, function = name.rpartition(":")
     if not place.endswith(".py") or not names_a_function(name):

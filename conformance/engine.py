@@ -61,9 +61,9 @@ class Plan:
     mode: str = ""
 
 
-#: Extra cases tried for a check that judged nothing: as many as a further spelling is put to at `standard`, and one
+#: Extra cases tried for a check that judged nothing: as many as a secondary binding gets at `standard`, and one
 #: where each costs a compilation.
-_MORE, _MORE_SLOW = 8, 1
+_EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
 
 #: One part of a run that can be done by itself: an operator in a dtype, of all targets.
 Unit = tuple[str, str]
@@ -155,15 +155,15 @@ class Run:
                 subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
                 library = libraries.setdefault(subject.library.kind, subject.library)
                 if not probe.works:
-                    self._results += self._lacking(subject, probe)
+                    self._results += self._unusable(subject, probe)
                     continue
                 self._total += len(cases)
                 rows: list[Result] = []
-                each = self.plan.profile.each(
+                minimum = self.plan.profile.minimum(
                     dtype, slow=subject.slow, first=binding is bindings[0], own=target.name not in KNOWN
                 )
                 try:
-                    self._run_subject(subject, cases, library, rows, each, first=binding is bindings[0])
+                    self._run_subject(subject, cases, library, rows, minimum, first=binding is bindings[0])
                 finally:
                     self._results += rows
 
@@ -204,7 +204,7 @@ class Run:
         ]
         return sorted(found, key=lambda check: order.index(check.requirement))
 
-    def _lacking(self, subject: Subject, probe: Probe) -> list[Result]:
+    def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
         self._lost |= probe.lost
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
         checks = self._checks(subject.operator, subject.format)
@@ -217,14 +217,15 @@ class Run:
         cases: Sequence[Description],
         library: Library,
         results: list[Result],
-        each: int | None = None,
+        minimum: int | None = None,
         *,
         first: bool = True,
     ) -> None:
         """
         Run every check over the cases and append a result for each; what is known survives Ctrl-C.
 
-        ``each``: only as many cases as put every check to so many of them. ``first``: no other came before.
+        With ``minimum`` only some cases run: enough for every check to run on that many. ``first``: this is the first
+        binding of its operator.
         """
         mode = mode_of(subject, self.plan.mode, cases, library)
         asked = cases_in(mode.name, cases)
@@ -234,7 +235,7 @@ class Run:
         tallies = [Tally(check) for check in checks]
         before = len(results)
         try:
-            self._run_checks(subject, tallies, asked, library, results, each, mode, first=first)
+            self._run_checks(subject, tallies, asked, library, results, minimum, mode, first=first)
         except NormspecError:
             raise
         except KeyboardInterrupt:
@@ -253,7 +254,7 @@ class Run:
         cases: Sequence[Description],
         library: Library,
         results: list[Result],
-        each: int | None,
+        minimum: int | None,
         mode: Mode,
         *,
         first: bool,
@@ -262,11 +263,11 @@ class Run:
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         whole = fitting
         own, slow = subject.target.name not in KNOWN, subject.slow
-        if each is not None:
-            fitting = select_cases(fitting, checks, library, each, varied=own, first=first)
-        most, pulled = each if slow else None, set(fitting)
-        if each is not None and slow and not own:
-            pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, each))
+        if minimum is not None:
+            fitting = select_cases(fitting, checks, library, minimum, varied=own, first=first)
+        most, pulled = minimum if slow else None, set(fitting)
+        if minimum is not None and slow and not own:
+            pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
             pulled |= {description for description in fitting if "size" in description.tags}
         self._total += len(fitting) - len(cases)
         untaken, put = Counter[str](), 0
@@ -277,10 +278,10 @@ class Run:
                 untaken.update([declined] if declined else [])
             self._done += 1
             self._tell(subject)
-            if self._hopeless(tallies):
+            if self._cannot_judge_anything(tallies):
                 break
         else:
-            self._exercise(subject, tallies, [*fitting, *whole], library)
+            self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
         place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
         self._taken.append(Taken(*place, put, dict(untaken), mode.name, mode.reason))
         for tally in tallies:
@@ -299,8 +300,9 @@ class Run:
         gradients: bool,
     ) -> str | None:
         """
-        Run every check on one case; those that make calls of their own on so many cases at most, and those of gradients
-        on such that have them taken.
+        Run every check on one case.
+
+        Checks that make extra calls stop after ``most`` cases; gradient checks run only where ``gradients`` is true.
 
         Return why the target declines the plain call, empty where it takes it; None where no check asks for it.
         """
@@ -331,12 +333,14 @@ class Run:
             case.forget_truths()
         return ""
 
-    def _exercise(self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library) -> None:
-        """Put those checks that no case could judge until now to some of the others, one after the other."""
+    def _try_extra_cases(
+        self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library
+    ) -> None:
+        """Run each check that has judged nothing so far on extra cases, until one of them judges it."""
         for tally in tallies:
             left = (one for one in cases if one not in tally.tried)
             asking = (one for one in left if tally.check.when(library.case(one)))
-            for description in islice(asking, _MORE_SLOW if subject.slow else _MORE):
+            for description in islice(asking, _EXTRA_CASES_SLOW if subject.slow else _EXTRA_CASES):
                 declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
                 if not declining and tally.verdict is not Verdict.NOT_EXERCISED:
                     break
@@ -349,7 +353,7 @@ class Run:
                 self._failing += tally.violation is not None
 
     @staticmethod
-    def _hopeless(tallies: list[Tally]) -> bool:
+    def _cannot_judge_anything(tallies: list[Tally]) -> bool:
         """Whether the plain call fails and nothing can ever be judged: the rest would say it again."""
         failed = any(t.violation is not None and t.check.requirement in ("CM-T1", "CM-T2") for t in tallies)
         judged = any(t.judged and t.violation is None for t in tallies if t.check.requirement[:4] != "CM-T")

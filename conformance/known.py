@@ -40,7 +40,7 @@ class Known:
     #: Those that were put to the test: something was judged that lies within their limits.
     tested: set[KnownViolation] = attrs.field(factory=set)
 
-    def sifted(self, requirement: str, finding: Finding) -> Finding:
+    def without_known(self, requirement: str, finding: Finding) -> Finding:
         """The finding without what is known of it: no violation where that is all of it."""
         entries = [one for one in self.entries if one.requirement == requirement and _within(one, finding)]
         if not (entries and finding.judged):
@@ -49,8 +49,8 @@ class Known:
             self._test(entries, finding)
             return finding
         if finding.elements is None:
-            return self._sifted_whole(entries, finding)
-        return self._sifted_elements(entries, finding, finding.elements)
+            return self._whole_without_known(entries, finding)
+        return self._elements_without_known(entries, finding, finding.elements)
 
     def fails(self, case: Case, output: str, failed: Exception) -> str:
         """
@@ -77,7 +77,7 @@ class Known:
             if one not in self.tested and not self.shown[one] and _asked(lambda o=one: _shows(o, finding.case)):
                 self.tested.add(one)
 
-    def _sifted_whole(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
+    def _whole_without_known(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
         kind = finding.failure or _kind(finding.got)
         for one in entries:
             if (not one.failures or kind in one.failures) and np.all(_covered(one, finding)):
@@ -86,7 +86,9 @@ class Known:
         self._test(entries, finding)
         return finding
 
-    def _sifted_elements(self, entries: Sequence[KnownViolation], finding: Finding, elements: Elements) -> Finding:
+    def _elements_without_known(
+        self, entries: Sequence[KnownViolation], finding: Finding, elements: Elements
+    ) -> Finding:
         kinds = np.where(np.isnan(elements.got), "nan", np.where(np.isinf(elements.got), "infinite", "value"))
         left, used = elements.ratio > 1, []
         for one in entries:

@@ -22,11 +22,11 @@ class Profile:
     #: in sixty calls goes unseen with probability (59/60)^k: 34% for 64 calls, 0.02% for 512, so that in twenty runs of
     #: `standard` it does with 0.4%, and 3e-8 for 1024.
     repeats: int
-    #: How many cases each requirement is put to in the further bindings of an operator, which wrap the same code as
-    #: the first; None: all.
-    further: int | None = None
+    #: How many cases each requirement gets at least in the secondary bindings of an operator, which wrap the same
+    #: code as the first; None: all.
+    secondary_bindings: int | None = None
     #: The same where a call of a new shape takes 10 to 100 ms: for the first binding of an operator in such a framework
-    #: in float32, and for a function of the user's. Further bindings and other dtypes have one case each there.
+    #: in float32, and for a function of the user's. Secondary bindings and other dtypes have one case each there.
     slow: int | None = None
     slow_own: int | None = None
     #: Repetitions in such a framework: a call takes milliseconds there.
@@ -44,10 +44,10 @@ class Profile:
         most = (self.repeats, *((self.slow_repeats,) if slow else ()), *((self.large_repeats,) if large else ()))
         return min(most)
 
-    def each(self, dtype: str, *, slow: bool, first: bool, own: bool) -> int | None:
-        """How many cases each requirement is put to at the least; None: all that there are."""
+    def minimum(self, dtype: str, *, slow: bool, first: bool, own: bool) -> int | None:
+        """How many cases each requirement gets at least; None: all that there are."""
         if not slow:
-            return None if first else self.further
+            return None if first else self.secondary_bindings
         if own or self.slow is None:
             return self.slow_own
         return self.slow if first and dtype == "float32" else 1
@@ -56,8 +56,8 @@ class Profile:
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 0, 64, further=1, slow=1, slow_own=4),
-        Profile("standard", 40, 1, 512, further=8, slow=2, slow_own=8),
+        Profile("quick", 0, 0, 64, secondary_bindings=1, slow=1, slow_own=4),
+        Profile("standard", 40, 1, 512, secondary_bindings=8, slow=2, slow_own=8),
         Profile("thorough", 400, 8, 1024, slow_repeats=1024),
     )
 }

@@ -114,7 +114,7 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if check.gradient:
             subject.require_gradients()
         for whole in check.body(subject, case):
-            finding = subject.known.sifted(check.requirement, whole)
+            finding = subject.known.without_known(check.requirement, whole)
             found.append(finding)
             if finding.violated and finding.judged:
                 break
@@ -137,7 +137,7 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         elif check.raising == "violates" and plain_works(check, subject, case, failure):
             note = f"raised {said}" if isinstance(failure, TargetRaised) else said
             finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
-            found.append(subject.known.sifted(check.requirement, finding))
+            found.append(subject.known.without_known(check.requirement, finding))
         elif tally is not None:
             tally.error = tally.error or f"the call raised {said}"
     except Exception as error:  # what a target does ends in one of those above

@@ -73,7 +73,7 @@ class Composed:
 
         inputs: x, gamma, beta or logits, and the parts' leaves by name, any of them None; settings: eps for the two
         normalising operators; parts: by role, a part, None, or for "branches" several. Raises KeyError for an
-        operator that is not known, and `known_parts.WithoutTruth` for a part without a value.
+        operator that is not known, and `known_parts.NoExactValue` for a part without a value.
         """
         stages = arithmetic.composed
         self._arithmetic = stages

@@ -20,7 +20,7 @@ from .bounded_functions import relu, tanh
 Leaves = Mapping[str, Number]
 
 
-class WithoutTruth(ValueError):
+class NoExactValue(ValueError):
     """The part has no value to compute: it raises, or returns what does not have x's shape."""
 
 
@@ -28,12 +28,12 @@ def of(part: Any, leaves: Leaves) -> Callable[..., Number]:
     """
     The function that a part is, as an operator is to see it.
 
-    What it returns is a tensor, and so is the cotangent that it is handed. Raises WithoutTruth for a kind that none
+    What it returns is a tensor, and so is the cotangent that it is handed. Raises NoExactValue for a kind that none
     is known of.
     """
     fuses = part.kind in _FUSING
     if part.kind not in _KINDS and not fuses:
-        raise WithoutTruth(f"a part of kind {part.kind!r} has no exact value")
+        raise NoExactValue(f"a part of kind {part.kind!r} has no exact value")
 
     def call(handed: Any) -> Number:
         tape = (handed[0] if fuses else handed).tape

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...spec.errors import NotImportable, UnknownTarget
-from ..frameworks import KNOWN, known
+from ..frameworks import KNOWN, full_name
 from ..targets import TARGETS, check_operators, check_target
 from .host import SCRIPT, Host, Launch, Limits
 from .target import RemoteTarget
@@ -53,7 +53,7 @@ def _in_python(
 ) -> Launch:
     check_target(target, framework, elsewhere=bool(python))
     environment = {name: value for name, value in _environment().items() if name not in os.environ}
-    whose = known(target if target in TARGETS else framework or "")
+    whose = full_name(target if target in TARGETS else framework or "")
     if whose in KNOWN:
         environment.update(KNOWN[whose].environment)
     return Launch(

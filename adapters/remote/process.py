@@ -116,7 +116,7 @@ class Worker:
         except TimeoutError:
             raise
         except (OSError, EOFError):
-            raise TargetLost(self._obituary()) from None
+            raise TargetLost(self._how_it_ended()) from None
         except NotAFrame as error:
             self.end()
             raise TargetLost(f"disturbed its worker ({error})") from None
@@ -168,7 +168,7 @@ class Worker:
                 self.end()
                 raise TargetLost(f"ran out of memory: it took more than {self._memory >> 20} MiB and was stopped")
 
-    def _obituary(self) -> str:
+    def _how_it_ended(self) -> str:
         """What became of a process that closed its pipe."""
         try:
             status = self._process.wait(_ENDING)

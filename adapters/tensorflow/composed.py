@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ..binding import Binding
 from ..known import KnownViolation
-from .moments import CONVENTIONS, REASONS, SOURCE, known, layer_norm
+from .moments import CONVENTIONS, REASONS, SOURCE, layer_norm, second_order_violations
 
 #: Why highway and mhc round every operation.
 _EACH_ROUNDED = (
@@ -66,7 +66,7 @@ def _block(operator: str, name: str, call: Callable[..., Any], second_order: str
         call,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        known_violations=(*BROADCAST, *known(second_order)),
+        known_violations=(*BROADCAST, *second_order_violations(second_order)),
     )
 
 

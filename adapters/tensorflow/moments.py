@@ -77,7 +77,7 @@ SECOND_ORDER = (
 SECOND_ORDER_LINKS = (f"{_NN} (moments)", "https://github.com/tensorflow/tensorflow/pull/19609")
 
 
-def known(second_order: str) -> tuple[KnownViolation, ...]:
+def second_order_violations(second_order: str) -> tuple[KnownViolation, ...]:
     """What a binding is expected to violate, by the requirement about its second-order gradients."""
     second = KnownViolation(
         second_order,
@@ -97,7 +97,7 @@ BINDINGS: tuple[Binding, ...] = (
         layer_norm,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        known_violations=known("LN-G9"),
+        known_violations=second_order_violations("LN-G9"),
     ),
     Binding(
         "batch_norm",
@@ -105,6 +105,6 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        known_violations=known("BN-G10"),
+        known_violations=second_order_violations("BN-G10"),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...adapters.frameworks import KNOWN, known, missing
+from ...adapters.frameworks import KNOWN, full_name, missing
 from ...adapters.own_function import names_a_function
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError, UnknownTarget, choices
@@ -53,7 +53,7 @@ def _name_and_path(text: str) -> tuple[str, str]:
         return OTHERS, text.strip()
     name, path = name.strip(), path.strip()
     if name in TARGETS:
-        return known(name), path
+        return full_name(name), path
     if names_a_function(name):
         return name, path
     if "/" in name or "\\" in name:  # a path that has the sign in it
@@ -76,7 +76,7 @@ def targets_to_check(
         raise UnknownTarget("what is installed beside another interpreter is not known here: name the targets to check")
     else:
         targets = tuple(name for name in KNOWN if name in pythons or not missing(name))
-    names = [known(name) if name in TARGETS else name for name in targets]
+    names = [full_name(name) if name in TARGETS else name for name in targets]
     given = {_name_and_path(text)[0] for text in flags}
     for name in given - set(names) - {OTHERS}:
         raise WrongInterpreter(f"--python {name}=... is for a target that is not checked{choices(name, names)}")

@@ -19,7 +19,7 @@ from ..composed_truth import ComposedTruth
 from ..findings import compare
 from ..truth import Truth, arithmetic_of, gradient_name
 from .bench import NO_EPS, Bench, checked, checked_gradients
-from .failing import Unclear
+from .failing import UnclearAnswer
 from .plain import SHAPE, composed_case
 from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
@@ -175,7 +175,7 @@ def accuracy_of_gradients(bench: Bench) -> Cell:
 
 def _stored(bench: Bench, *, gradients: bool) -> Cell:
     if bench.operator in BLOCKS and not abs(_divisor(bench) - 1) < 2.0**-4:
-        raise Unclear("the variance is not the biased one, which hides what is rounded")
+        raise UnclearAnswer("the variance is not the biased one, which hides what is rounded")
     # A composed operator rounds nothing on the way, or each operation: the classes between mean the same to it.
     classes = _STORAGES if bench.operator in NORMALISATIONS else [_STORAGES[0], _STORAGES[-1]]
     return _class(bench, classes, _narrow_cases(bench), gradients=gradients)

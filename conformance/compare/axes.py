@@ -9,7 +9,7 @@ import numpy as np
 from ...spec.errors import Unsupported
 from ..cases.case import Case
 from .bench import MOMENTUM, Bench
-from .failing import Unclear
+from .failing import UnclearAnswer
 from .probe import probe
 from .table import Cell
 
@@ -36,7 +36,7 @@ def _reached(bench: Bench, shape: tuple[int, ...], parameters: tuple[int, ...], 
     whole = np.zeros(shape, bool)
     whole[tuple(slice(None) if axis in found else slice(0, 1) for axis in range(len(shape)))] = True
     if not np.array_equal(changed, whole):
-        raise Unclear("a change of one value reaches part of an axis")
+        raise UnclearAnswer("a change of one value reaches part of an axis")
     return [axis - len(shape) for axis in found]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...spec.errors import TargetRaised
 from .bench import Bench
 from .decimals import shortest
-from .failing import ByCaller, Unclear
+from .failing import ByCaller, UnclearAnswer
 from .placement import PATTERN, factor_at, fit, placement_of, ratio_of
 from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
@@ -22,7 +22,7 @@ def default_eps(bench: Bench) -> Cell:
         raise ByCaller(f"{bench.binding.name} has no default eps")
     found = placement_of(bench).placement
     if found.solve is None:
-        raise Unclear("eps is not used")
+        raise UnclearAnswer("eps is not used")
     wide = bench.widest
     deviation = found.told_at
     case = wide.case([PATTERN * deviation])
@@ -64,7 +64,7 @@ def eps_float32(bench: Bench) -> Cell:
     rounded = float(np.float32(_BETWEEN))
     given, near, far = (factor_at(bench, 2.0**-20, eps) for eps in (_BETWEEN, rounded, 4 * rounded))
     if abs(given / far - 1) < 2.0**-8:
-        raise Unclear("eps shows nowhere")
+        raise UnclearAnswer("eps shows nowhere")
     moved = abs(given / near - 1)
     # Exact, the two differ by 2^-26 at least; what repetition may add lies near 2^-52.
     text = "as given" if moved > 2.0**-38 else "rounded to float32"

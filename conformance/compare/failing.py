@@ -12,7 +12,7 @@ CALL_FAILED = (TargetRaised, BadOutput, Unsupported, TargetLost)
 _BAD = {"shape": "wrong shape", "dtype": "wrong dtype", "gradient": "no gradient", "type": "no tensor"}
 
 
-class Unclear(Exception):
+class UnclearAnswer(Exception):
     """The target answered, and the answer does not tell what was asked; the message says why."""
 
 
@@ -21,7 +21,7 @@ class ByCaller(Unsupported):
 
 
 def cell_of(failure: Exception) -> Cell:
-    """The cell for a probe that ended in one of CALL_FAILED or in Unclear."""
+    """The cell for a probe that ended in one of CALL_FAILED or in UnclearAnswer."""
     reason = " ".join(str(failure).split())
     if isinstance(failure, ByCaller):
         return Cell(BY_CALLER, Kind.UNSUPPORTED, {"reason": reason})

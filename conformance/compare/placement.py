@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from .bench import Bench
-from .failing import Unclear
+from .failing import UnclearAnswer
 
 #: The group of every witness: its mean is zero and its deviation the number it is multiplied by.
 PATTERN = np.array([-1.0, -1.0, 1.0, 1.0])
@@ -72,7 +72,7 @@ def factor_at(bench: Bench, deviation: float, eps: float, *, training: bool = Tr
     """
     The factor that x - mean is multiplied by, measured on one group of this deviation.
 
-    Raises Unclear where y is not the group times a number.
+    Raises UnclearAnswer where y is not the group times a number.
     """
     answer = bench.call(
         [PATTERN * deviation], eps=eps, running=(0.0, deviation**2), training=training, asked=asked
@@ -81,16 +81,16 @@ def factor_at(bench: Bench, deviation: float, eps: float, *, training: bool = Tr
 
 
 def ratio_of(answer: np.ndarray, deviation: float) -> float:
-    """y over x on a witness group. Raises Unclear where that is no single number."""
+    """y over x on a witness group. Raises UnclearAnswer where that is no single number."""
     factors = answer / (PATTERN * deviation)
     middle = float(np.median(factors))
     if not np.all(np.isfinite(factors)) or np.ptp(factors) > 0.25 * abs(middle) or middle <= 0:
-        raise Unclear(f"y is {_shown(answer)} on x = {_shown(PATTERN * deviation)}")
+        raise UnclearAnswer(f"y is {_shown(answer)} on x = {_shown(PATTERN * deviation)}")
     return middle
 
 
 def fit(bench: Bench, *, training: bool = True) -> Fit:
-    """Which candidate the witnesses fit. Raises Unclear where none does."""
+    """Which candidate the witnesses fit. Raises UnclearAnswer where none does."""
     measured = tuple(factor_at(bench, s, e, training=training) for s, e in _WITNESSES)
     best: Fit | None = None
     for placement in PLACEMENTS:
@@ -105,7 +105,7 @@ def fit(bench: Bench, *, training: bool = True) -> Fit:
     # Candidates lie 2% apart and more on some witness. Within that there is room for a root that is an
     # approximation (12 bits), and for a computation in 16 bits.
     if best.distance > max(2.0**-10, 4 * bench.format.unit_roundoff):
-        raise Unclear(f"fits no named formula; the nearest is {best.placement.name}, {best.distance:.1%} off")
+        raise UnclearAnswer(f"fits no named formula; the nearest is {best.placement.name}, {best.distance:.1%} off")
     return best
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.dtypes import DTYPES
-from ...adapters.frameworks import known
+from ...adapters.frameworks import full_name
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
@@ -25,7 +25,7 @@ from ..request import Request
 from .bench import Bench
 from .catalogue import probes_of
 from .comparison import Comparison
-from .failing import CALL_FAILED, Unclear, cell_of
+from .failing import CALL_FAILED, UnclearAnswer, cell_of
 from .plain import plain_case
 from .probe import Probe
 from .table import Cell, Column, Kind, Row, Section
@@ -132,7 +132,7 @@ def _plain(one: Any) -> Any:
     """A path as a text, and ``keras`` by the name of its backend."""
     if isinstance(one, os.PathLike):
         return str(os.fspath(one))
-    return known(one) if isinstance(one, str) and one in TARGETS else one
+    return full_name(one) if isinstance(one, str) and one in TARGETS else one
 
 
 def _told_apart(targets: list[Target]) -> list[Target]:
@@ -259,7 +259,7 @@ def measured(one: Probe, bench: Bench) -> Cell:
     try:
         bench.target.begin()
         return one.body(bench if one.dtype is None else bench.at(one.dtype))
-    except (*CALL_FAILED, Unclear) as failure:
+    except (*CALL_FAILED, UnclearAnswer) as failure:
         if one.dtype is not None and isinstance(failure, TargetRaised) and failure.stage == "call" and _works(bench):
             failure = Unsupported(f"a call in {one.dtype} raises {failure}")
         return cell_of(failure)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .bench import MOMENTUM, Answer, Bench
 from .decimals import shortest
-from .failing import ByCaller, Unclear
+from .failing import ByCaller, UnclearAnswer
 from .probe import probe
 from .table import Cell
 
@@ -22,7 +22,7 @@ def _weight(answer: Answer) -> float:
     assert answer.mean is not None
     weight = (float(answer.mean[0]) - _OLD) / (_MEAN - _OLD)
     if not math.isfinite(weight):
-        raise Unclear(f"the new running mean is {answer.mean[0]}")
+        raise UnclearAnswer(f"the new running mean is {answer.mean[0]}")
     return weight
 
 
@@ -69,7 +69,7 @@ def running_variance(bench: Bench) -> Cell:
     weight = _weight(answer)
     entered = (float(answer.var[0]) - (1 - weight) * _OLD) / weight if weight else math.nan
     if not math.isfinite(entered):
-        raise Unclear(f"the new running variance is {answer.var[0]}, at weight {weight:g}")
+        raise UnclearAnswer(f"the new running variance is {answer.var[0]}, at weight {weight:g}")
     evidence = {"entered": entered, "biased": _BIASED, "weight_of_new": weight}
     for value, name in (
         (_BIASED, "biased"),

@@ -6,7 +6,7 @@ import numpy as np
 
 from .bench import NO_EPS, Bench
 from .decimals import shortest
-from .failing import Unclear
+from .failing import UnclearAnswer
 from .placement import PATTERN, ratio_of
 from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
@@ -36,5 +36,5 @@ def variance(bench: Bench) -> Cell:
         if abs(found / value - 1) <= max(2.0**-9, 8 * bench.format.unit_roundoff):
             return Cell(name, evidence=evidence)
     if not found > 0:
-        raise Unclear(f"the variance used is {found:g} times the biased one")
+        raise UnclearAnswer(f"the variance used is {found:g} times the biased one")
     return Cell(f"{shortest(found, 2.0**-9)} times biased", evidence=evidence)

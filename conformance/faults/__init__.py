@@ -28,7 +28,7 @@ from . import (
     undefined,
     variance,
 )
-from .registry import Fault, entered
+from .registry import Fault, registered
 
 #: The modules whose import enters the faults.
 THEMES = (
@@ -54,6 +54,6 @@ THEMES = (
 )
 
 #: Every fault, layer_norm first.
-FAULTS: tuple[Fault, ...] = entered()
+FAULTS: tuple[Fault, ...] = registered()
 
 __all__ = ["FAULTS", "Fault", "Implementation"]

@@ -37,7 +37,7 @@ class Fault:
     dtypes: tuple[str, ...] = ALL_DTYPES
 
 
-_entered: list[Fault] = []
+_registered: list[Fault] = []
 
 
 def issue(*references: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def fault(
     dtypes: tuple[str, ...] = ALL_DTYPES,
     **requirements: str,
 ) -> Callable[[type], type]:
-    """Enter a class of overridden steps as a fault of one or more operators.
+    """Register a class of overridden steps as a fault of one or more operators.
 
     `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ...
     """
@@ -67,7 +67,7 @@ def fault(
         for prefix, requirement in requirements.items():
             operator = operators[prefix]
             wrong = combined(step, operator)
-            _entered.append(
+            _registered.append(
                 Fault(
                     name=f"{prefix}-{name}",
                     operator=operator,
@@ -84,6 +84,6 @@ def fault(
     return enter
 
 
-def entered() -> tuple[Fault, ...]:
-    """Everything entered so far, layer_norm first, in order of entry."""
-    return tuple(sorted(_entered, key=lambda entry: list(PREFIXES).index(entry.operator)))
+def registered() -> tuple[Fault, ...]:
+    """All that is registered, layer_norm first, in order of registration."""
+    return tuple(sorted(_registered, key=lambda entry: list(PREFIXES).index(entry.operator)))

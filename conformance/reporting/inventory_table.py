@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.dtypes import DTYPES
-from ...adapters.frameworks import KNOWN, known
+from ...adapters.frameworks import KNOWN, full_name
 from ...spec.operators import OPERATORS
 from ..inventory import BROKEN, INSTALLED, MISSING, Entry
 from .layout import print_prose, rule
@@ -144,8 +144,8 @@ def _print_notes(installed: Iterable[Entry], console: Console) -> None:
         for label, names in (("operators", OPERATORS), ("dtypes", DTYPES)):
             print_prose(Text(", ".join(names), style="dim"), console, indent=_NAME, first=Text(label, style="dim"))
     notes = [(entry.name, f"is run by {entry.python}") for entry in entries if entry.python]
-    if any(entry.name == known("keras") for entry in entries):
-        notes.append(("keras", f"means {known('keras')} here"))
+    if any(entry.name == full_name("keras") for entry in entries):
+        notes.append(("keras", f"means {full_name('keras')} here"))
     notes.append(("your function", "normspec check FILE.py:NAME --op layer_norm"))
     for label, words in notes:  # not wrapped: a path or a command is to be copied whole
         console.print(Text(label.ljust(_NAME) + words, style="dim"), soft_wrap=True)

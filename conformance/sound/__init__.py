@@ -12,11 +12,11 @@ from . import unordered as unordered
 from . import variants as variants
 from .composed import variants as composed_variants  # noqa: F401
 from .implementation import Implementation
-from .registry import Sound, entered
+from .registry import Sound, registered
 
 #: The variants that conform without declaring anything.
-SOUND: tuple[Sound, ...] = tuple(variant for variant in entered() if not variant.conventions)
+SOUND: tuple[Sound, ...] = tuple(variant for variant in registered() if not variant.conventions)
 #: The variants that conform under the conventions they declare, and not without them.
-DECLARED: tuple[Sound, ...] = tuple(variant for variant in entered() if variant.conventions)
+DECLARED: tuple[Sound, ...] = tuple(variant for variant in registered() if variant.conventions)
 
 __all__ = ["DECLARED", "SOUND", "Implementation", "Sound"]

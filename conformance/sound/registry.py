@@ -51,7 +51,7 @@ PREFIXES = {
     "mhc": "mh",
 }
 
-_entered: list[Sound] = []
+_registered: list[Sound] = []
 
 
 def first_sentence(thing: type) -> str:
@@ -72,12 +72,12 @@ def sound(
     operators: tuple[str, ...] = ("layer_norm", "batch_norm"),
     conventions: Mapping[str, str] | None = None,
 ) -> Callable[[type], type]:
-    """Enter a class of overridden steps as a sound variant of each of the operators."""
+    """Register a class of overridden steps as a sound variant of each of the operators."""
 
     def enter(step: type) -> type:
         for operator in operators:
             variant = combined(step, operator)
-            _entered.append(
+            _registered.append(
                 Sound(
                     name=f"{PREFIXES[operator]}-{name}",
                     operator=operator,
@@ -91,6 +91,6 @@ def sound(
     return enter
 
 
-def entered() -> tuple[Sound, ...]:
-    """Everything entered so far, layer_norm first, in order of entry."""
-    return tuple(sorted(_entered, key=lambda variant: list(OPERATORS).index(variant.operator)))
+def registered() -> tuple[Sound, ...]:
+    """All that is registered, layer_norm first, in order of registration."""
+    return tuple(sorted(_registered, key=lambda variant: list(OPERATORS).index(variant.operator)))

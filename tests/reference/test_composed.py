@@ -8,7 +8,7 @@ import pytest
 
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.composed import Composed
-from normspec.reference.known_parts import WithoutTruth
+from normspec.reference.known_parts import NoExactValue
 from normspec.spec.parts import Part
 
 from .composed_data import OPERATORS, draw
@@ -116,7 +116,7 @@ def test_parts_without_a_value_are_refused(kind):
 
     part = Odd()
     part.kind = kind
-    with pytest.raises(WithoutTruth, match=kind):
+    with pytest.raises(NoExactValue, match=kind):
         residual(part, {"x": normal(2, 3)})
 
 

@@ -46,7 +46,7 @@ def run(
         dtypes=(dtype,),
         device="cpu",
         conventions={},
-        profile=Profile("quick", generated, 0, 8, further=cases),
+        profile=Profile("quick", generated, 0, 8, secondary_bindings=cases),
         seed=0,
         explain=False,
         requirements=None if requirements is None else frozenset(requirements),

@@ -46,7 +46,7 @@ KNOWN = {
 def on_every_case(operator: str, dtype: str, requirement: str, conventions: Mapping[str, str] | None = None) -> Report:
     """The report on one requirement, put to all cases of quick and not to a few."""
     target = ready(hosted("mxnet", op=[operator], python=os.environ["NORMSPEC_MXNET_PYTHON"]))
-    profile = attrs.evolve(profile_of("quick"), further=None)
+    profile = attrs.evolve(profile_of("quick"), secondary_bindings=None)
     conventions, asked = dict(conventions or {}), frozenset({requirement})
     plan = Plan((replace(target, slow=False),), (dtype,), "cpu", conventions, profile, 0, requirements=asked)
     try:
