@@ -13,7 +13,8 @@ import argparse
 import sys
 
 from normspec.adapters.targets import resolve
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 from normspec.conformance.sound import SOUND
 from normspec.conformance.specimens import target_of

@@ -14,8 +14,9 @@ from collections.abc import Callable
 
 import hypothesis  # noqa: F401  (imported before the clock starts, as any second run has it)
 
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
 from normspec.conformance.faults import FAULTS
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 from normspec.conformance.progress import Progress
 from normspec.conformance.report import Report

@@ -9,9 +9,10 @@ import attrs
 from ..adapters.binding import Binding
 from ..adapters.target import Target
 from ..spec.errors import TargetLost, TargetRaised, Unsupported
+from .calls import CALL_FAILED
 from .cases.case import Description
 from .library import fitted
-from .subject import CALL_FAILED, Subject
+from .subject import Subject
 
 
 @attrs.frozen

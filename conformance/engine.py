@@ -27,8 +27,8 @@ from .dtypes import Probe, Probes
 from .library import Library, fitted
 from .modes import Mode, cases_in, checks_in, mode_of
 from .pace import pace
+from .plan import Plan
 from .platform import described, platform_of
-from .profiles import Profile
 from .progress import Listener, Progress
 from .report import Report
 from .selection import select_cases
@@ -36,30 +36,6 @@ from .shrink import Shrinker
 from .subject import Subject
 from .tally import Tally, deviation, plain_call
 from .verdicts import Result, Taken, Verdict
-
-
-@attrs.frozen
-class Plan:
-    """What one run does."""
-
-    targets: Sequence[Target]
-    #: None: every dtype that the target is written for.
-    dtypes: tuple[str, ...] | None
-    device: str
-    #: Conventions declared by the user, over those of each binding.
-    conventions: dict[str, str]
-    profile: Profile
-    seed: int
-    forward_only: bool = False
-    #: Whether calls are slow, so that targets are put to fewer cases; None: known of frameworks, measured of functions.
-    slow: bool | None = None
-    #: Whether violations are shrunk and explained; a self-test only counts them.
-    explain: bool = True
-    #: Only these requirements, where given.
-    requirements: frozenset[str] | None = None
-    #: "training" or "inference": batch_norm is judged in that mode alone.
-    mode: str = ""
-
 
 #: Extra cases tried for a check that judged nothing: as many as a secondary binding gets at `standard`, and one
 #: where each costs a compilation.

@@ -23,13 +23,15 @@ from ..reference.formats import FORMATS
 from ..spec import Level, requirement
 from ..spec.conventions import CONVENTIONS, NORMATIVE
 from ..spec.operators import OPERATORS
+from .calls import CALL_FAILED
 from .cases.case import Description
 from .checks.registry import Check
 from .checks.seams import at_the_seams
-from .engine import Plan, Run
+from .engine import Run
 from .library import fitted
+from .plan import Plan
 from .report import Report
-from .subject import CALL_FAILED, Subject
+from .subject import Subject
 from .tally import Tally
 from .verdicts import Result, Verdict
 

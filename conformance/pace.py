@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from ..adapters.frameworks import KNOWN
+from .calls import CALL_FAILED
 from .cases.case import Description
 from .library import Library, fitted
-from .subject import CALL_FAILED, Subject
+from .subject import Subject
 
 #: Seconds a call from which on a function is slow: a hundred times what a plain function of NumPy or PyTorch takes.
 SLOW = 0.02

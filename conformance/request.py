@@ -14,7 +14,7 @@ from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.target import Target
 from ..adapters.targets import resolve
 from ..spec.errors import UnknownDtype, choices
-from .engine import Plan
+from .plan import Plan
 from .profiles import profile_of
 
 #: A target as it is asked for: the name of one, or a callable.

@@ -11,9 +11,10 @@ from typing import Any
 
 from ..adapters.targets import check_operators
 from .api import DEFAULT_SEED, checked_dtypes
-from .engine import Plan, Run
+from .engine import Run
 from .faults import FAULTS, Fault
 from .matrix import FaultRow, Matrix, SoundRow
+from .plan import Plan
 from .profiles import profile_of
 from .progress import Listener, Progress
 from .report import Report

@@ -17,18 +17,16 @@ from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
 from ..reference.formats import FORMATS
 from ..spec.conventions import CONVENTIONS
-from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ..spec.errors import BadOutput, TakesNoPart, Unsupported
 from ..spec.operators import OPERATORS
+from .calls import CALL_FAILED, checked_shapes
 from .cases.case import Case
 from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
 from .known import Known
 from .library import Library
 from .translated import TranslatedSession, Translation
-from .truth import Truth, arithmetic_of, gradient_name, owner_of
-
-#: What a call of the target can end in, instead of a result.
-CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
+from .truth import Truth, arithmetic_of, gradient_name
 
 #: envelope(normative): under the declared conventions, or under the normative ones.
 Bound = Callable[[bool], np.ndarray]
@@ -77,15 +75,6 @@ class Observation:
                 self._gradient_failure = failure
                 raise
         return self._gradients
-
-
-def checked_shapes(outputs: dict[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:
-    """Return the outputs, or raise BadOutput if one has not the shape of the input it belongs to."""
-    for name, value in outputs.items():
-        owner = case.inputs[owner_of(name)]
-        if owner is not None and value.shape != owner.shape:
-            raise BadOutput(f"{name} has shape {value.shape} in place of {owner.shape}", "shape")
-    return outputs
 
 
 @attrs.define(eq=False)

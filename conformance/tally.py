@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import attrs
 
 from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from .calls import CALL_FAILED
 from .cases.case import Case, Description
 from .checks.registry import Check
 from .defects import trace, words
 from .findings import Finding
 from .known import shown_as
-from .subject import CALL_FAILED, Subject
+from .subject import Subject
 from .verdicts import Deviation, Verdict
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from ...spec.errors import Unsupported
 from ...spec.operators import OPERATORS
+from ..calls import checked_shapes
 from ..cases.case import Case
 from ..findings import Finding
-from ..subject import Subject, checked_shapes
+from ..subject import Subject
 from .groups import group_count
 from .registry import check, ordinary, recipes
 from .relations import same

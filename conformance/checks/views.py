@@ -7,9 +7,10 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from ...spec.errors import LayoutNotApplicable, TargetRaised, Unsupported
+from ..calls import checked_shapes
 from ..cases.case import Case
 from ..findings import Finding
-from ..subject import Subject, checked_shapes
+from ..subject import Subject
 from .registry import check, ordinary
 from .relations import same, same_gradients
 

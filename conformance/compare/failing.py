@@ -5,9 +5,6 @@ from __future__ import annotations
 from ...spec.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from .table import BY_CALLER, Cell, Kind
 
-#: In what a call of a target can end, instead of a result.
-CALL_FAILED = (TargetRaised, BadOutput, Unsupported, TargetLost)
-
 #: What a BadOutput is called in a cell, by its kind.
 _BAD = {"shape": "wrong shape", "dtype": "wrong dtype", "gradient": "no gradient", "type": "no tensor"}
 

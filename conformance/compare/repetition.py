@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...spec.operators import OPERATORS
+from ..calls import CALL_FAILED
 from ..cases.case import Case
 from .bench import Bench
-from .failing import CALL_FAILED
 from .plain import SHAPE, plain_case
 from .probe import probe
 from .table import Cell

@@ -20,12 +20,13 @@ from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
 from ...spec.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
+from ..calls import CALL_FAILED
 from ..progress import Listener, Progress
 from ..request import Request
 from .bench import Bench
 from .catalogue import probes_of
 from .comparison import Comparison
-from .failing import CALL_FAILED, UnclearAnswer, cell_of
+from .failing import UnclearAnswer, cell_of
 from .plain import plain_case
 from .probe import Probe
 from .table import Cell, Column, Kind, Row, Section

@@ -11,9 +11,10 @@ from normspec import Report, Result
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.target import Target
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
 from normspec.conformance.excuse import excused
 from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 from normspec.conformance.progress import Listener
 from normspec.conformance.sound import DECLARED, SOUND, Sound

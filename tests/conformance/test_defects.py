@@ -16,6 +16,7 @@ from normspec.conformance import engine, judges
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import CHECKS
 from normspec.conformance.judges import SecondJudge
+from normspec.conformance.profiles import Profile
 from normspec.conformance.reporting.render import print_report
 
 from .runs import FAULT, VARIANT, run, specimen
@@ -67,7 +68,7 @@ def test_a_defect_hides_no_violation() -> None:
 def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where choosing the cases raises, every requirement of that subject says so."""
     monkeypatch.setattr(engine, part, broken)
-    monkeypatch.setattr(engine.Profile, "minimum", lambda *arguments, **keywords: 1)
+    monkeypatch.setattr(Profile, "minimum", lambda *arguments, **keywords: 1)
     report = run(specimen(VARIANT["ln-two-pass"]))
     assert {result.verdict for result in report.results} == {Verdict.ERROR}
     assert all("a defect of normspec" in result.reason for result in report.results)

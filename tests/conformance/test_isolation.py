@@ -17,7 +17,8 @@ import pytest
 import normspec
 from normspec.adapters.remote.host import Limits
 from normspec.adapters.remote.launching import hosted, ready
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 from normspec.conformance.report import Report
 from normspec.conformance.verdicts import Verdict

@@ -12,9 +12,10 @@ from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.sizes import EXTENTS, SLOW, size_deck
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import Check
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
 from normspec.conformance.findings import Finding
 from normspec.conformance.library import Library
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import PROFILES, Profile, profile_of
 from normspec.conformance.selection import select_cases, traits
 from normspec.conformance.verdicts import Verdict

@@ -12,7 +12,8 @@ from typing import Any
 
 from normspec import Report
 from normspec.adapters.target import Target
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import Profile
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import normspec
 from normspec.adapters.targets import resolve
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 
 

@@ -16,7 +16,8 @@ import pytest
 import normspec
 from normspec import Report, Verdict
 from normspec.adapters.remote.launching import hosted, ready
-from normspec.conformance.engine import Plan, Run
+from normspec.conformance.engine import Run
+from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 from normspec.spec.operators import OPERATORS
 

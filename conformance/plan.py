@@ -1,0 +1,33 @@
+"""The plan of one run: what is checked, on what, and how thoroughly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from ..adapters.target import Target
+from .profiles import Profile
+
+
+@attrs.frozen
+class Plan:
+    """What one run does."""
+
+    targets: Sequence[Target]
+    #: None: every dtype that the target is written for.
+    dtypes: tuple[str, ...] | None
+    device: str
+    #: Conventions declared by the user, over those of each binding.
+    conventions: dict[str, str]
+    profile: Profile
+    seed: int
+    forward_only: bool = False
+    #: Whether calls are slow, so that targets are put to fewer cases; None: known of frameworks, measured of functions.
+    slow: bool | None = None
+    #: Whether violations are shrunk and explained; a self-test only counts them.
+    explain: bool = True
+    #: Only these requirements, where given.
+    requirements: frozenset[str] | None = None
+    #: "training" or "inference": batch_norm is judged in that mode alone.
+    mode: str = ""
