@@ -44,7 +44,7 @@ def idle(operator: str, parts: Parts) -> tuple[str, ...]:
 
 
 def accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """What a binding accepts that says nothing of it: every call."""
+    """The default of ``accepts``: every call is taken."""
     return None
 
 

@@ -54,7 +54,7 @@ class Run:
     interrupted: bool = False
     _results: list[Result] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
-    #: Why a target is put to fewer cases, by its name; empty where it is put to all.
+    #: Why fewer cases run on a target, by its name; empty where all run.
     paces: dict[str, str] = attrs.field(factory=dict)
     _probes: Probes = attrs.field(init=False)
     _taken: list[Taken] = attrs.field(factory=list)

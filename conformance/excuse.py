@@ -75,7 +75,7 @@ class _Trial(Run):
         return self._subject(target, binding, dtype)
 
     def put_to(self, subject: Subject) -> list[Check]:
-        """The checks that the subject is put to."""
+        """The checks that run on the subject."""
         found = self._checks(subject.operator, subject.format)
         return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
 

@@ -1,4 +1,4 @@
-"""What a binding is known to get wrong, taken out of what its checks find; the rest is judged as ever."""
+"""Known violations: what they cover is taken out of a check's findings, and the rest is judged as usual."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Known:
     tested: set[KnownViolation] = attrs.field(factory=set)
 
     def without_known(self, requirement: str, finding: Finding) -> Finding:
-        """The finding without what is known of it: no violation where that is all of it."""
+        """The finding less what known violations cover; no violation where they cover all of it."""
         entries = [one for one in self.entries if one.requirement == requirement and _within(one, finding)]
         if not (entries and finding.judged):
             return finding

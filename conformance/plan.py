@@ -23,7 +23,7 @@ class Plan:
     profile: Profile
     seed: int
     forward_only: bool = False
-    #: Whether calls are slow, so that targets are put to fewer cases; None: known of frameworks, measured of functions.
+    #: Whether calls are slow, so that fewer cases run; None: taken from a table for frameworks, measured for functions.
     slow: bool | None = None
     #: Whether violations are shrunk and explained; a self-test only counts them.
     explain: bool = True

@@ -9,11 +9,11 @@ from .cases.case import Case, Description
 from .checks.registry import Check
 from .library import Library
 
-#: How many cases of each trait are chosen, where that is asked: two, since a fault may spare the values of one.
+#: Cases chosen for each trait, where traits are asked for: two, since a fault may spare the values of one case.
 _TRAIT = 2
 
 
-def traits(description: Description, case: Case) -> frozenset[Hashable]:
+def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
     """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
     if case.tags & {"range", "single", "mixed", "size"}:
         return large(case)
@@ -32,7 +32,7 @@ def traits(description: Description, case: Case) -> frozenset[Hashable]:
 
 
 def large(case: Case) -> frozenset[Hashable]:
-    """What sets a case of the sweep of sizes apart, where it is one of those that every framework is put to."""
+    """What sets a large case apart, if it is one that runs in every framework; empty for the others."""
     return frozenset({("far", case.x.shape, case.settings.get("training"))} if "far" in case.tags else ())
 
 
@@ -55,7 +55,7 @@ def select_cases(
     for description in descriptions:
         case = library.case(description)
         asked = frozenset(check.requirement for check in checks if check.when(case))
-        found = traits(description, case) if varied else large(case) if first else frozenset()
+        found = traits_of(description, case) if varied else large(case) if first else frozenset()
         asking[description] = asked | found
     wanted: dict[Hashable, int] = {check.requirement: minimum for check in checks}
     for trait in {one: None for asked in asking.values() for one in sorted(asked - wanted.keys(), key=repr)}:

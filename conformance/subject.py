@@ -93,7 +93,7 @@ class Subject:
     measured: Mapping[str, str] = attrs.field(factory=dict)
     #: Whether gradients are left out on the user's word.
     forward_only: bool = False
-    #: Whether its calls are slow, so that it is put to fewer cases.
+    #: Whether its calls are slow: then fewer cases run on it.
     slow: bool = False
     #: How often one call is repeated to meet a race (CM-P2, CM-P3).
     repeats: int = 128

@@ -268,7 +268,7 @@ class Truth:
 
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
-    """Return the arithmetic of a case's dtypes in an accuracy class; of what all store alike, one and the same."""
+    """Return the arithmetic of a case's dtypes in an accuracy class; wide dtypes share one in all classes."""
     if not format_of(case.x.dtype).narrow:
         accuracy = attrs.evolve(accuracy, storage="H0")
     held = next(

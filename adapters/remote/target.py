@@ -1,4 +1,4 @@
-"""The target that stands for one in a worker."""
+"""The proxy for a target in a worker process."""
 
 from __future__ import annotations
 

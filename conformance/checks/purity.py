@@ -100,7 +100,7 @@ class Repetitions:
 
     #: What first differed in its bits: its name, the first call's and that one.
     difference: tuple[str, np.ndarray, np.ndarray] | None = None
-    #: What was judged of that which differs, up to the first violation.
+    #: The findings about results that differ, up to the first violation.
     findings: list[Finding] = attrs.field(factory=list)
 
     @property

@@ -17,7 +17,7 @@ from normspec.conformance.findings import Finding
 from normspec.conformance.library import Library
 from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import PROFILES, Profile, profile_of
-from normspec.conformance.selection import select_cases, traits
+from normspec.conformance.selection import select_cases, traits_of
 from normspec.conformance.verdicts import Verdict
 from normspec.spec.operators import OPERATORS
 
@@ -153,7 +153,7 @@ def test_a_function_of_ones_own_meets_every_trait():
     """In a slow framework it is put to cases of each choice of parameters, each rank and each channel axis."""
     for operator in ("layer_norm", "batch_norm"):
         library, cases = Library("float32"), deck(operator, "quick", 0)
-        every = {one: traits(one, library.case(one)) for one in cases}
+        every = {one: traits_of(one, library.case(one)) for one in cases}
         chosen = select_cases(cases, checks_of(operator), library, 4, varied=True)
         assert set().union(*every.values()) == set().union(*(every[one] for one in chosen))
     given = {trait[1] for one in chosen for trait in every[one] if trait[0] == "given"}
