@@ -13,7 +13,7 @@ from ..cases.case import Case
 from ..findings import Finding, as_exact
 from ..subject import Subject
 from .composed_values import reached
-from .exactly import added, averaged, exact, judge_exactly, shifted_exactly, summed
+from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded
 from .registry import check, ordinary, recipes, tagged
 from .relations import close, equal_to, scaled_exactly
@@ -141,7 +141,7 @@ def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     name = "dsublayer.h"
     total = summed(exact(case.layout.rows(reached(subject.observe(case).gradients, name))))
-    bound, zero = subject.bound(case, name), Scaled.of(np.zeros(total.shape))
+    bound, zero = finite_bound(subject, case, name), Scaled.of(np.zeros(total.shape))
     note = "summed over a group"
     yield judge_exactly(
         subject, case, name, total, zero, lambda normative: case.layout.rows(bound(normative)).sum(axis=1), note

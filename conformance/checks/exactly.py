@@ -10,11 +10,13 @@ import attrs
 import numpy as np
 
 from ...reference.double_double import DD, two_sum
+from ...reference.formats import format_of
 from ...reference.rows import centred
 from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Bound, Subject
+from ..truth import owner_of
 
 #: The axis of a layout's matrix along which a group lies.
 _ALONG = 1
@@ -41,6 +43,24 @@ def summed(values: Scaled) -> Scaled:
 def averaged(values: Scaled) -> Scaled:
     """The mean of each row of a matrix, one number a row."""
     return values.mean(_ALONG).reshape(values.shape[0])
+
+
+def finite_bound(subject: Subject, case: Case, name: str) -> Bound:
+    """
+    The envelope of a gradient, infinite where its value may round beyond the largest finite number of its dtype.
+
+    There an infinity is right, and a sum that has one in it says nothing.
+    """
+    owner, value = case.inputs[owner_of(name)], subject.truth(case).gradients()[name]
+    assert owner is not None and value is not None
+    stored, bound = format_of(owner.dtype), subject.bound(case, name)
+    edge = stored.largest * (1 - stored.unit_roundoff)  # as where a single value is judged
+
+    def within(normative: bool) -> np.ndarray:
+        envelope = bound(normative)
+        return np.where(np.abs(value.hi) + envelope < edge, envelope, np.inf)
+
+    return within
 
 
 def judge_exactly(

@@ -11,7 +11,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from ..truth import GRADIENTS
-from .exactly import added, exact, judge_exactly, moments, summed
+from .exactly import added, exact, finite_bound, judge_exactly, moments, summed
 from .laws_exact import rescaled, stored_exactly
 from .registry import BOTH, check, ordinary
 from .relations import close, equal, equal_to, same, scaled_exactly
@@ -26,7 +26,7 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
     total = summed(exact(case.layout.rows(subject.observe(case).gradients["dx"])))
-    bound = subject.bound(case, "dx")
+    bound = finite_bound(subject, case, "dx")
     yield judge_exactly(
         subject, case, "sum of dx", total, Scaled.of(np.zeros(total.shape)),
         lambda normative: case.layout.rows(bound(normative)).sum(axis=1), "over a group",
@@ -45,7 +45,7 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     eps = Scaled.of(subject.truth(case).settings["eps"])
     w = (group.variance + eps).reshape(dx.shape[0])
     want = eps / (w * w.sqrt()) * summed(h * group.deviation)  # eps/w times the sum of h xhat
-    bound, distance = subject.bound(case, "dx"), group.distance
+    bound, distance = finite_bound(subject, case, "dx"), group.distance
     yield judge_exactly(
         subject, case, "sum of dx (x - mu)", summed(dx * group.deviation), want,
         lambda normative: (case.layout.rows(bound(normative)) * distance).sum(axis=1), "over a group",

@@ -14,7 +14,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .composed_values import reached
-from .exactly import added, exact, judge_exactly, shifted_exactly, summed
+from .exactly import added, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes, tagged
 from .relations import close, equal, equal_to
 
@@ -81,7 +81,7 @@ def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of the logits sum to zero."""
     _ = subject.observe(case).outputs
     total = summed(exact(subject.observe(case).gradients["dlogits"].reshape(1, -1)))
-    bound = subject.bound(case, "dlogits")
+    bound = finite_bound(subject, case, "dlogits")
     note = "summed over the branches"
     zero = Scaled.of(np.zeros(1))
     yield judge_exactly(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from normspec.conformance.cases.case import Case
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.relations import equal
 from normspec.conformance.sound import variants
 from normspec.conformance.sound.composed.working import Native
@@ -47,6 +48,22 @@ def subject_of(
     made = combined(type("Native", (Native, way), {}) if native else way, operator)
     target = target_of("way", operator, made().implementation())
     return Subject(target, target.bindings[0], dtype, conventions={**native, **(conventions or {})})
+
+
+SUMS = [("layer_norm", "LN-G4"), ("layer_norm", "LN-G5"), ("batch_norm", "BN-G5"), ("batch_norm", "BN-G6")]
+
+
+@pytest.mark.parametrize(("operator", "requirement"), SUMS)
+def test_a_sum_of_gradients_that_are_rightly_infinite_is_not_judged(operator: str, requirement: str) -> None:
+    """dx = (76,875, -76,875) is beyond float16: its infinities are right, and their sum says nothing."""
+    (check,) = (one for one in checks_of(operator) if one.requirement == requirement)
+    subject = subject_of(variants.TwoPass, "float16", operator)
+    case = case_of([0, 0], 1e-6, "float16", gamma=51.25, g=[0, -3], operator=operator)
+    assert np.isinf(subject.observe(case).gradients["dx"]).all()
+    with np.errstate(all="ignore"):  # as a run does
+        assert [finding.judged for finding in check.body(subject, case)] == [False]
+    smaller = case.replace(g=np.array(case.g / 8, case.g.dtype))
+    assert [(finding.judged, finding.violated) for finding in check.body(subject, smaller)] == [(True, False)]
 
 
 @pytest.mark.parametrize(
