@@ -57,7 +57,7 @@ _MISREAD: dict[str, Any] = {
 # Strided data of 16 bits ---------------------------------------------------------------------------------
 
 
-def each_step_rounded(failure: Failure) -> Any:
+def _each_step_rounded(failure: Failure) -> Any:
     """
     Whether dx and dgamma are as far off as rounding every step to x's 16-bit format makes them, at each element.
 
@@ -114,7 +114,7 @@ BACKWARD = (
             outputs=("dx", "dgamma"),
             dtypes=("float16", "bfloat16"),
             devices=("cpu",),
-            predicts=each_step_rounded,
+            predicts=_each_step_rounded,
             always=False,  # the accuracy class of 16-bit data hides most of it
         )
         for requirement in ("CM-V1", "CM-V2")
