@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ..binding import Binding
 from ..known import KnownViolation
-from .batch_norm_backward import BACKWARD
+from .batch_norm_cpu import ON_CPU
 from .batch_norm_cuda import ON_CUDA
 from .bridge import SOURCE
 
@@ -198,7 +198,7 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        known_violations=(*BACKWARD, *ON_CUDA, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
+        known_violations=(*ON_CPU, *ON_CUDA, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
         defaults=call,

@@ -121,6 +121,16 @@ def test_the_backward_of_strided_16_bit_data_rounds_every_step(strided: bool) ->
     assert bool(torch.all(dx.double() == (16 if strided else 12) * spacing))
 
 
+@pytest.mark.parametrize(("strided", "y"), [(False, 1137.0), (True, 1133.0)])
+def test_the_forward_of_strided_16_bit_data_rounds_every_step(strided: bool, y: float) -> None:
+    """In 1.75 / sqrt(var + eps) = 1136.5, var = 23 * 2^-24 and eps = 1e-6, the sum is rounded to 40 * 2^-24."""
+    x = torch.tensor([[1.75]], dtype=torch.float16)
+    x = x.expand(4, 1) if strided else x.repeat(4, 1)
+    mean, variance = torch.zeros(1, dtype=torch.float16), torch.full((1,), 23 * 2.0**-24, dtype=torch.float16)
+    found = functional.batch_norm(x, mean, variance, None, None, False, 0.1, 1e-6)
+    assert found.flatten().tolist() == [y] * 4
+
+
 def test_the_checks_of_layouts_meet_rounded_steps() -> None:
     """CM-V1 and CM-V2 find them in the cases of `thorough`, take them for what is known, and accuse nothing."""
     target = resolve("torch", op="batch_norm")

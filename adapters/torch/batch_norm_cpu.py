@@ -1,4 +1,4 @@
-"""What the backward pass of PyTorch's batch_norm is known to violate on the CPU; tests pin each with its numbers."""
+"""What PyTorch's batch_norm is known to violate on the CPU; tests pin each with its numbers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..known import Failure, KnownViolation
 from .bridge import SOURCE
 
 _LINK = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
+_FORWARD = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_cpu_transform_input_template)"
 
 # A strided weight ----------------------------------------------------------------------------------------
 
@@ -59,11 +60,11 @@ _MISREAD: dict[str, Any] = {
 
 def _each_step_rounded(failure: Failure) -> Any:
     """
-    Whether dx and dgamma are as far off as rounding every step to x's 16-bit format makes them, at each element.
+    Whether y, dx and dgamma are as far off as rounding every step to x's 16-bit format makes them, at each element.
 
     u is the unit roundoff of the format and eta half its smallest number: a step that gives z is off by u |z| + eta at
     most, where eta is for products and quotients alone. The mean and r = 1/sqrt(var + eps) are off by u and 2 u of
-    themselves. Terms in u^2 are below one in a hundred.
+    themselves; r of y by what var + eps is off too, which is eta at least. Terms in u^2 are below one in a hundred.
     """
     assert failure.got is not None and failure.expected is not None and failure.g is not None
     u, eta = (2.0**-11, 2.0**-25) if np.asarray(failure.inputs["x"]).dtype == np.float16 else (2.0**-8, 2.0**-134)
@@ -84,6 +85,14 @@ def _each_step_rounded(failure: Failure) -> Any:
     var = x.var(axis=1, keepdims=True) if training else column(failure.inputs["running_var"])
     r, n, d = 1 / np.sqrt(var + eps), x.shape[1], x - mean
     of_d = u * (np.abs(mean) + np.abs(d))
+    if failure.output == "y":
+        of_sum = u * (var + eps) + 2 * u * var * training + eta
+        of_r = r * (of_sum / (2 * np.maximum(var + eps - of_sum, 0)) + 2 * u) + eta
+        off = w * (r * of_d + np.abs(d) * of_r + 2 * u * np.abs(d) * r + eta) + eta
+        moved = np.moveaxis(failure.expected, axis, 0)
+        off = off + u * np.abs(moved.reshape(moved.shape[0], -1))
+        # That of the contiguous x may be as far off to the other side.
+        return np.abs(failure.got - failure.expected) <= 2.02 * np.moveaxis(off.reshape(moved.shape), 0, axis)
     of_dot = (np.abs(g) * of_d + u * np.abs(d * g) + eta).sum(axis=1, keepdims=True)
     if failure.output == "dgamma":
         off = (r * of_dot).reshape(-1) + 3 * u * np.abs(failure.expected) + eta
@@ -101,22 +110,22 @@ def _each_step_rounded(failure: Failure) -> Any:
     return np.abs(failure.got - failure.expected) <= 1.01 * np.moveaxis(off.reshape(moved.shape), 0, axis)
 
 
-BACKWARD = (
+ON_CPU = (
     KnownViolation(notes=("gamma strided",), where="x of one place a channel", cases=_one_place, **_MISREAD),
     KnownViolation(notes=("gamma strided, x channels_last",), ranks=(4, 5), **_MISREAD),
     *(
         KnownViolation(
             requirement,
-            "where x or the cotangent is strided, every step of the backward pass is rounded to 16 bits; those of"
-            " contiguous ones are computed in float32",
-            links=(_LINK,),
+            "where x or the cotangent is strided, every step of both passes is rounded to 16 bits; those of contiguous"
+            " ones are computed in float32",
+            links=(_FORWARD, _LINK) if "y" in outputs else (_LINK,),
             failures=("value",),
-            outputs=("dx", "dgamma"),
+            outputs=outputs,
             dtypes=("float16", "bfloat16"),
             devices=("cpu",),
             predicts=_each_step_rounded,
             always=False,  # the accuracy class of 16-bit data hides most of it
         )
-        for requirement in ("CM-V1", "CM-V2")
+        for requirement, outputs in (("CM-V1", ("y", "dx", "dgamma")), ("CM-V2", ("dx", "dgamma")))
     ),
 )
