@@ -25,7 +25,7 @@ class _Few(Run):
     def _run_subject(self, *arguments: Any, **options: Any) -> None:
         subject, cases, library, results = arguments[:4]
         wanted = [case for case in cases if any(regime.startswith(self.regime) for regime, _ in case.groups)]
-        super()._run_subject(subject, wanted, library, results, self.plan.profile.further)
+        super()._run_subject(subject, wanted, library, results, self.plan.profile.secondary_bindings)
 
 
 def run(
