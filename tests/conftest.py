@@ -51,7 +51,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is about PyTorch, skip it where there is none, and leave out campaigns unless `-m` names them."""
     for item in items:
-        if {"torch", "transformers"} & set(item.path.parts):
+        if {"torch", "transformers"} & set(item.path.relative_to(Path(__file__).parent).parts):
             item.add_marker(pytest.mark.torch)
         if item.get_closest_marker("torch") and not _wanted("torch"):
             item.add_marker(pytest.mark.skip(reason="this environment is not about PyTorch"))
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "campaign" not in config.getoption("markexpr"):
         campaigns = [item for item in items if item.get_closest_marker("campaign")]
         config.hook.pytest_deselected(items=campaigns)
-        items[:] = [item for item in items if item not in campaigns]
+        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,8 @@ def _each_step_rounded(failure: Failure) -> Any:
     of_d = u * (np.abs(mean) + np.abs(d))
     if failure.output == "y":
         of_sum = u * (var + eps) + 2 * u * var * training + eta
-        of_r = r * (of_sum / (2 * np.maximum(var + eps - of_sum, 0)) + 2 * u) + eta
+        least = np.maximum(var + eps - of_sum, 2 * eta)  # where y is finite, var + eps was not rounded to 0
+        of_r = r * (of_sum / (2 * least) + 2 * u) + eta
         off = w * (r * of_d + np.abs(d) * of_r + 2 * u * np.abs(d) * r + eta) + eta
         moved = np.moveaxis(failure.expected, axis, 0)
         off = off + u * np.abs(moved.reshape(moved.shape[0], -1))
