@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .malformed import DuplicateRequirement as DuplicateRequirement
     from .malformed import ForeignRequirement as ForeignRequirement
-    from .malformed import MalformedExcludes as MalformedExcludes
     from .malformed import MalformedHeading as MalformedHeading
     from .malformed import MalformedPage as MalformedPage
     from .malformed import MalformedSources as MalformedSources
     from .malformed import MisplacedText as MisplacedText
-    from .malformed import MissingExcludes as MissingExcludes
     from .malformed import MissingReason as MissingReason
     from .malformed import MissingSentence as MissingSentence
     from .malformed import NotOneSentence as NotOneSentence
@@ -33,12 +31,10 @@ __all__ = [
     "DuplicateRequirement",
     "ForeignRequirement",
     "Level",
-    "MalformedExcludes",
     "MalformedHeading",
     "MalformedPage",
     "MalformedSources",
     "MisplacedText",
-    "MissingExcludes",
     "MissingReason",
     "MissingSentence",
     "NotOneSentence",

@@ -41,14 +41,6 @@ class MissingReason(MalformedPage):
     """A requirement gives no reason, or an empty one."""
 
 
-class MissingExcludes(MalformedPage):
-    """A requirement names no fault that it excludes."""
-
-
-class MalformedExcludes(MalformedPage):
-    """The faults are not a comma-separated list of names in backticks, each named once."""
-
-
 class MalformedSources(MalformedPage):
     """The sources are not a comma-separated list of links in angle brackets."""
 

@@ -10,7 +10,6 @@ A requirement is a third-level heading and the paragraphs under it, in this orde
     ```
 
     *Why:* the reason.
-    *Excludes:* `ln-eps-on-std`, `ln-eps-missing`
     *Sources:* <https://...>, <https://...>            (where there are some)
 
 Anything else under such a heading is an error that names the page and the line.
@@ -31,11 +30,9 @@ from typing import Any
 from .malformed import (
     DuplicateRequirement,
     ForeignRequirement,
-    MalformedExcludes,
     MalformedHeading,
     MalformedSources,
     MisplacedText,
-    MissingExcludes,
     MissingReason,
     MissingSentence,
     NotOneSentence,
@@ -60,7 +57,8 @@ PAGES: Mapping[str, str] = MappingProxyType(
 HEADING = re.compile(r"### (?P<id>(?P<prefix>[A-Z]{2})-[A-Z][1-9][0-9]*) \((?P<level>MUST|SHOULD)\): (?P<title>\S.*)")
 #: A mark that ends a sentence in the middle of a paragraph.
 SENTENCE_END = re.compile(r"[.!?] +(?=[A-Z`*])")
-FAULTS = re.compile(r"`[a-z0-9]+(-[a-z0-9]+)*`(, `[a-z0-9]+(-[a-z0-9]+)*`)*")
+#: What ends a paragraph without a blank line.
+MARK = re.compile(r"\*[A-Z][a-z]+:\*|```")
 #: A link in the text, of which a reader without the page sees the words alone.
 LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 LINKS = re.compile(r"<https://[^<>\s]+>(, <https://[^<>\s]+>)*")
@@ -89,8 +87,6 @@ class Requirement:
     formula: str
     #: Why it is required.
     reason: str
-    #: Names of the faults that it excludes.
-    excludes: tuple[str, ...]
     #: Name of the page that it stands on, without its ending.
     page: str
     #: Links to where an implementation went wrong on it, or to where it was fixed.
@@ -170,7 +166,6 @@ class _Body:
             "sentence": self.sentence(),
             "formula": self.formula(),
             "reason": self.reason(),
-            "excludes": self.excludes(),
             "sources": self.sources(),
         }
         self.skip_blank()
@@ -191,7 +186,7 @@ class _Body:
         taken: list[str] = []
         while self.position < len(self.body) and self.body[self.position].strip():
             text = self.body[self.position].strip()
-            if taken and text.startswith(("*Why:*", "*Excludes:*", "*Sources:*", "```")):
+            if taken and MARK.match(text):
                 break
             taken.append(text)
             self.position += 1
@@ -229,15 +224,6 @@ class _Body:
         if found and (reason := self.paragraph("*Why:*")):
             return reason
         raise MissingReason(self.page, here, "the requirement has no '*Why:*' with a reason")
-
-    def excludes(self) -> tuple[str, ...]:
-        found, here = self.begins("*Excludes:*"), self.here
-        if not (found and (text := self.paragraph("*Excludes:*"))):
-            raise MissingExcludes(self.page, here, "the requirement has no '*Excludes:*' with a fault")
-        names = tuple(name.strip("`") for name in text.split(", "))
-        if FAULTS.fullmatch(text) is None or len(set(names)) < len(names):
-            raise MalformedExcludes(self.page, here, f"{text!r} is not a list of distinct fault names in backticks")
-        return names
 
     def sources(self) -> tuple[str, ...]:
         if not self.begins("*Sources:*"):

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ...spec import Requirement, requirements, withdrawn
 from ...spec.errors import NormspecError
+from ...spec.operators import OPERATORS
 from ..reporting.layout import print_prose
 from .console import console_on
 
@@ -33,7 +34,7 @@ def find(identifier: str) -> Requirement:
 
 
 def print_requirement(requirement: Requirement, console: Console) -> None:
-    """Print the id, level, title, sentence, formula, reason, excluded faults and page of the requirement."""
+    """Print the id, level, title, sentence, formula, reason, faults, sources and page of the requirement."""
     level = getattr(requirement.level, "value", requirement.level)
     print_prose(Text.assemble((requirement.id, "bold cyan"), f"  {level}  ", (requirement.title, "bold")), console)
     console.print()
@@ -44,9 +45,8 @@ def print_requirement(requirement: Requirement, console: Console) -> None:
     if requirement.reason:
         console.print()
         print_prose(Text.assemble(("Why: ", "bold"), requirement.reason), console)
-    if requirement.excludes:
-        console.print()
-        print_prose(Text.assemble(("Excludes: ", "bold"), ", ".join(requirement.excludes)), console)
+    console.print()
+    print_faults(requirement, console)
     if requirement.sources:
         console.print()
     for source in requirement.sources:
@@ -54,6 +54,33 @@ def print_requirement(requirement: Requirement, console: Console) -> None:
         console.print(Text.assemble(("See: ", "bold"), source), soft_wrap=True)
     console.print()
     console.print(Text(f"spec/{requirement.page}.md", style="dim"))
+
+
+#: A longer name has a line of its own, so that in 80 columns a summary has 50 of them.
+NAME_WIDTH = 26
+
+
+def print_faults(requirement: Requirement, console: Console) -> None:
+    """
+    Print the faults that the requirement excludes: the name and the summary of each, in two columns.
+
+    Faults of the common page stand once for all operators that have one of this name and summary: the name less its
+    prefix, and the prefixes after the summary.
+    """
+    # Imported here: it builds every fault, a quarter of a second that no other command is to wait for.
+    from ..faults import FAULTS
+
+    several = requirement.page not in OPERATORS
+    prefixes: dict[tuple[str, str], list[str]] = {}
+    for fault in FAULTS:
+        if fault.requirement == requirement.id:
+            prefix, _, name = fault.name.partition("-")
+            prefixes.setdefault((name if several else fault.name, fault.summary), []).append(prefix)
+    print_prose(Text("Excludes:", "bold"), console)
+    width = min(NAME_WIDTH, max((len(name) for name, _ in prefixes), default=0))
+    for (name, summary), operators in prefixes.items():
+        body = Text.assemble(summary, (f" ({', '.join(operators)})" if several else "", "dim"))
+        print_prose(body, console, indent=width + 4, first=Text.assemble("  ", (name, "cyan"), "  "))
 
 
 @click.command()

@@ -28,6 +28,7 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     margin = Text(" " * indent)
     lead = margin if first is None else first.copy()
     if len(lead.plain) > indent:
+        lead.rstrip()
         console.print(lead, no_wrap=True, crop=True)
         lead = margin
     lead.pad_right(indent - len(lead.plain))

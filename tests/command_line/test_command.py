@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 import types
 
@@ -12,6 +13,7 @@ import pytest
 from normspec import Verdict, check
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
+from normspec.conformance.faults import FAULTS
 from normspec.conformance.matrix import FaultRow, Matrix, SoundRow
 from normspec.spec import requirements
 
@@ -193,7 +195,21 @@ def test_explain_prints_the_requirement(capsys):
     out = capsys.readouterr().out
     assert out.startswith("LN-F3  MUST")
     assert "Why: " in out
-    assert all(fault in out for fault in requirements()["LN-F3"].excludes)
+    assert "\n  ln-eps-on-std  Divides by sqrt(var) + eps.\n" in out
+
+
+def test_explain_prints_every_fault_in_eighty_columns(capsys):
+    """Each fault of a requirement stands there: in full, or on the common page once with its operators' prefixes."""
+    for identifier in requirements():
+        assert main(["explain", identifier]) == 0
+        shown = capsys.readouterr().out.partition("\nExcludes:\n")[2].partition("\n\n")[0]
+        assert max(map(len, shown.splitlines())) <= 80
+        words = " ".join(shown.split())
+        for fault in FAULTS:
+            if fault.requirement == identifier:
+                prefix, _, name = fault.name.partition("-")
+                operators = rf" \([a-z, ]*\b{prefix}\b[a-z, ]*\)" if identifier.startswith("CM-") else ""
+                assert re.search(rf"{name} {re.escape(fault.summary)}{operators}", words), fault.name
 
 
 def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):

@@ -7,7 +7,6 @@ from importlib.resources import files
 
 import pytest
 
-from normspec.conformance.faults import FAULTS
 from normspec.spec import Level, pages, reader, requirement, requirements, withdrawn
 
 REQUIREMENTS = tuple(requirements().values())
@@ -83,11 +82,10 @@ def test_the_levels():
 
 @BY_ID
 def test_a_requirement_is_complete(found):
-    """A requirement has one sentence, a reason, a fault, and a formula where it relates numbers."""
+    """A requirement has one sentence, a reason, and a formula where it relates numbers."""
     assert found.sentence.endswith(".")
     assert len(found.sentence.split()) <= 45
     assert found.reason.endswith(".")
-    assert found.excludes
     assert bool(found.formula) == (found.id not in WITHOUT_FORMULA)
     assert requirement(found.id) is found
 
@@ -97,19 +95,6 @@ def test_bitwise_laws_use_the_sign_of_equality(found):
     """A law that asks for bits relates results by [=]; advice on bits does so too."""
     if "bitwise" in found.title:
         assert "[=]" in found.formula
-
-
-@BY_ID
-def test_the_faults_of_a_requirement_are_those_of_the_registry(found):
-    """A requirement excludes exactly the faults that name it as the one that must kill them."""
-    expected = {fault.name for fault in FAULTS if fault.requirement == found.id}
-    assert set(found.excludes) == expected
-
-
-def test_every_fault_has_its_requirement():
-    """Every fault stands under a requirement that exists, and under one alone."""
-    listed = [name for found in REQUIREMENTS for name in found.excludes]
-    assert sorted(listed) == sorted(fault.name for fault in FAULTS)
 
 
 @pytest.mark.parametrize("page", reader.PAGES)

@@ -27,8 +27,6 @@ c = d
 
 *Why:* A reason, of
 two lines. And of two sentences.
-*Excludes:* `ln-one`, `bn-two-2`,
-`ln-three`
 *Sources:* <https://example.org/1>, <https://example.org/2>
 
 ## Next
@@ -37,7 +35,6 @@ two lines. And of two sentences.
 Another sentence.
 
 *Why:* Another reason.
-*Excludes:* `ln-four`
 """
 
 
@@ -55,7 +52,6 @@ def test_every_field_is_read():
         sentence="The first half of a sentence and the second.",
         formula="a = b\n\nc = d",
         reason="A reason, of two lines. And of two sentences.",
-        excludes=("ln-one", "bn-two-2", "ln-three"),
         page="common",
         sources=("https://example.org/1", "https://example.org/2"),
     )
@@ -91,20 +87,17 @@ MALFORMED = {
     "an id without a number": ("CM-T1", "CM-T", spec.MalformedHeading, 7),
     "an id with a leading zero": ("CM-T1", "CM-T01", spec.MalformedHeading, 7),
     "an id of another page": ("CM-T1", "LN-T1", spec.ForeignRequirement, 7),
-    "an id that is given twice": ("CM-T2", "CM-T1", spec.DuplicateRequirement, 25),
-    "no sentence": ("Another sentence.\n", "", spec.MissingSentence, 25),
-    "two sentences": ("Another sentence.", "One. Two.", spec.NotOneSentence, 26),
-    "a sentence without an end": ("Another sentence.", "Another", spec.NotOneSentence, 26),
+    "an id that is given twice": ("CM-T2", "CM-T1", spec.DuplicateRequirement, 23),
+    "no sentence": ("Another sentence.\n", "", spec.MissingSentence, 23),
+    "two sentences": ("Another sentence.", "One. Two.", spec.NotOneSentence, 24),
+    "a sentence without an end": ("Another sentence.", "Another", spec.NotOneSentence, 24),
     "a formula that does not close": ("c = d\n```", "c = d", spec.UnclosedFormula, 11),
-    "a second paragraph": ("Another sentence.\n", "Another sentence.\n\nMore.\n", spec.MisplacedText, 28),
-    "text after the faults": ("`ln-four`\n", "`ln-four`\n\nMore.\n", spec.MisplacedText, 31),
-    "no reason": ("*Why:* Another reason.\n", "", spec.MissingReason, 28),
-    "an empty reason": ("*Why:* Another reason.", "*Why:*", spec.MissingReason, 28),
-    "no faults": ("*Excludes:* `ln-four`\n", "", spec.MissingExcludes, 28),
-    "an empty list of faults": ("*Excludes:* `ln-four`", "*Excludes:*", spec.MissingExcludes, 29),
-    "a fault without backticks": ("`ln-four`", "ln-four", spec.MalformedExcludes, 29),
-    "a fault that is named twice": ("`ln-four`", "`ln-four`, `ln-four`", spec.MalformedExcludes, 29),
-    "a source that is no link": ("<https://example.org/2>", "an article", spec.MalformedSources, 21),
+    "a second paragraph": ("Another sentence.\n", "Another sentence.\n\nMore.\n", spec.MisplacedText, 26),
+    "text after the reason": ("Another reason.\n", "Another reason.\n\nMore.\n", spec.MisplacedText, 28),
+    "a mark that the format has not": ("*Sources:*", "*Excludes:*", spec.MisplacedText, 19),
+    "no reason": ("*Why:* Another reason.\n", "", spec.MissingReason, 25),
+    "an empty reason": ("*Why:* Another reason.", "*Why:*", spec.MissingReason, 26),
+    "a source that is no link": ("<https://example.org/2>", "an article", spec.MalformedSources, 19),
 }
 
 
