@@ -85,30 +85,6 @@ class RepeatedOutputDropped(Mhc):
         return super().combine(skip, [outputs[k] for k in kept], w[kept])
 
 
-@fault("skip-of-first-block", mh="MH-L5", kind="state")
-class SkipOfFirstBlock(Mhc):
-    """Takes a block whose input is the last block's output to have that block's input for its skip path."""
-
-    first: Array | None = None
-    last: bytes = b""
-    stage = ""
-
-    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
-        self.stage = stage
-        if stage == "call":
-            x = arrays[0]
-            follows = x.tobytes() == self.last and self.first is not None and self.first.shape == x.shape
-            self.first = self.first if follows else np.array(x)
-
-    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
-        if stage == "call":
-            self.last = results[0].tobytes()
-        return results
-
-    def skip(self, x: Array) -> Array:
-        return super().skip(x if self.first is None or self.stage != "call" else self.first)
-
-
 class Windowed(Mhc):
     """The base that mixes positions of a sequence, the second last axis, after the branches."""
 

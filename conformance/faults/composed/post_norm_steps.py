@@ -21,14 +21,6 @@ class SublayerAddedToItself(PostNorm):
         return through + through
 
 
-@fault("skip-ignored", po="PO-F2", sources=issue("microsoft/onnxruntime#23236"))
-class SkipIgnored(PostNorm):
-    """Normalises the sublayer's result alone."""
-
-    def add(self, skip: Array, through: Array) -> Array:
-        return through
-
-
 class Elsewhere(PostNorm):
     """The base that normalises something other than the sum."""
 
@@ -101,22 +93,6 @@ class ConstantSumNan(PostNorm):
     def normalise(self, x: Array, s: Statistics) -> Array:
         xhat = super().normalise(x, s)
         return np.where(np.ptp(x, axis=1, keepdims=True) == 0, xhat.dtype.type(np.nan), xhat) if x.size else xhat
-
-
-@fault("dx-without-skip", po="PO-G1", kind="gradient")
-class DxWithoutSkip(PostNorm):
-    """Leaves the skip path out of dx."""
-
-    def add_gradient(self, ds: Array, through: Array, g: Array) -> Array:
-        return through
-
-
-@fault("dx-without-sublayer", po="PO-G1", kind="gradient")
-class DxWithoutSublayer(PostNorm):
-    """Leaves what passes through the sublayer out of dx."""
-
-    def add_gradient(self, ds: Array, through: Array, g: Array) -> Array:
-        return ds
 
 
 @fault("skip-gradient-past-norm", po="PO-G1", kind="gradient")

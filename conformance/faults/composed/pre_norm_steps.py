@@ -72,14 +72,6 @@ class SkipNormalised(PreNorm):
         return self.read(normed, "sublayer")
 
 
-@fault("skip-ignored", pr="PR-F2")
-class SkipIgnored(PreNorm):
-    """Returns the sublayer's result alone."""
-
-    def add(self, skip: Array, through: Array) -> Array:
-        return through
-
-
 @fault("skip-recovered", pr="PR-L1")
 class SkipRecovered(PreNorm):
     """Recovers x for the skip path from xhat and the saved statistics, which gives it but for its last bits."""
@@ -96,22 +88,6 @@ class SkipRecovered(PreNorm):
         # Stored as the output is, in the dtype of x.
         xhat = self.normalise(rows, s).astype(self.data).astype(self.work)
         return (xhat / s.rstd + s.mean).reshape(self.shape)
-
-
-@fault("dx-without-skip", pr="PR-G1", kind="gradient", sources=issue("NVIDIA/recsys-examples#446"))
-class DxWithoutSkip(PreNorm):
-    """Leaves the skip path out of dx."""
-
-    def add_gradient(self, g: Array, through: Array) -> Array:
-        return through
-
-
-@fault("dx-without-sublayer", pr="PR-G1", kind="gradient")
-class DxWithoutSublayer(PreNorm):
-    """Leaves what passes through the sublayer out of dx."""
-
-    def add_gradient(self, g: Array, through: Array) -> Array:
-        return g
 
 
 @fault("dgamma-of-upstream", pr="PR-G2", kind="gradient")

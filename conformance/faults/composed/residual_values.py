@@ -127,14 +127,6 @@ class DropoutUnscaled(Residual):
         return skip + branch * branch.dtype.type(kept or 1)
 
 
-@fault("skip-ignored", rs="RS-L1", sources=issue("MihawkHu/DCASE2020_task1#3"))
-class SkipIgnored(Residual):
-    """Returns the branch alone."""
-
-    def add(self, skip: Array, branch: Array) -> Array:
-        return branch
-
-
 @fault("skip-by-root-two", rs="RS-L1")
 class SkipByRootTwo(Residual):
     """Divides both paths by the root of two and multiplies the sum by it, which gives x but for its last bits."""
@@ -163,30 +155,6 @@ class NeverZero(Residual):
     def add(self, skip: Array, branch: Array) -> Array:
         total = skip + branch
         return np.where(total == 0, total.dtype.type(1e-3), total)
-
-
-@fault("skip-of-first-block", rs="RS-L3", kind="state")
-class SkipOfFirstBlock(Residual):
-    """Takes a block whose input is the last block's output to have that block's input for its skip path."""
-
-    first: Array | None = None
-    last: bytes = b""
-
-    def call(self, x: Array, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Array:
-        follows = x.tobytes() == self.last and self.first is not None and self.first.shape == x.shape
-        self.first = self.first if follows else np.array(x)
-        y = super().call(x, branch, shortcut=shortcut, activation=activation)
-        self.last = y.tobytes()
-        return y
-
-    def skip(self, x: Array, shortcut: Any) -> Array:
-        if shortcut is None and self.first is not None and self.first.shape == x.shape:
-            return self.read(self.first, "x")
-        return super().skip(x, shortcut)
-
-    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
-        if stage != "call":
-            self.first = None
 
 
 @fault("branch-magnitude", rs="RS-L4")

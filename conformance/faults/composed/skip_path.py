@@ -1,0 +1,64 @@
+"""Faults of the skip path that several operators have: x is left out, or taken from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...sound.composed.composed import Composed
+from ..registry import fault, issue
+
+Array = np.ndarray
+
+
+@fault(
+    "skip-ignored",
+    rs="RS-L1",
+    pr="PR-F2",
+    po="PO-F2",
+    sources=issue("MihawkHu/DCASE2020_task1#3", "microsoft/onnxruntime#23236"),
+)
+class SkipIgnored(Composed):
+    """Leaves x out of the sum, so that the branch or the sublayer stands alone."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return through
+
+
+@fault("skip-of-first-block", rs="RS-L3", mh="MH-L5", kind="state")
+class SkipOfFirstBlock(Composed):
+    """Takes a block whose input is the last block's output to have that block's input for its skip path."""
+
+    first: Array | None = None
+    last: bytes = b""
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        x = arrays[0]
+        follows = stage == "call" and x.tobytes() == self.last
+        if not follows or self.first is None or self.first.shape != x.shape:
+            self.first = np.array(x)
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        if stage == "call":
+            self.last = results[0].tobytes()
+        return results
+
+    def skip(self, x: Array, *shortcut: Any) -> Array:
+        return super().skip(self.first, *shortcut)  # type: ignore[misc]
+
+
+@fault("dx-without-skip", pr="PR-G1", po="PO-G1", kind="gradient", sources=issue("NVIDIA/recsys-examples#446"))
+class DxWithoutSkip(Composed):
+    """Leaves the skip path out of dx."""
+
+    def add_gradient(self, skip: Array, through: Array, *upstream: Array) -> Array:
+        return through
+
+
+@fault("dx-without-sublayer", pr="PR-G1", po="PO-G1", kind="gradient")
+class DxWithoutSublayer(Composed):
+    """Leaves what passes through the sublayer out of dx."""
+
+    def add_gradient(self, skip: Array, through: Array, *upstream: Array) -> Array:
+        return skip
