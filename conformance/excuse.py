@@ -24,7 +24,7 @@ from ..spec import Level, requirement
 from ..spec.conventions import CONVENTIONS, NORMATIVE
 from ..spec.operators import OPERATORS
 from .calls import CALL_FAILED
-from .cases.case import Description
+from .cases.shapes import elements
 from .checks.registry import Check
 from .checks.seams import at_the_seams
 from .engine import Run
@@ -276,8 +276,3 @@ def _few(known: Sequence[Result]) -> list[Result]:
         for dtype in dict.fromkeys(result.dtype for result in known)
         for result in [one for one in known if one.dtype == dtype][:_FEW]
     ]
-
-
-def elements(description: Description) -> int:
-    """The number of elements of x."""
-    return description.n * (description.repeat or len(description.groups))

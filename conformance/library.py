@@ -9,11 +9,12 @@ import numpy as np
 
 from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
-from ..spec.operators import OPERATORS
-from .cases.case import Case, Description, build, channel_shape
+from ..spec.operators import OPERATORS, Groups
+from .cases.case import Case, Description, build
+from .cases.shapes import settings_of, shape_of
 from .translated import one_plus
 
-#: Dimensions to spread a BatchNorm case over, where a binding does not take the case's own.
+#: Dimensions to spread a case with channels over, where a binding does not take the case's own.
 _RANKS = (4, 3, 2, 5)
 
 
@@ -76,17 +77,14 @@ def fitted(description: Description, binding: Binding) -> Description | None:
 
 
 def _takes(binding: Binding, description: Description, rank: int, axis: int) -> bool:
-    """Whether the binding takes a BatchNorm case in so many dimensions, the channels along that axis."""
-    if not -rank <= axis < rank or (rank == 2 and description.samples not in (None, description.n)):
+    """Whether the binding takes a case in so many dimensions, the channels along that axis."""
+    record = OPERATORS[description.operator]
+    if not -rank <= axis < rank:
         return False
-    settings = {
-        "eps": description.eps,
-        "momentum": description.momentum,
-        "training": description.training,
-        "channel_axis": axis,
-    }
-    channels = description.repeat or len(description.groups)
-    return binding.accepts(channel_shape(description.n, channels, rank, axis, description.samples), settings) is None
+    if record.groups is Groups.CHANNEL and rank == 2 and description.samples not in (None, description.n):
+        return False
+    placed = attrs.evolve(description, rank=rank, channel_axis=axis)
+    return binding.accepts(shape_of(placed), settings_of(placed)) is None
 
 
 def _as_sequences(description: Description) -> Description:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from ..spec.operators import OPERATORS, Groups
 from .cases.case import Description
+from .cases.shapes import elements
 from .cases.strategy import smallest
 from .checks.registry import Check
 from .findings import Finding
@@ -91,14 +93,10 @@ def _reduced(description: Description, fails: Callable[[Description], bool]) -> 
     return best
 
 
-def elements(description: Description) -> int:
-    """The number of elements of x."""
-    return description.n * (description.repeat or len(description.groups))
-
-
 def _smaller(description: Description) -> Iterator[Description]:
-    shaped = {"features": None, "leading": None, "samples": None}
-    if description.samples is not None and description.samples < description.n:  # fewer positions
+    shaped = {"features": None, "leading": None, "samples": None, "width": None}
+    by_channel = OPERATORS[description.operator].groups is Groups.CHANNEL
+    if by_channel and description.samples is not None and description.samples < description.n:  # fewer positions
         positions = description.n // description.samples
         for fewer in dict.fromkeys((1, positions // 2, positions - 1)):
             yield attrs.evolve(description, n=description.samples * fewer)
@@ -118,5 +116,5 @@ def _smaller(description: Description) -> Iterator[Description]:
         for n in dict.fromkeys((2, 3, 4, description.n // 2, description.n - 1)):
             if n < description.n:
                 yield attrs.evolve(description, n=n, **shaped)
-                if description.samples is not None:
+                if by_channel and description.samples is not None:
                     yield attrs.evolve(description, n=n, samples=n)

@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 
 from ..reference.accuracy import AccuracyClass, Arithmetic
-from ..reference.batch_norm import (
-    batch_norm_exact,
-    batch_norm_jvp_exact,
-    batch_norm_jvp_jvp_exact,
-    batch_norm_vjp_exact,
-    batch_norm_vjp_vjp_exact,
-)
+from ..reference.batch_norm import batch_norm_exact
 from ..reference.double_double import DD, add, div, mul
-from ..reference.envelope import OperatorEnvelope, batch_norm_envelope, layer_norm_envelope
+from ..reference.envelope import OperatorEnvelope, envelope_of
 from ..reference.float64 import Float64Values
 from ..reference.formats import format_of
-from ..reference.layer_norm import (
-    layer_norm_exact,
-    layer_norm_jvp_exact,
-    layer_norm_jvp_jvp_exact,
-    layer_norm_vjp_exact,
-    layer_norm_vjp_vjp_exact,
-)
+from ..reference.normalisation import Normalisation, normalisation
 from .cases.case import Case
-
-_EXACT = {
-    "layer_norm": (
-        layer_norm_exact,
-        layer_norm_vjp_exact,
-        layer_norm_jvp_exact,
-        layer_norm_vjp_vjp_exact,
-        layer_norm_jvp_jvp_exact,
-    ),
-    "batch_norm": (
-        batch_norm_exact,
-        batch_norm_vjp_exact,
-        batch_norm_jvp_exact,
-        batch_norm_vjp_vjp_exact,
-        batch_norm_jvp_jvp_exact,
-    ),
-}
 
 #: Names of the gradients of the normalisations, by the input they belong to.
 GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
@@ -57,6 +29,15 @@ def gradient_name(name: str) -> str:
 def owner_of(name: str) -> str:
     """The input that an output or gradient has the shape and dtype of."""
     return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
+
+
+#: Tangents or cotangents in the shapes of x, gamma and beta, by these names.
+Directions = Mapping[str, Any]
+
+
+def in_order(directions: Directions) -> tuple[Any, Any, Any]:
+    """The directions of x, gamma and beta; None for those of what is not there."""
+    return directions["x"], directions.get("gamma"), directions.get("beta")
 
 
 @attrs.define(eq=False)
@@ -91,8 +72,9 @@ class Truth:
         return settings
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        return tuple(self.case.inputs.values())
+    def _exact(self) -> Normalisation:
+        """The call in double-double, as accurate as float64 data needs."""
+        return normalisation(self.case.operator, self.case.inputs, self.settings)
 
     @property
     def bessel(self) -> bool:
@@ -105,15 +87,14 @@ class Truth:
             self._outputs = {"y": values.y()}
             if self.case.record.statistics:
                 self._outputs |= self._running(values)
+        if self._outputs is None and not self.case.record.statistics:
+            with np.errstate(all="ignore"):
+                self._outputs = {"y": self._exact.y()}
         if self._outputs is None:
-            result = _EXACT[self.case.operator][0](*self.arguments, **self.settings)
-            if not self.case.record.statistics:
-                self._outputs = {"y": result}
-            else:
-                y, new_mean, new_var = result
-                if self.bessel and self.settings["training"]:
-                    new_var = self._with_bessel(new_var)
-                self._outputs = {"y": y, "new_running_mean": new_mean, "new_running_var": new_var}
+            y, new_mean, new_var = batch_norm_exact(*self.case.inputs.values(), **self.settings)
+            if self.bessel and self.settings["training"]:
+                new_var = self._with_bessel(new_var)
+            self._outputs = {"y": y, "new_running_mean": new_mean, "new_running_var": new_var}
         return self._outputs
 
     @property
@@ -165,53 +146,36 @@ class Truth:
         g = self.case.g if g is None else g
         key = id(g)
         if key not in self._gradients:
-            if self._narrower:
-                found = self._float64.gradients(g)
-            else:
-                found = _EXACT[self.case.operator][1](*self.arguments, g, **self.settings)
-            self._gradients[key] = dict(zip(GRADIENTS.values(), found, strict=True))
+            with np.errstate(all="ignore"):
+                found = self._float64.gradients(g) if self._narrower else self._exact.vjp(g)
+            named = dict(zip(GRADIENTS, found, strict=True))
+            self._gradients[key] = {GRADIENTS[name]: named[name] for name in self.case.record.differentiable}
             self._bounds["keep", key] = g  # an id stands for its array only while the array lives
         return self._gradients[key]
 
-    def jvp(self, tangents: tuple[Any, ...]) -> DD:
+    def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y for tangents of x, gamma and beta."""
-        if self._narrower:
-            return self._float64.jvp(*tangents)
-        return _EXACT[self.case.operator][2](*self.arguments, *tangents, **self.settings)
+        with np.errstate(all="ignore"):
+            return (self._float64 if self._narrower else self._exact).jvp(*in_order(tangents))
 
-    def jvp_jvp(self, tangents: tuple[Any, ...], again: tuple[Any, ...]) -> DD:
-        """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x, gamma and beta."""
-        if self._narrower:
-            return self._float64.jvp_jvp(*tangents[:2], *again[:2])
-        return _EXACT[self.case.operator][4](*self.arguments, *tangents, *again, **self.settings)
+    def jvp_jvp(self, tangents: Directions, again: Directions) -> DD:
+        """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x and gamma."""
+        directions = *in_order(tangents)[:2], *in_order(again)[:2]
+        with np.errstate(all="ignore"):
+            return (self._float64 if self._narrower else self._exact).jvp_jvp(*directions)
 
-    def vjp_vjp(self, g: np.ndarray, second: tuple[Any, ...]) -> dict[str, DD | None]:
+    def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD | None]:
         """The exact second-order "x", "gamma" and "g"."""
-        if self._narrower:
-            found = self._float64.vjp_vjp(g, *second)
-            return dict(zip(("x", "gamma", "g"), found, strict=True))
-        found = _EXACT[self.case.operator][3](*self.arguments, g, *second, **self.settings)
+        with np.errstate(all="ignore"):
+            found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *in_order(second))
         return dict(zip(("x", "gamma", "g"), found, strict=True))
 
     def envelope(self, arithmetic: Arithmetic) -> OperatorEnvelope:
         """The envelope of this case in one arithmetic."""
         if arithmetic not in self._envelopes:
-            settings, (x, gamma, beta, *running) = self.settings, self.arguments
-            if not self.case.record.has_channels:
-                self._envelopes[arithmetic] = layer_norm_envelope(
-                    x, gamma, beta, eps=settings["eps"], axes=settings["axes"], arithmetic=arithmetic
-                )
-            else:
-                self._envelopes[arithmetic] = batch_norm_envelope(
-                    x,
-                    gamma,
-                    beta,
-                    *running,
-                    eps=settings["eps"],
-                    training=settings["training"],
-                    channel_axis=settings["channel_axis"],
-                    arithmetic=arithmetic,
-                )
+            self._envelopes[arithmetic] = envelope_of(
+                self.case.operator, **self.case.inputs, **self.settings, arithmetic=arithmetic
+            )
         return self._envelopes[arithmetic]
 
     def output_bounds(self, arithmetic: Arithmetic) -> dict[str, np.ndarray]:
@@ -262,7 +226,7 @@ class Truth:
             inside = whole.in_range(gain=name == "y")
         if name not in ("y", "dx"):  # a sum over groups is judged where all of them are
             layout = self.case.layout  # and a value of a channel where all of the channel is
-            inside = layout.rows(inside).all(axis=1) if layout.shared else inside.all()
+            inside = layout.stretches(layout.rows(inside)).all(axis=(0, 2)).reshape(layout.parameter_shape)
         # The envelope, too, is a size that something on the way may reach (R6).
         return np.where(inside & (envelope < arithmetic.largest / 4), envelope, np.inf)
 

@@ -27,6 +27,8 @@ class AccuracyClass:
     #: What a 16-bit format is rounded to on the way: "H0" only the results, "H1" the normalised
     #: value too, "H2" the saved statistics and parameter sums too, "native" every operation.
     storage: str = attrs.field(default="H0", validator=attrs.validators.in_(("H0", "H1", "H2", "native")))
+    #: Where a normalisation without a mean is rounded to a 16-bit format: "last", or once "before-gain" as well.
+    cast: str = attrs.field(default="last", validator=attrs.validators.in_(("last", "before-gain")))
     #: Whether subnormal numbers are "kept" or "flushed" to zero.
     subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
     #: The formats whose subnormal numbers "flushed" is about.
@@ -45,6 +47,7 @@ class AccuracyClass:
             variance=conventions.get("variance_algorithm", "centred"),
             affine=conventions.get("affine", "folded"),
             storage=conventions.get("storage", "H0"),
+            cast=conventions.get("cast", "last"),
             subnormals=conventions.get("subnormals", "kept"),
             flushes=flushes,
         )

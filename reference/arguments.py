@@ -49,6 +49,23 @@ def channel_from_front(x: np.ndarray, channel_axis: int) -> int:
     return axis % x.ndim
 
 
+def sample_channels(x: np.ndarray, channel_axis: int, groups: int | None = None) -> tuple[int, int]:
+    """
+    Return the channel axis counted from the front and the number of groups, one a channel where none is given.
+
+    ValueError where the axis is the samples', axis 0, or x has no such axis, or the groups do not divide the channels.
+    """
+    axis = channel_from_front(x, channel_axis)
+    if axis == 0:
+        raise ValueError(f"channel_axis is {channel_axis!r}, the axis of the samples: pass another axis of x")
+    channels = x.shape[axis]
+    if groups is None:
+        return axis, channels
+    if not isinstance(groups, int) or groups < 1 or channels % groups:
+        raise ValueError(f"groups is {groups!r}: pass a positive integer that divides the {channels} channels")
+    return axis, groups
+
+
 def nonnegative(name: str, value: float, most: float = math.inf) -> float:
     """Return a number as a float; ValueError where it is none, negative, above `most` or not finite."""
     try:

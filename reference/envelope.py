@@ -1,7 +1,7 @@
 """The error envelope of the operators: the largest error a sound algorithm can make, per element.
 
-``layer_norm_envelope`` and ``batch_norm_envelope`` lay the data out in rows and give every result back in the
-shape of the output it belongs to. See spec/accuracy.md for what is promised and why.
+``envelope_of`` lays the data of a call out in rows and gives every result back in the shape of the output it belongs
+to. See spec/accuracy.md for what is promised and why.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from ..spec.layout import Layout
+from ..spec.operators import OPERATORS
 from .accuracy import Arithmetic
 from .envelope_derivatives import DerivativeEnvelope
 from .envelope_results import RowEnvelope
 from .envelope_rows import Array, Rows
-from .layout import Layout
 
 
 def _float64(z: Any) -> Array:
@@ -42,7 +43,7 @@ def affine_rows(layout: Layout, values: Any, default: float) -> Array:
 
 @attrs.frozen(slots=False, eq=False)
 class OperatorEnvelope:
-    """The envelope of one call of layer_norm or batch_norm; arrays have the operator's own shapes."""
+    """The envelope of one call; arrays have the operator's own shapes."""
 
     forward: RowEnvelope
     derivatives: DerivativeEnvelope
@@ -137,43 +138,31 @@ class OperatorEnvelope:
         return self.forward.rows
 
 
-def _envelope(rows: Rows, layout: Layout, gamma: Any, beta: Any) -> OperatorEnvelope:
-    forward = RowEnvelope(
-        rows,
-        affine_rows(layout, gamma, 1.0),
-        affine_rows(layout, beta, 0.0),
-        layout.shared,
-    )
-    return OperatorEnvelope(forward, DerivativeEnvelope(forward), layout)
-
-
-def layer_norm_envelope(
-    x: NDArray[Any], gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...], arithmetic: Arithmetic
-) -> OperatorEnvelope:
-    """Return the envelope of ``layer_norm(x, gamma, beta, eps=eps, axes=axes)`` in this arithmetic."""
-    layout = Layout.trailing(x.shape, len(axes))
-    return _envelope(Rows(as_rows(layout, x), eps, arithmetic), layout, gamma, beta)
-
-
-def batch_norm_envelope(
+def envelope_of(
+    operator: str,
     x: NDArray[Any],
     gamma: Any,
-    beta: Any,
-    running_mean: Any,
-    running_var: Any,
+    beta: Any = None,
+    running_mean: Any = None,
+    running_var: Any = None,
     *,
-    eps: float,
-    training: bool,
-    channel_axis: int,
     arithmetic: Arithmetic,
+    **settings: Any,
 ) -> OperatorEnvelope:
-    """Return the envelope of ``batch_norm(...)`` in this arithmetic, in training or inference."""
-    layout = Layout.channels(x.shape, channel_axis)
+    """
+    Return the envelope of one call of an operator that normalises, its arguments those of the operator.
+
+    Of batch_norm's settings momentum may be left out: it is about the running statistics alone.
+    """
+    layout, record = Layout.of(operator, x.shape, settings), OPERATORS[operator]
+    constant = record.has_modes and not settings["training"]
     rows = Rows(
         as_rows(layout, x),
-        eps,
+        settings["eps"],
         arithmetic,
-        given_mean=None if training else _float64(running_mean)[:, None],
-        given_variance=None if training else _float64(running_var)[:, None],
+        given_mean=_float64(running_mean)[:, None] if constant else None,
+        given_variance=_float64(running_var)[:, None] if constant else None,
+        centred=record.centred,
     )
-    return _envelope(rows, layout, gamma, beta)
+    forward = RowEnvelope(rows, affine_rows(layout, gamma, 1.0), affine_rows(layout, beta, 0.0), layout)
+    return OperatorEnvelope(forward, DerivativeEnvelope(forward), layout)

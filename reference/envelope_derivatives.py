@@ -63,7 +63,7 @@ class DerivativeEnvelope:
         z = np.abs(z)
         if self.forward.inference:
             return z
-        return z + mean(z) + xh * mean(z * xh)
+        return z + self.rows.centred * mean(z) + xh * mean(z * xh)
 
     def _underflow(self, *factors: Array) -> Array:
         """An underflow enters multiplied by at most the remaining factors of its term."""
@@ -103,7 +103,7 @@ class DerivativeEnvelope:
 
     def vjp_vjp(self, g: Array, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
         """Envelopes of (x_bar, gamma_bar, g_bar); gamma_bar summed as the parameter gradients are."""
-        f, axis = self.forward, self.forward.parameter_axis
+        f, layout = self.forward, self.forward.layout
         h, bg = f.gamma * g, b * g
 
         def of_x(xh: Array, r: Array) -> Array:
@@ -116,20 +116,20 @@ class DerivativeEnvelope:
             return moved + r * r * (xh * inner + ma * ph + mh * pa)
 
         def of_gamma(xh: Array, r: Array) -> Array:
-            return (np.abs(g) * r * self._projected(a, xh)).sum(axis=axis)
+            return layout.total(np.abs(g) * r * self._projected(a, xh))
 
         def of_g(xh: Array, r: Array) -> Array:
             return np.abs(f.gamma) * r * self._projected(a, xh) + np.abs(b) * xh + np.abs(c)
 
-        ar, count = self.arithmetic, self.rows.x.shape[axis]
+        ar = self.arithmetic
         under = self._underflow(h + bg, a)
         x_bar = self._envelope(of_x, 0, under)
-        gamma_bar = self._envelope(of_gamma, count, under.sum(axis=axis))
+        gamma_bar = self._envelope(of_gamma, layout.sharing, layout.total(under))
         g_bar = self._envelope(of_g, 0, under)
         judged = self._judged(of_x(*self._high) + of_g(*self._high))
         x_bar, g_bar = np.where(judged, x_bar, np.inf), np.where(judged, g_bar, np.inf)
-        gamma_judged = judged[:, 0] if axis else judged.all()
-        gamma_bar = np.where(gamma_judged, gamma_bar, np.inf)
+        all_judged = layout.stretches(np.broadcast_to(judged, self.rows.x.shape)).all(axis=(0, 2))
+        gamma_bar = np.where(all_judged, gamma_bar, np.inf)
         return (
             rounded(x_bar, self._value(of_x), ar.u_data, ar.eta_data),
             rounded(gamma_bar, self._value(of_gamma), ar.u_parameter, ar.eta_parameter),

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from ..spec.layout import Layout
 from .envelope_rows import Array, Rows, mean
 
 Inside = NDArray[np.bool_]
@@ -77,7 +78,8 @@ class Range:
     def _term(self) -> Array:
         """What a factor r multiplies: x and mu each where they may be multiplied out, else x - mu (R6)."""
         rows = self.rows
-        apart = rows.folded or rows.arithmetic.accuracy.variance == "one-pass"  # whose derivative has x and mu apart
+        # The derivative of a one-pass variance has x and mu apart too.
+        apart = rows.folded or (rows.centred and rows.arithmetic.accuracy.variance == "one-pass")
         return rows.magnitude if apart else np.abs(rows.d) + rows.mean_error
 
     def terms(self, gamma: Array) -> Inside:
@@ -97,8 +99,8 @@ class Range:
             inside = inside & (rows.n * mean(size * term) * more <= self.limit)
             return inside & (moment * np.maximum(rows.n, term) * more**2 <= self.limit)
 
-    def summed(self, g: Array, axis: int) -> Inside:
+    def summed(self, g: Array, layout: Layout) -> Inside:
         """Whether the terms of dgamma, before they cancel, cannot overflow (R6); one value a parameter."""
         with np.errstate(all="ignore"):
             terms = np.abs(g) * self._term * np.maximum(1.0, self.rows.r_high)
-            return terms.sum(axis=axis) <= self.limit
+            return layout.total(terms) <= self.limit

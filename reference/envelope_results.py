@@ -7,6 +7,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from ..spec.layout import Layout
 from .accuracy import Arithmetic
 from .envelope_range import Range
 from .envelope_rows import Array, Rows, mean, rounded
@@ -17,11 +18,10 @@ class RowEnvelope:
     """The envelope of every output and derivative of the normalisation of rows."""
 
     rows: Rows
-    #: gamma and beta, broadcasting against (rows, n): (1, n) for LayerNorm, (rows, 1) for BatchNorm.
+    #: gamma and beta, broadcasting against (rows, n).
     gamma: Array
     beta: Array
-    #: The axis that the parameter gradients sum over: 0 for LayerNorm (over rows), 1 for BatchNorm.
-    parameter_axis: int
+    layout: Layout
 
     @cached_property
     def range(self) -> Range:
@@ -54,8 +54,9 @@ class RowEnvelope:
 
     @property
     def stores_between(self) -> bool:
-        """Whether intermediate values too are rounded to the data's 16 bits (H1, H2)."""
-        return self.arithmetic.narrow and self.arithmetic.accuracy.storage in ("H1", "H2")
+        """Whether intermediate values too are rounded to the data's 16 bits (H1, H2, and before the gain)."""
+        accuracy = self.arithmetic.accuracy
+        return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or accuracy.cast == "before-gain")
 
     def projection(self, h: Array, rows: Rows) -> tuple[Array, Array, Array]:
         """Return P h = h - mean(h) - xh mean(h xh), its error, and the sum of its terms' sizes (A11)."""
@@ -63,6 +64,8 @@ class RowEnvelope:
         size, xh, xe = np.abs(h), np.abs(rows.xh), rows.xh_error
         c1, c2 = mean(h), mean(h * rows.xh)
         e1 = a.u * (s + 3) * mean(size) + 2 * a.eta
+        if not rows.centred:
+            c1 = e1 = np.zeros_like(c1)
         e2 = (
             rows.r_high * (rows.mean_error * np.abs(c1) + 2 * a.u * mean(size * np.abs(rows.d)))
             + rows.rho * np.abs(c2)
@@ -98,7 +101,7 @@ class RowEnvelope:
         if self.arithmetic.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
-            stored = np.abs(h) + mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
+            stored = np.abs(h) + rows.centred * mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
             error = error + a.u_data * rows.r_high * (sizes + stored)
             error = error + (3 + rows.r_high * (3 + np.abs(rows.xh))) * a.eta_data
         if a.saves_statistics:
@@ -107,45 +110,54 @@ class RowEnvelope:
         return rounded(error, dx, a.u_data, a.eta_data)
 
     def dgamma(self, g: Array) -> Array:
-        """Envelope of dgamma, one value a column for LayerNorm, a row for BatchNorm (A13)."""
-        a, rows, axis = self.arithmetic, self.rows, self.parameter_axis
-        count = rows.x.shape[axis]
-        size = np.abs(g)
-        dgamma = (g * rows.xh).sum(axis=axis)
-        terms = (size * (np.abs(rows.xh) + rows.xh_error)).sum(axis=axis)
-        if axis == 0:
-            error = (size * rows.xh_error).sum(axis=0) + a.u * (count + 2) * terms
+        """Envelope of dgamma, one value a parameter (A13)."""
+        a, rows, layout = self.arithmetic, self.rows, self.layout
+        count, size = layout.sharing, np.abs(g)
+        dgamma = layout.total(g * rows.xh)
+        terms = layout.total(size * (np.abs(rows.xh) + rows.xh_error))
+        if layout.along_rows:
+            error = layout.total(size * rows.xh_error) + a.u * (count + 2) * terms
             error = error + a.eta * (2 + rows.r_high).sum() * np.ones_like(error)
         else:
-            error = (
-                rows.r_high
-                * (
-                    rows.mean_error * np.abs(g.sum(axis=1, keepdims=True))
-                    + 2 * a.u * (size * np.abs(rows.d)).sum(axis=1, keepdims=True)
-                    + rows.mean_error * a.u * (rows.s + 2) * size.sum(axis=1, keepdims=True)
-                )
-            )[:, 0]
-            error = error + rows.rho[:, 0] * np.abs(dgamma) + a.u * (rows.s + 4) * terms
-            error = error + rows.n * a.eta * (2 + rows.r_high[:, 0])
-            if rows.folded:
-                folded = (size * rows.magnitude).sum(axis=1, keepdims=True)
-                error = error + (rows.r_high * (a.u * (rows.s + 5) * folded + rows.n * a.eta))[:, 0]
+            error = self._of_stretches(g) + a.u * (count + 3) * terms
         if self.stores_between:  # xhat is stored, and its product with g
-            error = error + 2 * a.u_data * terms + (2 * count + size.sum(axis=axis)) * a.eta_data
+            error = error + 2 * a.u_data * terms + (2 * count + layout.total(size)) * a.eta_data
         if a.saves_statistics:
             error = error + a.u_data * (count + 2) * terms + count * a.eta_data
-        error = np.where(self.range.summed(g, axis), error, np.inf)
+        error = np.where(self.range.summed(g, layout), error, np.inf)
         return rounded(error, dgamma, a.u_parameter, a.eta_parameter)
+
+    def _of_stretches(self, g: Array) -> Array:
+        """What dgamma may be off by where several values of a group share a parameter, but for adding them up (A13)."""
+        a, rows, layout = self.arithmetic, self.rows, self.layout
+        count, length, size = layout.sharing, layout.positions, np.abs(g)
+
+        def along(terms: Array) -> Array:
+            return layout.stretches(np.broadcast_to(terms, rows.x.shape)).sum(axis=2)
+
+        def of_group(column: Array) -> Array:
+            return layout.stretches(np.broadcast_to(column, rows.x.shape))[:, :, 0]
+
+        r_high, mean_error = of_group(rows.r_high), of_group(rows.mean_error)
+        error = r_high * (
+            mean_error * np.abs(along(g))
+            + 2 * a.u * along(size * np.abs(rows.d))
+            + mean_error * a.u * (count + 1) * along(size)
+        )
+        error = error + of_group(rows.rho) * np.abs(along(g * rows.xh)) + length * a.eta * (2 + r_high)
+        if rows.folded:
+            error = error + r_high * (a.u * (count + 4) * along(size * rows.magnitude) + length * a.eta)
+        return error.sum(axis=0)
 
     def dbeta(self, g: Array) -> Array:
         """Envelope of dbeta (A14)."""
-        a, axis = self.arithmetic, self.parameter_axis
+        a, layout = self.arithmetic, self.layout
         g = np.broadcast_to(g, self.rows.x.shape)
-        count, total = g.shape[axis], np.abs(g).sum(axis=axis)
+        count, total = layout.sharing, layout.total(np.abs(g))
         error = a.u * max(count - 1, 0) * total + 2 * a.eta
         if a.saves_statistics:
             error = error + a.u_data * max(count - 1, 0) * total + count * a.eta_data
-        return rounded(error, g.sum(axis=axis), a.u_parameter, a.eta_parameter)
+        return rounded(error, layout.total(g), a.u_parameter, a.eta_parameter)
 
     def running(self, old: Array, momentum: float, *, variance: bool, bessel: bool) -> Array:
         """Envelope of a running statistic, shape (rows,) (A16)."""

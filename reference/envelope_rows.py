@@ -1,6 +1,6 @@
 """The error envelope on rows: how far a sound algorithm can be from the exact value.
 
-A row is one normalised group: a LayerNorm group, or a BatchNorm channel over all other axes. Every
+A row is one normalised group, as the layout of the operator has it. Every
 formula carries its number on the page ``spec/accuracy.md``, which derives it; the names are those
 of the page. All quantities are float64 arrays that broadcast against (rows, n).
 """
@@ -38,6 +38,8 @@ class Rows:
     #: In inference, the given mean and variance, columns of shape (rows, 1); else None.
     given_mean: Array | None = None
     given_variance: Array | None = None
+    #: Whether the mean is taken out. Where it is not, mu is 0 and v the mean square.
+    centred: bool = True
 
     @property
     def saved(self) -> bool:
@@ -71,6 +73,8 @@ class Rows:
     def mu(self) -> Array:
         if self.given_mean is not None:
             return self.given_mean
+        if not self.centred:
+            return np.zeros((len(self.x), 1))
         first = mean(self.x)
         return first + mean(self.x - first)
 
@@ -100,7 +104,7 @@ class Rows:
     def mean_error(self) -> Array:
         """E_mu (A2, A3)."""
         a = self.arithmetic
-        if self.given_mean is not None:
+        if self.given_mean is not None or not self.centred:
             return np.zeros_like(self.mu)
         if self.n == 1:  # x/1 and 0 + (x - 0)/1 are exact
             error = np.zeros_like(self.mu)
@@ -128,10 +132,12 @@ class Rows:
 
     @cached_property
     def variance_error(self) -> Array:
-        """E_v (A4 centred, A5 one-pass, A6 shifted)."""
+        """E_v (A4 centred, A5 one-pass, A6 shifted; A35 of the mean square)."""
         u, eta = self.arithmetic.u, self.arithmetic.eta
         if self.given_variance is not None:
             return np.zeros_like(self.v)
+        if not self.centred:
+            return u * (self.s + 8) * self.v + 3 * eta
         e, v = self.mean_error, self.v
         sigma = np.sqrt(v)
         centred = (
@@ -187,7 +193,8 @@ class Rows:
 
     @property
     def folded(self) -> bool:
-        return self.arithmetic.accuracy.affine == "folded"
+        """Whether x*a + b is allowed for; without a mean there is no b."""
+        return self.centred and self.arithmetic.accuracy.affine == "folded"
 
     @cached_property
     def xh_error(self) -> Array:

@@ -34,14 +34,15 @@ class Float64Values:
             forward.rows,
             forward.gamma,
             forward.beta,
-            forward.parameter_axis,
             forward.inference,
             layout,
         )
 
     def _project(self, z: Array) -> Array:
         rows, *_, inference, _ = self._parts
-        return z if inference else z - mean(z) - rows.xh * mean(z * rows.xh)
+        if inference:
+            return z
+        return (z - mean(z) if rows.centred else z) - rows.xh * mean(z * rows.xh)
 
     def _data(self, rows: Array) -> DD:
         return _dd(np.array(in_shape(self._parts[-1], rows)))
@@ -65,14 +66,14 @@ class Float64Values:
 
     def gradients(self, g: Array) -> tuple[DD, DD, DD]:
         """dx, dgamma and dbeta."""
-        rows, gamma, _, axis, _, layout = self._parts
+        rows, gamma, *_, layout = self._parts
         g = layout.rows(g.astype(np.float64))
         with np.errstate(all="ignore"):
             dx = rows.r * self._project(gamma * g)
             return (
                 self._data(dx),
-                self._parameter((g * rows.xh).sum(axis=axis)),
-                self._parameter(g.sum(axis=axis)),
+                self._parameter(layout.total(g * rows.xh)),
+                self._parameter(layout.total(g)),
             )
 
     def jvp(self, tx: Array, tgamma: Array | None, tbeta: Array | None) -> DD:
@@ -85,7 +86,7 @@ class Float64Values:
 
     def jvp_jvp(self, tx: Array, tgamma: Array | None, sx: Array, sgamma: Array | None) -> DD:
         """The derivative of the tangent of y in the direction s."""
-        rows, gamma, _, _, inference, layout = self._parts
+        rows, gamma, _, inference, layout = self._parts
         tx, sx = layout.rows(tx.astype(np.float64)), layout.rows(sx.astype(np.float64))
         xh, r = rows.xh, rows.r
         with np.errstate(all="ignore"):
@@ -98,7 +99,7 @@ class Float64Values:
 
     def vjp_vjp(self, g: Array, a: Array, b: Array | None, c: Array | None) -> tuple[DD, DD, DD]:
         """x_bar, gamma_bar and g_bar."""
-        rows, gamma, _, axis, inference, layout = self._parts
+        rows, gamma, _, inference, layout = self._parts
         g, a = layout.rows(g.astype(np.float64)), layout.rows(a.astype(np.float64))
         b_rows, c_rows, xh, r = affine_rows(layout, b, 0.0), affine_rows(layout, c, 0.0), rows.xh, rows.r
         h = gamma * g
@@ -108,6 +109,6 @@ class Float64Values:
             if not inference:
                 inner = xh * mean(h * pa) + mean(a * xh) * self._project(h) + mean(h * xh) * pa
                 x_bar = x_bar - r * r * inner
-            gamma_bar = (g * r * pa).sum(axis=axis)
+            gamma_bar = layout.total(g * r * pa)
             g_bar = gamma * r * pa + b_rows * xh + c_rows
         return self._data(x_bar), self._parameter(gamma_bar), self._data(np.broadcast_to(g_bar, xh.shape))

@@ -15,13 +15,13 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from . import rows
+from ..spec.layout import Layout
 from .accuracy import Arithmetic
 from .arguments import floats, nonnegative, trailing_shape
 from .bounded import Number
 from .bounded_functions import plain_sum
 from .bounded_norm import layer_norm as layer_norm_of
-from .layout import Layout
+from .normalisation import Normalisation
 from .pullback import Part, added, nearest, pulled, returned
 from .scaled import Scaled
 
@@ -49,8 +49,7 @@ class PostNormGradients:
 @np.errstate(all="ignore")
 def post_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
     """Return LN(x + sublayer(x))."""
-    groups = _Groups(x, sublayer, gamma, beta, eps)
-    return groups.layout.back(rows.affine(groups.rows, groups.gamma, groups.beta)).to_dd().hi
+    return _normalised(x, sublayer, gamma, beta, eps).y().hi
 
 
 @np.errstate(all="ignore")
@@ -59,29 +58,17 @@ def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormG
 
     With d = LN^T g, taken at the sum: the sublayer's result has the gradient d, and dx = d + sublayer^T d.
     """
-    groups = _Groups(x, sublayer, gamma, beta, eps)
-    g = groups.layout.rows(Scaled.of(floats("g", g, np.shape(x))))
-    d, dgamma, dbeta = rows.vjp(groups.rows, groups.gamma, g, groups.layout.shared)
-    d = groups.layout.back(d)
-    handed = d.to_dd().hi
+    d, dgamma, dbeta = _normalised(x, sublayer, gamma, beta, eps).vjp(g)
     return PostNormGradients(
-        dx=nearest(added([d, pulled(sublayer, x, handed)])),
-        dgamma=None if gamma is None else nearest(dgamma.reshape(-1)),
-        dbeta=None if beta is None else nearest(dbeta.reshape(-1)),
-        sublayer=handed,
+        dx=nearest(added([Scaled.of(d.hi), Scaled.of(d.lo), pulled(sublayer, x, d.hi)])),
+        dgamma=None if dgamma is None else dgamma.hi,
+        dbeta=None if dbeta is None else dbeta.hi,
+        sublayer=d.hi,
     )
 
 
-class _Groups:
-    """x + sublayer(x) as a matrix with one group a row, normalised; gamma and beta as matrices of one row."""
-
-    def __init__(self, x, sublayer: Part, gamma, beta, eps: float) -> None:
-        exact = floats("x", x)
-        self.layout = Layout.trailing(exact.shape, len(trailing_shape(exact, (-1,))))
-        total = Scaled.of(exact) + Scaled.of(returned("sublayer", sublayer, x, exact.shape))
-        self.rows = rows.normalise(self.layout.rows(total), nonnegative("eps", eps))
-        self.gamma = rows.ONE if gamma is None else self._parameter("gamma", gamma)
-        self.beta = rows.ZERO if beta is None else self._parameter("beta", beta)
-
-    def _parameter(self, name: str, value) -> Scaled:
-        return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))
+def _normalised(x, sublayer: Part, gamma, beta, eps: float) -> Normalisation:
+    exact = floats("x", x)
+    layout = Layout.trailing(exact.shape, len(trailing_shape(exact, (-1,))))
+    total = Scaled.of(exact) + Scaled.of(returned("sublayer", sublayer, x, exact.shape))
+    return Normalisation(layout, total, gamma, beta).centred(nonnegative("eps", eps))

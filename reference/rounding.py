@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .double_double import DD
 
+P = ParamSpec("P")
+Array: TypeAlias = NDArray[np.float64]
+#: The results of the exact functions, and what is left of them.
+_Statistics: TypeAlias = tuple[DD, DD, DD]
+_Gradients: TypeAlias = tuple[DD, "DD | None", "DD | None"]
+_Second: TypeAlias = tuple[DD, "DD | None", DD]
+_OfGamma: TypeAlias = tuple[DD, "DD | None"]
 
+
+@overload
+def rounded(exact: Callable[P, DD]) -> Callable[P, Array]: ...
+@overload
+def rounded(exact: Callable[P, _Statistics]) -> Callable[P, tuple[Array, Array, Array]]: ...
+@overload
+def rounded(exact: Callable[P, _Second]) -> Callable[P, tuple[Array, Array | None, Array]]: ...
+@overload
+def rounded(exact: Callable[P, _Gradients]) -> Callable[P, tuple[Array, Array | None, Array | None]]: ...
+@overload
+def rounded(exact: Callable[P, _OfGamma]) -> Callable[P, tuple[Array, Array | None]]: ...
 def rounded(exact: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that calls `exact` and keeps, of each result, the nearest float64.
+    """
+    Return the function that calls ``exact`` and keeps, of each result, the nearest float64.
 
-    `exact` returns a DD or a tuple of DDs and Nones; its name ends in `_exact`, which is dropped.
+    ``exact`` returns a DD or a tuple of DDs and Nones; its name ends in ``_exact``, which is dropped.
     """
 
     @functools.wraps(exact)
-    def nearest(*args, **kwargs):
+    def nearest(*args: Any, **kwargs: Any) -> Any:
         results = exact(*args, **kwargs)
         if isinstance(results, DD):
             return results.hi

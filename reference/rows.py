@@ -1,17 +1,20 @@
-"""Normalisation of the rows of a matrix: the mathematics LayerNorm and BatchNorm share.
+"""Normalisation of the rows of a matrix: the mathematics that all normalisations share.
 
-A row is one normalised group: a sample's features (LayerNorm) or a channel's values (BatchNorm).
-gamma has one value a column, shape (1, n), in LayerNorm and one a row, shape (rows, 1), in
-BatchNorm; `shared` is the axis along which a parameter is shared, and so its gradients summed:
-0 and 1. With n the length of a row, mean() along it, and z any array of x's shape:
+A row is one normalised group: a sample's features (LayerNorm, RMSNorm), a channel's values (BatchNorm),
+some channels of a sample (GroupNorm) or one of them (InstanceNorm). How gamma lies beside it and what
+shares one value of it says the layout. With n the length of a row, mean() along it, and z any array of
+x's shape:
 
     mu = mean(x)   var = mean((x - mu)^2)   r = (var + eps)^(-1/2)   xhat = (x - mu) r
     P z = z - mean(z) - xhat mean(z xhat)        (the derivative of x -> xhat is r P, symmetric)
 
-Where mean and variance are constants (BatchNorm inference) P z = z.
+RMSNorm has mu = 0, so that var is the mean square and P z = z - xhat mean(z xhat). Where mean and
+variance are constants (BatchNorm inference) P z = z.
 
 Sources: Ba, Kiros, Hinton, "Layer Normalization" (2016), arXiv:1607.06450, eq. 3 and 4; Ioffe,
-Szegedy, "Batch Normalization" (2015), arXiv:1502.03167, algorithm 1 and the gradients after it.
+Szegedy, "Batch Normalization" (2015), arXiv:1502.03167, algorithm 1 and the gradients after it; Zhang,
+Sennrich, "Root Mean Square Layer Normalization" (2019), arXiv:1910.07467, eq. 4; Wu, He, "Group
+Normalization" (2018), arXiv:1803.08494, eq. 7.
 The second order follows by differentiating P, with d(r)/dx = -r^2 xhat / n.
 """
 
@@ -19,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..spec.layout import Layout
 from .scaled import Scaled
 
 #: The axis along which a row runs.
@@ -41,6 +45,8 @@ class Rows:
     xhat: Scaled
     #: Whether mean and variance are constants rather than functions of x.
     constant: bool
+    #: Whether the mean is taken out.
+    centred: bool = True
 
 
 def normalise(x: Scaled, eps: float) -> Rows:
@@ -50,6 +56,13 @@ def normalise(x: Scaled, eps: float) -> Rows:
     variance = (deviation * deviation).mean(ALONG)
     scale = _reciprocal_root(variance, eps)
     return Rows(mean, variance, scale, deviation * scale, constant=False)
+
+
+def normalise_by_mean_square(x: Scaled, eps: float) -> Rows:
+    """Normalise each row by its mean square, about zero."""
+    square = (x * x).mean(ALONG)
+    scale = _reciprocal_root(square, eps)
+    return Rows(ZERO, square, scale, x * scale, constant=False, centred=False)
 
 
 def normalise_by(x: Scaled, mean: Scaled, variance: Scaled, eps: float) -> Rows:
@@ -63,10 +76,10 @@ def affine(rows: Rows, gamma: Scaled, beta: Scaled) -> Scaled:
     return gamma * rows.xhat + beta
 
 
-def vjp(rows: Rows, gamma: Scaled, g: Scaled, shared: int) -> tuple[Scaled, Scaled, Scaled]:
+def vjp(rows: Rows, gamma: Scaled, g: Scaled, layout: Layout) -> tuple[Scaled, Scaled, Scaled]:
     """Return dx = r P(gamma g), dgamma = sum g xhat, dbeta = sum g."""
     projected, _ = _project(rows, gamma * g)
-    return rows.scale * projected, (g * rows.xhat).sum(shared), g.sum(shared)
+    return rows.scale * projected, layout.total(g * rows.xhat), layout.total(g)
 
 
 def jvp(rows: Rows, gamma: Scaled, tx: Scaled, tgamma: Scaled, tbeta: Scaled) -> Scaled:
@@ -76,7 +89,7 @@ def jvp(rows: Rows, gamma: Scaled, tx: Scaled, tgamma: Scaled, tbeta: Scaled) ->
 
 
 def vjp_vjp(
-    rows: Rows, gamma: Scaled, g: Scaled, a: Scaled, b: Scaled, c: Scaled, shared: int
+    rows: Rows, gamma: Scaled, g: Scaled, a: Scaled, b: Scaled, c: Scaled, layout: Layout
 ) -> tuple[Scaled, Scaled, Scaled]:
     """Return (x_bar, gamma_bar, g_bar): the vjp of (x, gamma, g) -> (dx, dgamma, dbeta) at (a, b, c).
 
@@ -95,7 +108,7 @@ def vjp_vjp(
     if not rows.constant:
         bracket = rows.xhat * (h * pa).mean(ALONG) + mean_a * ph + mean_h * pa
         x_bar = x_bar - r * r * bracket
-    return x_bar, (g * (r * pa)).sum(shared), gamma * (r * pa) + b * rows.xhat + c
+    return x_bar, layout.total(g * (r * pa)), gamma * (r * pa) + b * rows.xhat + c
 
 
 def jvp_jvp(rows: Rows, gamma: Scaled, tx: Scaled, tgamma: Scaled, sx: Scaled, sgamma: Scaled) -> Scaled:
@@ -133,9 +146,9 @@ def centred(z: Scaled) -> Scaled:
 
 
 def _project(rows: Rows, z: Scaled) -> tuple[Scaled, Scaled]:
-    """Return P z and mean(z xhat), the latter from z - mean(z), as xhat sums to zero."""
+    """Return P z and mean(z xhat), the latter from z - mean(z) where xhat sums to zero."""
     if rows.constant:
         return z, ZERO
-    rest = centred(z)
+    rest = centred(z) if rows.centred else z
     moment = (rest * rows.xhat).mean(ALONG)
     return rest - rows.xhat * moment, moment

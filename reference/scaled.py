@@ -95,6 +95,10 @@ class Scaled:
         """Return the same elements with the axes in this order."""
         return self._moved(lambda array: array.transpose(axes))
 
+    def repeat(self, times: int, axis: int) -> Scaled:
+        """Return each element so many times along an axis."""
+        return self._moved(lambda array: array.repeat(times, axis))
+
     def to_dd(self) -> DD:
         """Return (hi, lo): hi the float64 nearest to the value, rounded once, lo what is left over.
 

@@ -36,6 +36,8 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "mixed_dtypes": ("kept", "promoted"),
         # What stands for the gain: gamma itself, or gamma - 1.
         "gain": ("gamma", "one-plus-gamma"),
+        # Where 16-bit results of rms_norm are rounded: once at the end, or before the gain as well.
+        "cast": ("last", "before-gain"),
         # Whether subnormal numbers are kept or become zero.
         "subnormals": ("kept", "flushed"),
     }

@@ -15,6 +15,8 @@ class Groups(enum.Enum):
     TRAILING = "trailing axes"
     #: Those of one channel.
     CHANNEL = "channel"
+    #: Those of consecutive channels of one sample, the samples along axis 0.
+    SAMPLE_CHANNELS = "channels of a sample"
     #: Those that differ in the last axis.
     LAST = "last axis"
 
@@ -37,6 +39,8 @@ class Operator:
     outputs: tuple[str, ...] = ("y",)
     #: The arguments that have a gradient, in the order of a written-out vjp's results.
     differentiable: tuple[str, ...] = ("x", "gamma", "beta")
+    #: Whether it takes the mean out before it divides.
+    centred: bool = True
 
     @property
     def optional(self) -> tuple[str, ...]:
@@ -56,8 +60,8 @@ class Operator:
 
     @property
     def has_channels(self) -> bool:
-        """Whether its groups are the channels, along an axis that a call names."""
-        return self.groups is Groups.CHANNEL
+        """Whether a call names an axis of channels, each with a gamma of its own."""
+        return "channel_axis" in self.settings
 
     @property
     def composed(self) -> bool:
@@ -108,6 +112,17 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
                 settings=("eps", "momentum", "training", "channel_axis"),
                 outputs=("y", "new_running_mean", "new_running_var"),
             ),
+            Operator(
+                "rms_norm",
+                "RM",
+                ("x", "gamma"),
+                Groups.TRAILING,
+                settings=("eps", "axes"),
+                differentiable=("x", "gamma"),
+                centred=False,
+            ),
+            Operator("group_norm", "GN", _NORM, Groups.SAMPLE_CHANNELS, settings=("eps", "groups", "channel_axis")),
+            Operator("instance_norm", "IN", _NORM, Groups.SAMPLE_CHANNELS, settings=("eps", "channel_axis")),
             Operator(
                 "residual",
                 "RS",

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...reference.formats import FORMATS, Format
-from ...reference.layout import Layout
+from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Operator
 from ...spec.parts import Parts
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
 from .regimes import draw_group
+from .shapes import settings_of, shape_of
 from .stream import Stream
 
 #: Values from which on the truths about a case are not kept: they take about 500 bytes a value, and few bindings come
@@ -38,7 +39,7 @@ class Description:
     operator: str
     #: Length of each group.
     n: int
-    #: (regime, index) of each group: a LayerNorm row or a BatchNorm channel.
+    #: (regime, index) of each group.
     groups: tuple[tuple[str, int], ...]
     eps: float = 1e-5
     #: How gamma and beta are drawn ("none", "ones", "mixed", ...; see parameters.py).
@@ -51,21 +52,29 @@ class Description:
     seed: int = 0
     #: Number of groups, where the groups above are repeated in turn to make so many.
     repeat: int | None = None
-    #: LayerNorm: the normalised dimensions and the leading ones, where they are not (n,) and (rows,).
+    #: Trailing axes: the normalised dimensions and the leading ones, where they are not (n,) and (rows,).
     features: tuple[int, ...] | None = None
     leading: tuple[int, ...] | None = None
-    #: BatchNorm: mode, weight of the new statistic, number of dimensions and place of the channels.
+    #: BatchNorm: mode, and weight of the new statistic.
     training: bool = True
     momentum: float = 0.25
+    #: Channels: number of dimensions, place of the channels, and how many samples there are where that is not left to
+    #: the numbers of groups and values.
     rank: int = 2
     channel_axis: int = 1
-    #: BatchNorm: how many samples there are, where the n values are not spread evenly over all axes.
     samples: int | None = None
+    #: GroupNorm: how many channels a group has, where that is not left to the number of values.
+    width: int | None = None
     #: Composed operators: which parts they are handed (recipes.py), how gate or fusion logits are drawn, and how
     #: many branches there are.
     recipe: str = ""
     logits: str = "mixed"
     count: int = 3
+
+    @property
+    def count_of_groups(self) -> int:
+        """The number of groups."""
+        return self.repeat or len(self.groups)
 
     def group_values(self, format: Format) -> NDArray[np.float64]:
         """Return the groups as rows, shape (groups, n), exact in ``format``."""
@@ -87,7 +96,7 @@ class Case:
     #: x, gamma, beta and, for batch_norm, running_mean and running_var, in the dtypes under test; for a composed
     #: operator the leaves of its parts too.
     inputs: Mapping[str, NDArray[Any] | None]
-    #: The keyword arguments: eps and axes, or eps, momentum, training and channel_axis; or eps, or none.
+    #: The keyword arguments.
     settings: Mapping[str, Any]
     #: The cotangent of y.
     g: NDArray[Any]
@@ -170,50 +179,27 @@ class Case:
         return Case(self.operator, inputs, settings, g, self.tags, self.description, parts)
 
 
-def factor(n: int, parts: int) -> tuple[int, ...]:
-    """Return ``parts`` distinct-looking factors of n, for the dimensions a group is spread over."""
-    sizes: list[int] = []
-    rest = n
-    for left in range(parts, 1, -1):
-        best = 1
-        for divisor in range(1, rest + 1):
-            if divisor**left > rest:
-                break
-            if rest % divisor == 0:
-                best = divisor
-        sizes.append(best)
-        rest //= best
-    return (rest, *sizes)
-
-
 def build(description: Description, dtype: str, parameter_dtype: str | None = None) -> Case:
     """Return the case that a description stands for, in one data and one parameter dtype."""
     data, held = FORMATS[dtype], FORMATS[parameter_dtype or dtype]
-    if description.operator == "layer_norm":
-        return _layer_norm_case(description, data, held)
-    if description.operator == "batch_norm":
-        return _batch_norm_case(description, data, held)
+    if not OPERATORS[description.operator].composed:
+        return _normalisation_case(description, data, held)
     return _composed_case(description, data, held)
 
 
-def _layer_norm_case(description: Description, data: Format, held: Format) -> Case:
+def _normalisation_case(description: Description, data: Format, held: Format) -> Case:
+    record, seed = OPERATORS[description.operator], description.seed
     rows = description.group_values(data)
-    features = description.features or (description.n,)
-    leading = description.leading if description.leading is not None else (len(rows),)
-    shape = (*leading, *features)
-    x = rows.reshape(shape)
-    gamma = affine_values(description.gamma, features, held, description.seed, 1)
-    beta = affine_values(description.beta, features, held, description.seed, 2)
-    g = cotangent_values(description.cotangent, shape, data, description.seed)
-    axes = tuple(range(-len(features), 0))
-    return Case(
-        "layer_norm",
-        {"x": x.astype(data.dtype), "gamma": gamma, "beta": beta},
-        {"eps": description.eps, "axes": axes},
-        g,
-        description.tags,
-        description,
-    )
+    shape, settings = shape_of(description), settings_of(description)
+    layout = Layout.of(record.name, shape, settings)
+    inputs: dict[str, NDArray[Any] | None] = {"x": np.ascontiguousarray(layout.back(rows)).astype(data.dtype)}
+    for role, name in enumerate(("gamma", "beta"), start=1):
+        if name in record.arguments:
+            inputs[name] = affine_values(getattr(description, name), layout.parameter_shape, held, seed, role)
+    if record.statistics:
+        inputs |= dict(zip(record.statistics, running_values(rows, held, seed, description), strict=True))
+    g = cotangent_values(description.cotangent, shape, data, seed)
+    return Case(record.name, inputs, settings, g, description.tags, description)
 
 
 def _composed_case(description: Description, data: Format, held: Format) -> Case:
@@ -235,53 +221,6 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
     inputs |= handed.inputs
     g = cotangent_values(description.cotangent, shape, data, description.seed)
     return Case(description.operator, inputs, settings, g, description.tags, description, handed.parts)
-
-
-def channel_shape(n: int, channels: int, rank: int, channel_axis: int, samples: int | None = None) -> tuple[int, ...]:
-    """
-    Return a shape of ``rank`` dimensions with ``channels`` at ``channel_axis`` and n values in each.
-
-    With ``samples``, that is the first of the other dimensions; two dimensions are then for n samples alone.
-    """
-    if samples is None:
-        around = factor(n, rank - 1)
-    else:
-        around = (samples, *(factor(n // samples, rank - 2) if rank > 2 else ()))
-    place = channel_axis % rank
-    return (*around[:place], channels, *around[place:])
-
-
-def _batch_norm_case(description: Description, data: Format, held: Format) -> Case:
-    rows = description.group_values(data)
-    channels, n = rows.shape
-    axis, rank = description.channel_axis, description.rank
-    shape = channel_shape(n, channels, rank, axis, description.samples)
-    around = (*shape[: axis % rank], *shape[axis % rank + 1 :])
-    x = np.moveaxis(rows.reshape(channels, *around), 0, axis % rank)
-    seed = description.seed
-    gamma = affine_values(description.gamma, (channels,), held, seed, 1)
-    beta = affine_values(description.beta, (channels,), held, seed, 2)
-    running_mean, running_var = running_values(rows, held, seed, description)
-    g = cotangent_values(description.cotangent, shape, data, seed)
-    return Case(
-        "batch_norm",
-        {
-            "x": np.ascontiguousarray(x).astype(data.dtype),
-            "gamma": gamma,
-            "beta": beta,
-            "running_mean": running_mean,
-            "running_var": running_var,
-        },
-        {
-            "eps": description.eps,
-            "momentum": description.momentum,
-            "training": description.training,
-            "channel_axis": axis,
-        },
-        g,
-        description.tags,
-        description,
-    )
 
 
 def running_values(

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import attrs
 
-from ...spec.operators import OPERATORS
+from ...spec.operators import OPERATORS, Groups
 from .case import Description
 from .composed_deck import composed_deck
 from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
 
-Groups = tuple[tuple[str, int], ...]
+Kinds = tuple[tuple[str, int], ...]
 
 #: Well-conditioned groups of many kinds, for sums over groups too.
-_EASY: Groups = (
+_EASY: Kinds = (
     ("normal", 0),
     ("witness", 0),
     ("near_eps", 0),
@@ -32,7 +32,7 @@ _EASY: Groups = (
     ("near_eps", 2),
 )
 #: Ill-conditioned and extreme groups, each with its own envelope.
-_HARD: Groups = (
+_HARD: Kinds = (
     ("offset", 0),
     ("one_hot", 1),
     ("constant", 2),
@@ -45,34 +45,34 @@ _HARD: Groups = (
     ("scaled", 6),
     ("witness", 9),
 )
-_EXTREME: Groups = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), ("subnormal", 0))
+_EXTREME: Kinds = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), ("subnormal", 0))
 #: eps so far below the variance that neither its value nor its place can show: what is wrong then is something else.
 _NONE = 2.0**-100
 #: Few values, where the divisor of the variance shows.
-_FEW: Groups = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
-_NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
+_FEW: Kinds = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
+_NEAR: Kinds = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
 #: Beside variances far below eps two that are not: from these it shows whether eps is added to the variance at all.
-_BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps", 2))
-_OFFSETS: Groups = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10))
-_LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
+_BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps", 2))
+_OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10))
+_LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
 #: Groups in which nothing but the formula shows.
-_PLAIN: Groups = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
+_PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
 
 
 def _tags(*tags: str) -> frozenset[str]:
     return frozenset(tags)
 
 
-def _describe(operator: str, n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+def _describe(operator: str, n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
     description = Description(operator, n, groups, tags=_tags(*tags))
     return attrs.evolve(description, **rest)  # type: ignore[arg-type]
 
 
 def _both(operator: str) -> list[Description]:
-    """What layer_norm and batch_norm (in training) share: n values in each of the groups."""
+    """What all normalisations (in training) share: n values in each of the groups."""
 
-    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
+    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
         return _describe(operator, n, groups, *tags, **rest)
 
     return [
@@ -124,9 +124,9 @@ def _both(operator: str) -> list[Description]:
     ]
 
 
-def _layer_norm() -> list[Description]:
-    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
-        return _describe("layer_norm", n, groups, *tags, **rest)
+def _trailing(operator: str) -> list[Description]:
+    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *tags, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
     return [
@@ -145,9 +145,9 @@ def _layer_norm() -> list[Description]:
     ]
 
 
-def _batch_norm() -> list[Description]:
-    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
-        return _describe("batch_norm", n, groups, *tags, **rest)
+def _of_channels(operator: str) -> list[Description]:
+    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *tags, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
     return [
@@ -179,13 +179,48 @@ def _batch_norm() -> list[Description]:
     ]
 
 
+def _of_sample_channels(operator: str) -> list[Description]:
+    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *tags, **rest)
+
+    nine = tuple(("normal", i) for i in range(9))
+    single = () if "groups" in OPERATORS[operator].settings else (d(1, nine[:6], "single", samples=2, rank=3),)
+    return [
+        d(12, nine[:6], "axes", eps=_NONE, rank=4, samples=3),
+        d(12, nine[:4], "axes", eps=_NONE, rank=3, samples=2),
+        d(24, nine[:6], "axes", eps=_NONE, rank=5, samples=2),
+        d(12, nine[:6], "axes", eps=_NONE, rank=4, samples=2, channel_axis=-1),
+        d(6, nine[:8], "axes", eps=_NONE, rank=3, samples=2, channel_axis=2),
+        # Coinciding sizes: as many channels as samples, as positions, and as groups.
+        d(9, nine, "axes", eps=_NONE, rank=3, samples=3, width=1),
+        d(9, nine[:3], "axes", eps=_NONE, rank=3, samples=3, width=3),
+        d(9, nine, "axes", "affine", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
+        # A channel in each group, all channels in one, and no positions.
+        d(6, nine[:8], "axes", eps=_NONE, rank=3, samples=2, width=1),
+        d(12, nine[:3], "axes", eps=_NONE, rank=4, samples=3, width=6),
+        d(6, nine[:6], "axes", "layout", eps=_NONE, rank=2, samples=3),
+        d(12, nine[:6], "layout", rank=4, samples=3),
+        d(8, nine[:4], "layout", rank=5, samples=2),
+        d(6, nine[:8], "layout", "affine", eps=_NONE, rank=3, samples=4, width=3),
+        *single,
+    ]
+
+
+#: What an operator has beside what all share, by how its groups lie.
+_OWN = {Groups.TRAILING: _trailing, Groups.CHANNEL: _of_channels, Groups.SAMPLE_CHANNELS: _of_sample_channels}
+#: Dimensions of the shared cases where groups are channels of samples, in turn.
+_RANKS = (3, 4, 2, 3, 5)
+
+
 def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
     if OPERATORS[operator].composed:
         ordered = composed_deck(operator) + size_deck(operator, profile) + repeated_deck(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
-    own = _layer_norm() if operator == "layer_norm" else _batch_norm()
-    both = _both(operator)
+    groups = OPERATORS[operator].groups
+    own, both = _OWN[groups](operator), _both(operator)
+    if groups is Groups.SAMPLE_CHANNELS:
+        both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # the law and derivative cases stay in front; the operator's own come next
     ordered = both[:laws] + own + both[laws:] + size_deck(operator, profile) + repeated_deck(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]

@@ -91,6 +91,21 @@ def _of_batch(*, training: bool) -> tuple[Extent, ...]:
     return tuple(Extent(f"{name}, {mode}", case) for name, case in counted)
 
 
+def _in_samples(names: tuple[str, ...]) -> tuple[Extent, ...]:
+    """What is counted where groups are channels of samples; every second case has its positions along two axes."""
+
+    def case(size: int, place: int, **rest: object) -> dict[str, object]:
+        return {"rank": 3 + place % 2, **rest}
+
+    made: dict[str, Callable[[int, int], Mapping[str, object]]] = {
+        "samples": lambda size, place: case(size, place, **_many(size, place), samples=size),
+        "groups": lambda size, place: case(size, place, **_many(size, place), samples=1),
+        "channels of a group": lambda size, place: case(size, place, groups=_GROUPS, n=2 * size, width=size, samples=2),
+        "positions": lambda size, place: case(size, place, groups=_GROUPS, n=2 * size, width=2, samples=2),
+    }
+    return tuple(Extent(name, made[name]) for name in names)
+
+
 _ROWS = (Extent("features", _features), Extent("groups", _many))
 #: Branches are tensors of their own, handed in one by one: no more than a model might have.
 _BRANCHES = Extent("branches", lambda size, place: {"n": 5, "groups": _GROUPS[:2], "count": size}, 257)
@@ -98,7 +113,10 @@ _BRANCHES = Extent("branches", lambda size, place: {"n": 5, "groups": _GROUPS[:2
 #: What each operator counts.
 EXTENTS: Mapping[str, tuple[Extent, ...]] = {
     **dict.fromkeys(("layer_norm", *COMPOSED), _ROWS),
+    "rms_norm": _ROWS,
     "batch_norm": _of_batch(training=True) + _of_batch(training=False),
+    "group_norm": _in_samples(("samples", "groups", "channels of a group", "positions")),
+    "instance_norm": _in_samples(("samples", "groups", "positions")),
     "mhc": (*_ROWS, _BRANCHES),
 }
 
@@ -138,7 +156,7 @@ def repeated_deck(operator: str, profile: str) -> list[Description]:
         for training in (True, False) if OPERATORS[operator].has_modes else (True,):
             tags = frozenset({"size", "repeat", *(() if profile == "quick" else ("far",))})
             plain = sized(operator, EXTENTS[operator][0], n)
-            shaped = {"n": n, "samples": None, "rank": 2, "groups": _GROUPS[1:], "repeat": groups}
+            shaped = {"n": n, "samples": None, "width": None, "rank": 2, "groups": _GROUPS[1:], "repeat": groups}
             found.append(attrs.evolve(plain, **shaped, training=training, tags=tags))  # type: ignore[arg-type]
     return found
 
@@ -153,4 +171,5 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     ]
     both = {"n": 128, "groups": _GROUPS, "repeat": 64}, {"n": 130, "groups": _GROUPS, "repeat": 131}
     features = EXTENTS[operator][0]
-    return descriptions + [attrs.evolve(sized(operator, features, 5), samples=None, rank=2, **one) for one in both]
+    plain = {"samples": None, "width": None, "rank": 2}
+    return descriptions + [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]

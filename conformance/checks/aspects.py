@@ -1,5 +1,5 @@
 """
-The aspects of the formula, LN-F2 to LN-F8 and BN-F2 to BN-F8, each judged by a relation that the others leave alone.
+The aspects of the formula, F2 to F8 of every normalisation, each judged by a relation that the others leave alone.
 
 A relation evaluates a case more than once and claims that two sides made of the results are the same. Its bound follows
 from the envelopes of the calls (A32 to A34 of spec/accuracy.md). A function that is wrong in one aspect breaks the
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..cases.case import Case
-from .derived import at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
+from .derived import affine_names, at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
 from .exactly import exact
 from .received import Claim, Received, Run
 from .registry import BOTH, check, tagged
@@ -105,7 +105,7 @@ AS_GIVEN = Relation("which eps it is", _two_eps, _by_what_eps_grows, given=(INSI
 
 
 def _neutral_and_full(case: Case) -> dict[str, Case] | None:
-    if case.inputs["gamma"] is None or case.inputs["beta"] is None:
+    if any(case.inputs[name] is None for name in affine_names(case)):
         return None
     # The call with a beta of its own is the last: what it leaves behind must not show where beta is None.
     return {"neutral": case.derived("ones and zeros", lambda one: with_parameters(one, 1, 0)), "full": case}
@@ -118,12 +118,14 @@ def _affine(runs: Runs) -> Iterator[Claim]:
         values = np.asarray(full.case.inputs[name]).astype(np.float64)
         return np.broadcast_to(full.case.layout.spread(values), full.got.shape)
 
-    want = neutral.y.times(of_each("gamma")) + Received.given(exact(of_each("beta")))
-    yield Claim(full.case, full.y, want, "y", "gamma y(1, 0) + beta")
+    want, note = neutral.y.times(of_each("gamma")), "gamma y(1)"
+    if "beta" in full.case.inputs:
+        want, note = want + Received.given(exact(of_each("beta"))), "gamma y(1, 0) + beta"
+    yield Claim(full.case, full.y, want, "y", note)
 
 
 def _absent_and_filled(case: Case) -> dict[str, Case] | None:
-    if case.inputs["gamma"] is not None and case.inputs["beta"] is not None:
+    if all(case.inputs[name] is not None for name in affine_names(case)):
         return None
     return {"absent": case, "filled": case.derived("filled", filled)}
 
@@ -133,7 +135,7 @@ def _as_if_filled(runs: Runs) -> Iterator[Claim]:
     note = " and ".join(
         f"{name} None for {value}"
         for name, value in (("gamma", "ones"), ("beta", "zeros"))
-        if absent.case.inputs[name] is None
+        if name in absent.case.inputs and absent.case.inputs[name] is None
     )
     yield Claim(absent.case, absent.y, runs["filled"].y, "y", note)
 
@@ -206,10 +208,14 @@ def _of_axes(case: Case) -> bool:
 
 # What judges each requirement, and on which cases: those in which nothing else is far from its plainest ------------
 
-check("LN-F2", "BN-F2", when=tagged("few"), raising="violates")(DIVISOR.judged)
-check("LN-F3", "BN-F3", when=tagged("near-eps"), raising="violates", modes=BOTH)(INSIDE.judged)
-check("LN-F4", "BN-F4", when=tagged("exact-eps"), raising="violates", modes=BOTH)(AS_GIVEN.judged)
-check("LN-F5", "BN-F5", when=tagged("affine"), raising="violates", modes=BOTH)(AFFINE.judged)
-check("LN-F6", "BN-F6", when=tagged("none"), raising="violates", modes=BOTH)(ABSENT.judged)
-check("LN-F7", "BN-F7", when=_of_axes, raising="violates", modes=BOTH)(TOGETHER.judged)
-check("LN-F8", "BN-F8", when=tagged("offset"), raising="violates")(ACCURATE.judged)
+check("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2", when=tagged("few"), raising="violates")(DIVISOR.judged)
+check("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3", when=tagged("near-eps"), raising="violates", modes=BOTH)(
+    INSIDE.judged
+)
+check("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4", when=tagged("exact-eps"), raising="violates", modes=BOTH)(
+    AS_GIVEN.judged
+)
+check("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5", when=tagged("affine"), raising="violates", modes=BOTH)(AFFINE.judged)
+check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", when=tagged("none"), raising="violates", modes=BOTH)(ABSENT.judged)
+check("LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7", when=_of_axes, raising="violates", modes=BOTH)(TOGETHER.judged)
+check("LN-F8", "BN-F8", "GN-F8", "IN-F8", when=tagged("offset"), raising="violates")(ACCURATE.judged)

@@ -9,6 +9,7 @@ import numpy as np
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from ..truth import in_order
 from .registry import BOTH, Body, check, tagged
 
 
@@ -16,7 +17,7 @@ def _directions(case: Case, purpose: str) -> dict[str, np.ndarray | None]:
     """Small integers in the shapes of x, gamma and beta; None where the input is None."""
     random = case.random(purpose)
     found: dict[str, np.ndarray | None] = {}
-    for name in ("x", "gamma", "beta"):
+    for name in case.record.differentiable:
         owner = case.inputs[name]
         found[name] = None
         if owner is not None:
@@ -28,7 +29,7 @@ def _derivable(case: Case) -> bool:
     return tagged("derivative")(case)
 
 
-@check("LN-G9", "BN-G10", when=_derivable, gradient=True, raising="unsupported", modes=BOTH)
+@check("LN-G9", "BN-G10", "RM-G9", "GN-G9", "IN-G9", when=_derivable, gradient=True, raising="unsupported", modes=BOTH)
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
@@ -36,8 +37,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     found = subject.vjp_vjp(case, second)
     truth = subject.truth(case)
-    directions = tuple(second.values())
-    exact = truth.vjp_vjp(case.g, directions)
+    exact = truth.vjp_vjp(case.g, second)
     for name, value in found.items():
         want = exact[name]
         if value is None or want is None:
@@ -46,13 +46,15 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
         def bounds(normative: bool, name: str = name) -> np.ndarray:
             arithmetic = subject.arithmetic(case, normative=normative)
             envelope = subject.truth(case, normative=normative).envelope(arithmetic)
-            return envelope.vjp_vjp(case.g, *directions)[name]
+            return envelope.vjp_vjp(case.g, *in_order(second))[name]
 
         note = "a function that is not made for a second order should raise (in PyTorch: once_differentiable)"
         yield subject.judge(case, f"second-order gradient of {name}", value, want, bounds, note)
 
 
-@check("LN-G10", "BN-G11", when=_derivable, gradient=True, raising="unsupported", modes=BOTH)
+@check(
+    "LN-G10", "BN-G11", "RM-G10", "GN-G10", "IN-G10", when=_derivable, gradient=True, raising="unsupported", modes=BOTH
+)
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
@@ -60,11 +62,11 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     found = subject.jvp(case, tangents)
     truth = subject.truth(case)
-    exact = truth.jvp(tuple(tangents.values()))
+    exact = truth.jvp(tangents)
 
     def bounds(normative: bool) -> np.ndarray:
         arithmetic = subject.arithmetic(case, normative=normative)
-        return subject.truth(case, normative=normative).envelope(arithmetic).jvp(*tangents.values())
+        return subject.truth(case, normative=normative).envelope(arithmetic).jvp(*in_order(tangents))
 
     yield subject.judge(case, "tangent of y", found, exact, bounds)
 
@@ -80,8 +82,7 @@ def _over_cotangent(kind: str, words: str) -> Body:
         tangents = _directions(case, words)
         _ = subject.observe(case).outputs
         found = subject.nested(kind, case, tangents, case.g)
-        directions = tuple(tangents.values())
-        exact = subject.truth(case).vjp_vjp(case.g, directions)
+        exact = subject.truth(case).vjp_vjp(case.g, tangents)
         for name in ("x", "gamma"):
             value, want = found[name], exact[name]
             if value is None or want is None:
@@ -90,21 +91,21 @@ def _over_cotangent(kind: str, words: str) -> Body:
             def bounds(normative: bool, name: str = name) -> np.ndarray:
                 arithmetic = subject.arithmetic(case, normative=normative)
                 envelope = subject.truth(case, normative=normative).envelope(arithmetic)
-                return envelope.vjp_vjp(case.g, *directions)[name]
+                return envelope.vjp_vjp(case.g, *in_order(tangents))[name]
 
             yield subject.judge(case, f"{words} in {name}", value, want, bounds)
 
     return judged
 
 
-for _ln, _bn, _kind, _words in (
-    ("LN-G12", "BN-G13", "jvp_vjp", "forward over reverse"),
-    ("LN-G13", "BN-G14", "vjp_jvp", "reverse over forward"),
+for *_ids, _kind, _words in (
+    ("LN-G12", "BN-G13", "RM-G12", "GN-G12", "IN-G12", "jvp_vjp", "forward over reverse"),
+    ("LN-G13", "BN-G14", "RM-G13", "GN-G13", "IN-G13", "vjp_jvp", "reverse over forward"),
 ):
-    check(_ln, _bn, when=_derivable, gradient=True, raising="unsupported")(_over_cotangent(_kind, _words))
+    check(*_ids, when=_derivable, gradient=True, raising="unsupported")(_over_cotangent(_kind, _words))
 
 
-@check("LN-G14", "BN-G15", when=_derivable, gradient=True, raising="unsupported")
+@check("LN-G14", "BN-G15", "RM-G14", "GN-G14", "IN-G14", when=_derivable, gradient=True, raising="unsupported")
 def forward_over_forward(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp of the jvp equals the exact one, within the propagated envelope."""
     tangents, again = _directions(case, "forward mode"), _directions(case, "forward over forward")
@@ -112,7 +113,7 @@ def forward_over_forward(subject: Subject, case: Case) -> Iterator[Finding]:
     value = subject.nested("jvp_jvp", case, tangents, again)["y"]
     if value is None:
         return
-    exact = subject.truth(case).jvp_jvp(tuple(tangents.values()), tuple(again.values()))
+    exact = subject.truth(case).jvp_jvp(tangents, again)
 
     def bounds(normative: bool) -> np.ndarray:
         arithmetic = subject.arithmetic(case, normative=normative)

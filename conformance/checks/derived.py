@@ -10,15 +10,20 @@ from ...reference.double_double import two_sum
 from ..cases.case import Case
 
 
+def affine_names(case: Case) -> tuple[str, ...]:
+    """Those of gamma and beta that the operator takes."""
+    return tuple(name for name in ("gamma", "beta") if name in case.inputs)
+
+
 def with_parameters(case: Case, gamma: float, beta: float) -> Case:
     """The case with these two numbers for every gamma and every beta."""
-    shape, dtype = case.layout.parameter_shape, _held(case)
-    return case.replace(gamma=np.full(shape, gamma, dtype), beta=np.full(shape, beta, dtype))
+    shape, dtype, numbers = case.layout.parameter_shape, _held(case), {"gamma": gamma, "beta": beta}
+    return case.replace(**{name: np.full(shape, numbers[name], dtype) for name in affine_names(case)})
 
 
 def filled(case: Case) -> Case:
     """The case with ones for a gamma that is None, and zeros for such a beta."""
-    given = {name: case.inputs[name] for name in ("gamma", "beta") if case.inputs[name] is not None}
+    given = {name: case.inputs[name] for name in affine_names(case) if case.inputs[name] is not None}
     return with_parameters(case, 1, 0).replace(**given)
 
 
@@ -40,17 +45,23 @@ def _held(case: Case) -> np.dtype:
 
 def doubled(case: Case) -> Case:
     """The case with every group twice as long, each of its values in it twice: (x, x)."""
-    axis = case.layout.group[0]
-    inputs = {"x": np.concatenate([case.x, case.x], axis=axis)}
-    if case.layout.parameter == case.layout.group:  # gamma is as long as a group
-        given = {name: case.inputs[name] for name in ("gamma", "beta")}
-        inputs |= {name: np.concatenate([value, value]) for name, value in given.items() if value is not None}
-    return case.replace(g=np.concatenate([case.g, case.g], axis=axis), **inputs)
+    inputs = {"x": twice(case, case.x)}
+    if not case.layout.after:  # gamma is as long as a group
+        given = {name: case.inputs[name] for name in affine_names(case)}
+        inputs |= {name: twice(case, value) for name, value in given.items() if value is not None}
+    return case.replace(g=twice(case, case.g), **inputs)
 
 
 def twice(case: Case, values: np.ndarray) -> np.ndarray:
-    """An array of x's shape as it is laid out in the doubled case."""
-    return np.concatenate([values, values], axis=case.layout.group[0])
+    """An array of x's shape or gamma's as it is laid out in the doubled case: along positions, or else gamma."""
+    layout = case.layout
+    if layout.after:
+        return np.concatenate([values, values], axis=layout.after[0])
+    axis = layout.parameter[0] - (values.ndim < len(layout.shape)) * len(layout.before)
+    shape, blocks = values.shape, layout.count // max(layout.repeats, 1)  # groups of channels lie one behind the other
+    apart = values.reshape(*shape[:axis], blocks, shape[axis] // blocks, *shape[axis + 1 :])
+    doubled = np.concatenate([apart, apart], axis=axis + 1)
+    return doubled.reshape(*shape[:axis], 2 * shape[axis], *shape[axis + 1 :])
 
 
 def with_eps(case: Case, factor: float) -> Case:

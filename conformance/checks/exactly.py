@@ -73,7 +73,7 @@ def judge_exactly(
 
 @attrs.frozen(eq=False)
 class Moments:
-    """The deviation x - mu, (groups, n), and the variance, (groups, 1), of the groups of a case."""
+    """The deviation x - mu, (groups, n), and the variance, (groups, 1), of a case's groups; mu is 0 in rms_norm."""
 
     deviation: Scaled
     variance: Scaled
@@ -86,7 +86,8 @@ class Moments:
 
 def moments(case: Case) -> Moments:
     """The exact moments of each group."""
-    deviation = centred(exact(case.layout.rows(case.x)))
+    x = exact(case.layout.rows(case.x))
+    deviation = centred(x) if case.record.centred else x
     return Moments(deviation, (deviation * deviation).mean(_ALONG))
 
 

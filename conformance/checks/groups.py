@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ...spec.layout import Layout
+from ...spec.operators import Groups
 from ..cases.case import Case
 
 
@@ -19,14 +23,35 @@ def some_groups(case: Case) -> tuple[int, ...]:
 
 
 def only_group(case: Case, group: int) -> Case:
-    """Return the case with one group alone: one row of batch size 1, or one channel."""
+    """Return the case with one group alone: one row of batch size 1, one channel, or some channels of one sample."""
     layout = case.layout
+    blocks = layout.count // max(layout.repeats, 1)  # groups that have other parts of gamma
     x, g = layout.rows(case.x)[group], layout.rows(case.g)[group]
-    if layout.shared == 0:  # every group has all of gamma
-        shape = (1, *(case.x.shape[axis] for axis in layout.group))
-        return case.replace(x=x.reshape(shape), g=g.reshape(shape))
-    shape = tuple(size if axis in layout.group else 1 for axis, size in enumerate(case.x.shape))
-    columns: dict[str, Any] = {
-        name: None if value is None else value[group : group + 1] for name, value in case.inputs.items() if name != "x"
-    }
-    return case.replace(x=x.reshape(shape), g=g.reshape(shape), **columns)
+    width = layout.parameters // blocks
+    own = slice(group % blocks * width, (group % blocks + 1) * width)
+    changes: dict[str, Any] = {}
+    if blocks > 1:
+        changes = {name: None if value is None else value[own] for name, value in case.inputs.items() if name != "x"}
+    if "groups" in case.settings:
+        changes["groups"] = 1
+    shape = _shape(case, 1)
+    if blocks > 1:
+        shape = tuple(width if axis in layout.parameter else size for axis, size in enumerate(shape))
+    alone = Layout.of(case.operator, shape, {**case.settings, "groups": 1})
+    return case.replace(x=alone.back(x.reshape(1, -1)), g=alone.back(g.reshape(1, -1)), **changes)
+
+
+def of_samples(case: Case, values: np.ndarray) -> Case:
+    """The case with other samples: a row for each, in the order of the layout's rows. The cotangent is ones."""
+    shape = _shape(case, len(values))
+    layout = Layout.of(case.operator, shape, case.settings)
+    return case.replace(x=layout.back(values.reshape(layout.count, -1)), g=np.ones(shape, case.g.dtype))
+
+
+def _shape(case: Case, samples: int) -> tuple[int, ...]:
+    """x's shape with so many samples along the first axis, in the place of all axes along which gamma repeats."""
+    before = case.layout.before
+    if before == (0,):
+        return (samples, *case.x.shape[1:])
+    rest = tuple(size for axis, size in enumerate(case.x.shape) if axis not in before)
+    return rest if case.record.groups is Groups.CHANNEL else (samples, *rest)

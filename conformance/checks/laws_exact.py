@@ -11,6 +11,7 @@ from ...reference.formats import format_of
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from .derived import affine_names
 from .registry import BOTH, check, ordinary
 from .relations import close, equal, scaled_exactly
 
@@ -42,7 +43,7 @@ def stored_exactly(subject: Subject, case: Case) -> bool:
     return bool(np.all((sizes == 0) | (sizes >= least)))
 
 
-@check("LN-L1", "BN-L1", when=_law, raising="violates")
+@check("LN-L1", "BN-L1", "RM-L1", "GN-L1", "IN-L1", when=_law, raising="violates")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves y within the envelope."""
     moved = rescaled(case)
@@ -61,7 +62,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("LN-L2", "BN-L2", when=_law, raising="error")
+@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=_law, raising="error")
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves the bits of y."""
     moved = rescaled(case)
@@ -74,7 +75,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-L3", "BN-L3", when=_law, raising="violates")
+@check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=_law, raising="violates")
 def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without beta, -x gives -y: the same bits, unless the shift of the variance may be another one."""
     plain = without_beta(case)
@@ -86,7 +87,7 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
         return 2 * bound(normative)
 
     found = equal(subject, negative, "y", got, -y, "-x", calls=((negative, got), (plain, y)), bound=both)
-    if found.violated and subject.conventions.get("variance_algorithm") == "shifted":
+    if found.violated and case.record.centred and subject.conventions.get("variance_algorithm") == "shifted":
         near = close(subject, negative, "y", got, -y.astype(np.float64), both, "-x")
         found = attrs.evolve(near, deviates=("variance_algorithm",))
     yield found
@@ -94,14 +95,14 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def without_beta(case: Case) -> Case:
     """The case with beta zero: a zero beta and none are the same by LN-F6 and BN-F6."""
-    beta = case.inputs["beta"]
+    beta = case.inputs.get("beta")
     return case if beta is None else case.replace(beta=np.zeros_like(beta))
 
 
-@check("LN-L4", "BN-L4", when=_law, raising="violates", modes=BOTH)
+@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=_law, raising="violates", modes=BOTH)
 def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     """gamma and beta times a power of two give y times it."""
-    gamma, beta = case.inputs["gamma"], case.inputs["beta"]
+    gamma, beta = case.inputs["gamma"], case.inputs.get("beta")
     if gamma is None:
         return
     bigger = scaled_exactly(gamma, 4.0)
@@ -110,7 +111,7 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     y = subject.observe(case).outputs["y"]
     want = scaled_exactly(y, 4.0)
-    moved = case.replace(gamma=bigger, beta=shifted)
+    moved = case.replace(gamma=bigger, **({} if beta is None else {"beta": shifted}))
     got = subject.outputs(moved)["y"]
     a, b = subject.bound(case, "y"), subject.bound(moved, "y")
     note = "gamma and beta times 4"
@@ -125,14 +126,21 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
-    order = case.random("groups").permutation(len(case.layout.rows(case.x)))
-    moved = case.replace(
-        x=case.layout.back(case.layout.rows(case.x)[order]), g=case.layout.back(case.layout.rows(case.g)[order])
-    )
-    return moved, order
+    """The case with its groups in another order, each with its own part of gamma and beta; and that order."""
+    layout, random = case.layout, case.random("groups")
+    blocks = layout.count // layout.repeats  # groups that have other parts of gamma
+    samples, parts = random.permutation(layout.repeats), np.arange(blocks)
+    if blocks > 1:
+        parts = random.permutation(blocks)
+    order = (samples[:, None] * blocks + parts).reshape(-1)
+    moved = {name: layout.back(layout.rows(values)[order]) for name, values in (("x", case.x), ("g", case.g))}
+    for name in affine_names(case) if blocks > 1 else ():
+        value = case.inputs[name]
+        moved[name] = None if value is None else value.reshape(blocks, -1)[parts].reshape(value.shape)
+    return case.replace(**moved), order
 
 
-@check("LN-L5", when=_law, raising="violates")
+@check("LN-L5", "RM-L5", "GN-L5", "IN-L5", when=_law, raising="violates")
 def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes y, within the envelope."""
     moved, order = _permuted_groups(case)
@@ -143,7 +151,7 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield close(subject, moved, "y", got, want, lambda normative: 2 * bound(normative), "groups permuted")
 
 
-@check("LN-L6", when=_law, raising="error")
+@check("LN-L6", "RM-L6", "GN-L6", "IN-L6", when=_law, raising="error")
 def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes the bits of y."""
     moved, order = _permuted_groups(case)

@@ -12,7 +12,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .exactly import exact, judge_exactly, shifted_exactly
-from .groups import only_group, some_groups
+from .groups import of_samples, only_group, some_groups
 from .purity import other
 from .registry import BOTH, check, ordinary
 from .relations import close, equal, same
@@ -22,7 +22,7 @@ def _law(case: Case) -> bool:
     return "law" in case.tags and ordinary(case)
 
 
-@check("LN-L7", "BN-L6", when=_law, raising="violates", modes=BOTH)
+@check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", when=_law, raising="violates", modes=BOTH)
 def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone equals the group in a batch, within the envelope."""
     rows = case.layout.rows(subject.observe(case).outputs["y"])
@@ -36,7 +36,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
         )
 
 
-@check("LN-L8", when=_law, raising="error")
+@check("LN-L8", "RM-L8", "GN-L8", "IN-L8", when=_law, raising="error")
 def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone has the bits of the group in a batch."""
     y = subject.observe(case).outputs["y"]
@@ -50,19 +50,29 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-L9", when=_law, raising="violates")
+@check("LN-L9", "RM-L9", "GN-L9", "IN-L9", when=_law, raising="violates")
 def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Permuting features, gamma and beta together permutes y."""
-    if len(case.settings["axes"]) > 1:
+    """Permuting the features of a group, gamma and beta with them, permutes y; and so does permuting positions."""
+    layout, random = case.layout, case.random("features")
+    if len(layout.parameter) > 1:
         return
-    order = case.random("features").permutation(case.x.shape[-1])
+    blocks = layout.count // layout.repeats  # groups that have other parts of gamma
+    width = layout.parameters // blocks
+    features, places = random.permutation(width), np.arange(layout.positions)
+    if layout.positions > 1:
+        places = random.permutation(layout.positions)
+    order = (features[:, None] * layout.positions + places).reshape(-1)
+
+    def permute(values: np.ndarray) -> np.ndarray:
+        return layout.back(layout.rows(values)[:, order])
+
     affine = {
-        name: None if value is None else value[order]
+        name: None if value is None else value.reshape(blocks, width)[:, features].reshape(value.shape)
         for name, value in case.inputs.items()
         if name in ("gamma", "beta")
     }
-    moved = case.replace(x=case.x[..., order], g=case.g[..., order], **affine)
-    yield from _permuted(subject, case, moved, lambda y: y[..., order], "features permuted")
+    moved = case.replace(x=permute(case.x), g=permute(case.g), **affine)
+    yield from _permuted(subject, case, moved, permute, "features permuted")
 
 
 @check("BN-L5", when=_law, raising="violates", modes=BOTH)
@@ -97,7 +107,7 @@ def _shifted(case: Case) -> tuple[Case, float] | None:
     return None
 
 
-@check("LN-L10", "BN-L7", when=_for_shifts, raising="violates")
+@check("LN-L10", "BN-L7", "GN-L10", "IN-L10", when=_for_shifts, raising="violates")
 def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a group leaves y."""
     found = _shifted(case)
@@ -138,7 +148,7 @@ def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("LN-L15", when=_law, raising="violates")
+@check("LN-L15", "RM-L15", "GN-L15", "IN-L15", when=_law, raising="violates")
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference mode gives what training mode gives."""
     training = subject.observe(case).outputs["y"]
@@ -147,31 +157,36 @@ def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     yield same(subject, case, "y", got, training, "in inference mode")
 
 
-@check("LN-L16", when=_law, raising="violates")
+@check("LN-L16", "RM-L16", "GN-L16", "IN-L16", when=_law, raising="violates")
 def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
     """Extreme groups beside a group make no difference to it."""
     top = min(format_of(case.x.dtype).largest / 8, 2.0**20)
-    extreme = np.full_like(case.layout.rows(case.x)[:1], top)
+    extreme = np.full_like(_samples(case)[:1], top)
     extreme[:, ::2] = -top
     yield from _beside(subject, case, [extreme], [extreme], "extreme groups")
 
 
-@check("LN-L17", when=_law, raising="violates")
+@check("LN-L17", "RM-L17", "GN-L17", "IN-L17", when=_law, raising="violates")
 def padding(subject: Subject, case: Case) -> Iterator[Finding]:
     """Padding beside a group makes no difference to it."""
-    zeros = np.zeros_like(case.layout.rows(case.x)[:1])
+    zeros = np.zeros_like(_samples(case)[:1])
     yield from _beside(subject, case, [zeros, zeros], [zeros, zeros + 1, zeros], "padding")
+
+
+def _samples(case: Case, values: np.ndarray | None = None) -> np.ndarray:
+    """The values by sample: a row for each, which has all of gamma; in layer_norm a group is one."""
+    return case.layout.rows(case.x if values is None else values).reshape(case.layout.repeats, -1)
 
 
 def _beside(
     subject: Subject, case: Case, before: list[np.ndarray], after: list[np.ndarray], words: str
 ) -> Iterator[Finding]:
-    """Each of some groups alone, with other groups before it and after it."""
-    whole = case.layout.rows(subject.observe(case).outputs["y"])
-    features = case.x.shape[case.x.ndim - len(case.settings["axes"]) :]
-    for group in some_groups(case):
-        x = np.concatenate([*before, case.layout.rows(case.x)[group : group + 1], *after])
-        beside = case.replace(x=x.reshape(len(x), *features), g=np.ones((len(x), *features), case.g.dtype))
-        got = subject.outputs(beside)["y"][len(before) : len(before) + 1]
-        single = only_group(case, group)  # the envelope is that of the group alone
-        yield same(subject, single, "y", got, whole[group].reshape(got.shape), f"group {group} between {words}")
+    """Each of some samples alone, with other samples before it and after it."""
+    whole, samples = _samples(case, subject.observe(case).outputs["y"]), _samples(case)
+    for sample in sorted({0, len(samples) // 2, len(samples) - 1}):
+        beside = of_samples(case, np.concatenate([*before, samples[sample : sample + 1], *after]))
+        got = _samples(beside, subject.outputs(beside)["y"])[len(before)]
+        single = of_samples(case, samples[sample : sample + 1])  # the envelope is that of the sample alone
+        want = single.layout.back(whole[sample].reshape(single.layout.count, -1))
+        y = single.layout.back(got.reshape(single.layout.count, -1))
+        yield same(subject, single, "y", y, want, f"group {sample} between {words}")

@@ -11,6 +11,7 @@ from ...spec.errors import Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
+from .derived import affine_names, with_parameters
 from .exactly import added, averaged, exact, judge_exactly
 from .exactly import moments as exact_moments
 from .registry import BOTH, check, ordinary
@@ -22,20 +23,19 @@ def _law(case: Case) -> bool:
 
 def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
     """The case without gamma and beta, and its y, which is xhat."""
-    bare = case.replace(gamma=None, beta=None)
+    bare = case.replace(**dict.fromkeys(affine_names(case)))
     try:
         return bare, subject.outputs(bare)["y"]
     except Unsupported:
-        gamma, beta = case.inputs["gamma"], case.inputs["beta"]
-        if gamma is None or beta is None:
+        if any(case.inputs[name] is None for name in affine_names(case)):
             raise
-        bare = case.replace(gamma=np.ones_like(gamma), beta=np.zeros_like(beta))
+        bare = with_parameters(case, 1, 0)
         return bare, subject.outputs(bare)["y"]
 
 
-@check("LN-L11", "BN-L8", when=_law, raising="violates")
+@check("LN-L11", "BN-L8", "RM-L11", "GN-L11", "IN-L11", when=_law, raising="violates")
 def moments(subject: Subject, case: Case) -> Iterator[Finding]:
-    """mean(xhat) = 0 and mean(xhat^2) = var/(var + eps)."""
+    """mean(xhat) = 0, where the mean is taken out, and mean(xhat^2) = var/(var + eps)."""
     bare, y = plain(subject, case)
     near = bare.layout.rows(y).astype(np.float64)
     if not np.isfinite(near).all():
@@ -52,25 +52,29 @@ def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     v = exact_moments(bare).variance.reshape(len(near))
     share = v / (v + Scaled.of(subject.truth(bare).settings["eps"]))
     zero = Scaled.of(np.zeros(len(near)))
-    yield judge_exactly(subject, bare, "mean of xhat", averaged(xh), zero, first, "the sum over a group")
+    if case.record.centred:
+        yield judge_exactly(subject, bare, "mean of xhat", averaged(xh), zero, first, "the sum over a group")
     yield judge_exactly(subject, bare, "mean of xhat^2", averaged(xh * xh), share, second, "over a group")
 
 
-@check("LN-L12", "BN-L9", when=_law, raising="violates")
+@check("LN-L12", "BN-L9", "RM-L12", "GN-L12", "IN-L12", when=_law, raising="violates")
 def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
-    """|xhat| <= sqrt(n - 1)."""
+    """|xhat| <= sqrt(n - 1), and <= sqrt(n) where no mean is taken out."""
     bare, y = plain(subject, case)
-    limit = Scaled.of(np.full(y.shape, bare.layout.size - 1.0)).sqrt()
+    most = bare.layout.size - bool(case.record.centred)
+    limit = Scaled.of(np.full(y.shape, float(most))).sqrt()
     nearest = limit.to_dd()
     # Only an excess is judged: what lies within the limit is taken to be at it.
     beyond = np.maximum(np.abs(y.astype(np.float64)), nearest.hi) - nearest.hi
     yield judge_exactly(
         subject, bare, "|xhat|", limit + Scaled.of(beyond), limit,
-        subject.bound(bare, "y"), "sqrt(n - 1) is the limit",
+        subject.bound(bare, "y"), f"sqrt({most}) is the limit",
     )  # fmt: skip
 
 
-@check("LN-L13", "BN-L10", when=lambda case: _law(case) and "constant" in case.tags, raising="violates")
+@check(
+    "LN-L13", "BN-L10", "GN-L13", "IN-L13", when=lambda case: _law(case) and "constant" in case.tags, raising="violates"
+)
 def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group of one value repeated gives beta."""
     rows = case.layout.rows(case.x).astype(np.float64)
@@ -82,7 +86,7 @@ def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", y, where=where, note="a constant group")
 
 
-@check("LN-L14", "BN-L11", when=_law, raising="violates", modes=BOTH)
+@check("LN-L14", "BN-L11", "RM-L14", "GN-L14", "IN-L14", when=_law, raising="violates", modes=BOTH)
 def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     """y is linear in gamma and moves with beta: y(a + b, beta) = y(a, beta) + y(b, 0)."""
     gamma = case.inputs["gamma"]
@@ -93,11 +97,11 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     a = random.integers(-4, 5, gamma.shape).astype(dtype)  # small integers: their sums are exact
     b = random.integers(-4, 5, gamma.shape).astype(dtype)
     beta = random.integers(-4, 5, gamma.shape).astype(dtype)
-    zero = np.zeros_like(beta)
+    gains, zero = ((a + b).astype(dtype), a, b), np.zeros_like(beta)
+    with_beta = "beta" in case.inputs
     cases = [
-        case.replace(gamma=(a + b).astype(dtype), beta=beta),
-        case.replace(gamma=a, beta=beta),
-        case.replace(gamma=b, beta=zero),
+        case.replace(gamma=gain, **({"beta": term} if with_beta else {}))
+        for gain, term in zip(gains, (beta, beta, zero), strict=True)
     ]
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]

@@ -73,7 +73,8 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
         there = own if _reads_nothing(case) else whole
         return Poisoned(bad, there, whole, there)
     if case.operator not in _OWN_X:
-        return Poisoned(bad, whole, whole, whole)
+        # Divided by an infinite root, a finite x is 0; where a mean is taken out, that is infinite too.
+        return Poisoned(bad, whole, whole, whole if case.record.centred or np.isnan(poison) else own)
     if not _reads_nothing(case):
         return Poisoned(bad, whole, whole, own)
     return Poisoned(bad, own, own if _OWN_X[case.operator] else none, own)

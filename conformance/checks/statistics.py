@@ -168,7 +168,7 @@ def _single(subject: Subject, case: Case) -> Iterator[Finding | dict[str, np.nda
     yield outputs
 
 
-@check("BN-E1", when=tagged("single"), raising="violates")
+@check("BN-E1", "IN-E1", when=tagged("single"), raising="violates")
 def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """One value per channel in training gives y = beta, or raises as declared."""
     for found in _single(subject, case):

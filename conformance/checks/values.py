@@ -15,10 +15,19 @@ def y_of(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", subject.observe(case).outputs["y"])
 
 
-check("LN-F1", "BN-F1", when=ordinary)(y_of)
+check("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1", when=ordinary)(y_of)
 
 
-@check("LN-R1", "BN-R1", when=tagged("range"), dtypes=("bfloat16", "float32"), raising="violates")
+@check(
+    "LN-R1",
+    "BN-R1",
+    "RM-R1",
+    "GN-R1",
+    "IN-R1",
+    when=tagged("range"),
+    dtypes=("bfloat16", "float32"),
+    raising="violates",
+)
 def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
     """Data whose squares overflow still has its finite result."""
     if case.description and case.description.groups[0][0] == "huge":
@@ -28,6 +37,9 @@ def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check(
     "LN-R2",
+    "RM-R2",
+    "GN-R2",
+    "IN-R2",
     "BN-R2",
     when=tagged("range"),
     dtypes=("bfloat16", "float32"),

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from ...spec.errors import LayoutNotApplicable, TargetRaised, Unsupported
+from ...spec.operators import Groups
 from ..calls import checked_shapes
 from ..cases.case import Case
 from ..findings import Finding
@@ -26,7 +27,7 @@ def _views(subject: Subject) -> list[str]:
 
 def _repeated_group(case: Case) -> Case:
     """The case with x constant along an axis, so that a zero stride can hold it."""
-    if not case.record.has_channels:  # every group the same
+    if case.record.groups is not Groups.CHANNEL:  # every sample the same
         return case.replace(x=np.broadcast_to(case.x[:1], case.x.shape).copy())
     rows = case.layout.rows(case.x)  # every channel the same
     return case.replace(x=case.layout.back(np.broadcast_to(rows[:1], rows.shape).copy()))

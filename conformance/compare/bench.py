@@ -18,9 +18,10 @@ from ...adapters.binding import Binding, differentiable
 from ...adapters.target import Target
 from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
-from ...spec.operators import Operator
-from ..cases.case import Case, channel_shape
+from ...spec.operators import Groups, Operator
+from ..cases.case import Case, Description
 from ..cases.recipes import Drawn, made
+from ..cases.shapes import settings_of, shape_of
 
 #: An eps that shows nowhere beside variances of order one.
 NO_EPS = 2.0**-100
@@ -103,10 +104,16 @@ class Bench:
     @cached_property
     def _rank(self) -> int:
         for rank in _RANKS:
-            settings = {"eps": 0.5, "momentum": MOMENTUM, "training": True, "channel_axis": 1}
-            if self.binding.accepts(channel_shape(4, 3, rank, 1), settings) is None:
+            described = self._described(3, 4, rank)
+            if self.binding.accepts(shape_of(described), settings_of(described)) is None:
                 return rank
         return _RANKS[0]
+
+    def _described(self, groups: int, n: int, rank: int) -> Description:
+        """So many groups in so many dimensions; where they are of samples, the channels of one, each by itself."""
+        one = Description(self.operator, n, (("normal", 0),), eps=0.5, repeat=groups, momentum=MOMENTUM, rank=rank)
+        of_samples = self.record.groups is Groups.SAMPLE_CHANNELS
+        return attrs.evolve(one, samples=1, width=1) if of_samples else one
 
     def case(
         self,
@@ -129,18 +136,11 @@ class Bench:
         def vector(values: Any) -> np.ndarray:
             return np.broadcast_to(np.asarray(values, dtype=np.float64), (across,)).astype(kind)
 
-        inputs: dict[str, np.ndarray | None] = {"x": rows.astype(kind), "gamma": vector(gamma), "beta": vector(beta)}
-        settings: dict[str, Any] = {"eps": eps}
-        if self.record.has_channels:
-            shape = channel_shape(n, groups, self._rank, 1)
-            inputs |= {
-                "x": np.empty(shape, kind),
-                "running_mean": vector(running[0]),
-                "running_var": vector(running[1]),
-            }
-            settings |= {"momentum": momentum, "training": training, "channel_axis": 1}
-        elif "axes" in self.record.settings:
-            settings["axes"] = (-1,)
+        described = self._described(groups, n, self._rank)
+        settings = settings_of(attrs.evolve(described, eps=eps, momentum=momentum, training=training))
+        given = {"gamma": gamma, "beta": beta, "running_mean": running[0], "running_var": running[1]}
+        inputs: dict[str, np.ndarray | None] = {"x": np.empty(shape_of(described), kind)}
+        inputs |= {name: vector(value) for name, value in given.items() if name in self.record.arguments}
         drawn = Drawn(rows.shape, self.format, self.format, 0, "mixed", 1)
         if self.operator in _SUBLAYERS:
             made(self.operator, _SUBLAYERS[self.operator], drawn)

@@ -98,7 +98,7 @@ class StaleBeta(Rows):
             self.kept = beta
         elif self.kept is not None:
             # Of another size it is read as far as it goes, and over again.
-            beta = np.resize(self.kept, (1, xhat.shape[1]) if self.parameters_along_rows else (xhat.shape[0], 1))
+            beta = np.resize(self.kept, (1, xhat.shape[1]) if self.layout.along_rows else (xhat.shape[0], 1))
         return super().affine(xhat, gamma, beta)
 
 

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ..sound.batch_norm import BatchNorm
 from ..sound.layer_norm import LayerNorm
-from ..sound.operator import Arrays, Operator
+from ..sound.normalisation import Arrays, Normalisation
 from ..sound.rows import Array
+from ..sound.staged import Arrays as Handed
 from .registry import fault, issue
 
 
-@fault("gamma-read-cyclically", ln="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
-class GammaReadCyclicallyByFeature(LayerNorm):
-    """Accepts a gamma or beta of any length and starts it again at its end."""
-
-    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
-        super().check(x, {}, likewise, eps, axes)
-
-    def parameter(self, array: Array | None, role: str) -> Array | None:
-        return (
-            None
-            if array is None
-            else np.resize(self.read(array, role), (1, int(np.prod(self.shape[-len(self.axes) :]))))
-        )
-
-
-@fault("gamma-read-cyclically", bn="CM-A1", kind="argument")
-class GammaReadCyclicallyByChannel(BatchNorm):
+@fault("gamma-read-cyclically", ln="CM-A1", bn="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
+class GammaReadCyclically(Normalisation):
     """Accepts parameters and statistics of any length and starts them again at their end."""
 
-    def check(self, x, parameters, likewise, eps, channel_axis):  # type: ignore[no-untyped-def, override]
-        super().check(x, {}, likewise, eps, channel_axis)
+    def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
+        super().check(x, {}, likewise, settings)
 
-    def column(self, array: Array, role: str) -> Array:
-        return np.resize(self.read(array, role), (self.shape[self.channel_axis], 1))
+    def parameter(self, array: Array | None, role: str) -> Array | None:
+        return super().parameter(None if array is None else np.resize(array, self.layout.parameter_shape), role)
 
 
-@fault("parameters-broadcast", ln="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
-class ParametersBroadcast(LayerNorm):
+@fault("parameters-broadcast", ln="CM-A1", bn="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
+class ParametersBroadcast(Normalisation):
     """Accepts a gamma or beta of one element and broadcasts it."""
 
-    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
+    def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
         many = {name: array if array is None or array.size != 1 else None for name, array in parameters.items()}
-        super().check(x, many, likewise, eps, axes)
+        super().check(x, many, likewise, settings)
 
-
-@fault("parameters-broadcast", bn="CM-A1", kind="argument")
-class ParametersBroadcastOverChannels(BatchNorm):
-    """Accepts a gamma or beta of one element and broadcasts it."""
-
-    def check(self, x, parameters, likewise, eps, channel_axis):  # type: ignore[no-untyped-def, override]
-        many = {name: array if array is None or array.size != 1 else None for name, array in parameters.items()}
-        super().check(x, many, likewise, eps, channel_axis)
+    def parameter(self, array: Array | None, role: str) -> Array | None:
+        if array is not None and array.size == 1:
+            array = np.broadcast_to(array.reshape(-1)[0], self.layout.parameter_shape)
+        return super().parameter(array, role)
 
 
 @fault(
@@ -62,11 +47,11 @@ class ParametersBroadcastOverChannels(BatchNorm):
     kind="argument",
     sources=issue("pytorch/pytorch#166405", "ml-explore/mlx#4312"),
 )
-class EpsUnchecked(Operator):
+class EpsUnchecked(Normalisation):
     """Computes with whatever eps it is handed."""
 
-    def check(self, x, parameters, likewise, eps, where):  # type: ignore[no-untyped-def, override]
-        super().check(x, parameters, likewise, 0.0, where)  # type: ignore[misc]
+    def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
+        super().check(x, parameters, likewise, {**settings, "eps": 0.0})
 
 
 @fault("eps-by-magnitude", ln="CM-A2", bn="CM-A2", kind="argument")
@@ -94,10 +79,10 @@ class MomentumClipped(MomentumUnchecked):
 
 
 @fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", kind="argument")
-class MissingGammaRefused(Operator):
+class MissingGammaRefused(Normalisation):
     """Raises where gamma is None."""
 
-    def before(self, stage: str, arrays: Arrays) -> None:
+    def before(self, stage: str, arrays: Handed) -> None:
         if arrays[1] is None:
             raise AttributeError("'NoneType' object has no attribute 'dtype'")
 
@@ -114,7 +99,7 @@ class OneValueRefused(LayerNorm):
 
 
 @fault("odd-count-refused", ln="CM-T1", bn="CM-T1", kind="argument")
-class OddCountRefused(Operator):
+class OddCountRefused(Normalisation):
     """Raises where a group holds an odd number of values greater than one."""
 
     def mean(self, x: Array) -> Array:
@@ -127,17 +112,17 @@ class OddCountRefused(Operator):
 class VectorRefused(LayerNorm):
     """Raises for an x of one axis."""
 
-    def before(self, stage: str, arrays: Arrays) -> None:
+    def before(self, stage: str, arrays: Handed) -> None:
         if arrays[0] is not None and arrays[0].ndim == 1:
             raise IndexError("tuple index out of range")
 
 
-class ManyAxesRefused(Operator):
+class ManyAxesRefused(Normalisation):
     """The base that takes arrays of a few axes only."""
 
     most: int
 
-    def before(self, stage: str, arrays: Arrays) -> None:
+    def before(self, stage: str, arrays: Handed) -> None:
         if arrays[0] is not None and arrays[0].ndim > self.most:
             raise ValueError(f"at most {self.most} axes")
 
@@ -160,7 +145,7 @@ class FiveAxesRefused(ManyAxesRefused):
 class StatisticsReturnedToo(LayerNorm):
     """Returns the mean beside y."""
 
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+    def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
         return (*results, np.zeros(1, self.data)) if stage == "call" else results
 
 
@@ -174,10 +159,10 @@ class StatisticsNotReturned(BatchNorm):
 
 
 @fault("output-flattened", ln="CM-T2", bn="CM-T2", kind="argument")
-class OutputFlattened(Operator):
+class OutputFlattened(Normalisation):
     """Returns y as a matrix where x has more than two axes."""
 
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+    def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
         y = results[0]
         if stage != "call" or y is None or y.ndim <= 2:
             return results
@@ -191,10 +176,10 @@ class OutputFlattened(Operator):
     kind="gradient",
     sources=issue("huggingface/candle#3613", "huggingface/candle#3823"),
 )
-class DgammaNotReturned(Operator):
+class DgammaNotReturned(Normalisation):
     """Returns None for dgamma."""
 
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+    def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
         return (results[0], None, results[2]) if stage == "vjp" else results
 
 
@@ -202,7 +187,7 @@ class DgammaNotReturned(Operator):
 class DbetaNotReduced(LayerNorm):
     """Returns the cotangent of each group for dbeta, not summed."""
 
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+    def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
         if stage != "vjp" or results[2] is None:
             return results
         return results[0], results[1], np.array(arrays[3])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from ...spec.layout import Layout
 from ..sound.batch_norm import BatchNorm
 from ..sound.layer_norm import LayerNorm
 from ..sound.rows import Array
@@ -103,11 +106,12 @@ class ExchangedAxis(BatchNorm):
         """The axis taken instead."""
         raise NotImplementedError
 
-    def begin(self, x: Array, channel_axis: int, training: bool) -> None:
-        super().begin(x, channel_axis, training)
+    def begin(self, x: Array, settings: Mapping[str, Any]) -> None:
+        super().begin(x, settings)
+        channel_axis = settings["channel_axis"]
         other = self.other_axis(x, channel_axis)
         if x.shape[other] == x.shape[channel_axis]:
-            self.channel_axis = other
+            self.layout = Layout.channels(x.shape, other)
 
 
 @fault("channel-axis-found-by-size", bn="BN-F7", sources=issue("intel/ipex-llm#2981", "ROCm/pytorch#1561"))

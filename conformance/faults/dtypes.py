@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.operator import Arrays, Operator
+from ..sound.normalisation import Normalisation
 from ..sound.rows import Array, Pull, Statistics
+from ..sound.staged import Arrays
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
 
-class Narrow(Operator):
+class Narrow(Normalisation):
     """The base with a rounding to the dtype of x."""
 
     def narrow(self, array: Array) -> Array:
@@ -117,7 +118,7 @@ class DgammaNarrow(Narrow):
     """Sums dgamma in the 16-bit dtype of x."""
 
     def gamma_gradient(self, p: Pull) -> Array:
-        return self.narrow_sum(self.narrow(p.g * p.xhat), 0 if self.parameters_along_rows else 1)
+        return self.narrow_sum(self.narrow(p.g * p.xhat), 0 if self.layout.along_rows else 1)
 
 
 @fault("dbeta-narrow", ln="LN-G3", bn="BN-G3", kind="dtype", dtypes=SIXTEEN_BIT)
@@ -125,7 +126,7 @@ class DbetaNarrow(Narrow):
     """Sums dbeta in the 16-bit dtype of x."""
 
     def beta_gradient(self, p: Pull) -> Array:
-        return self.narrow_sum(p.g, 0 if self.parameters_along_rows else 1)
+        return self.narrow_sum(p.g, 0 if self.layout.along_rows else 1)
 
 
 @fault("output-truncated", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=SIXTEEN_BIT)
@@ -141,7 +142,7 @@ class OutputTruncated(Narrow):
 
 
 @fault("float64-in-float32", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("float64",))
-class Float64InFloat32(Operator):
+class Float64InFloat32(Normalisation):
     """Computes float64 in float32."""
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:
@@ -149,7 +150,7 @@ class Float64InFloat32(Operator):
 
 
 @fault("inputs-in-ten-bits", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=WIDE)
-class InputsInTenBits(Operator):
+class InputsInTenBits(Normalisation):
     """Rounds x to the ten fraction bits of a tensor core's format."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -161,7 +162,7 @@ class InputsInTenBits(Operator):
 
 
 @fault("inputs-through-float16", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("bfloat16", *WIDE))
-class InputsThroughFloat16(Operator):
+class InputsThroughFloat16(Normalisation):
     """Rounds x to float16 on the way in."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -170,7 +171,7 @@ class InputsThroughFloat16(Operator):
 
 
 @fault("subnormal-output-flushed", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("float16",))
-class SubnormalOutputFlushed(Operator):
+class SubnormalOutputFlushed(Normalisation):
     """Replaces subnormal values of y by zero, which undeclared is a loss of digits below 2^-14 in float16."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -179,7 +180,7 @@ class SubnormalOutputFlushed(Operator):
 
 
 @fault("subnormal-gradient-flushed", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=("float16",))
-class SubnormalGradientFlushed(Operator):
+class SubnormalGradientFlushed(Normalisation):
     """Replaces subnormal values of dx by zero."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -187,7 +188,7 @@ class SubnormalGradientFlushed(Operator):
         return np.where(np.abs(dx) < 2.0**-14, dx.dtype.type(0), dx)
 
 
-class Retyped(Operator):
+class Retyped(Normalisation):
     """The base with results handed out in other dtypes."""
 
     def retyped(self, array: Array | None, dtype: type) -> Array | None:

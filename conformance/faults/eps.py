@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..sound.batch_norm import BatchNorm
-from ..sound.operator import Operator
+from ..sound.normalisation import Normalisation
 from ..sound.rows import Array, Rows, Statistics
 from .registry import SIXTEEN_BIT, fault, issue
 
@@ -122,7 +122,7 @@ class EpsFloat32(Rows):
     dtypes=SIXTEEN_BIT,
     sources=issue("pytorch/pytorch#41527"),
 )
-class VariancePlusEpsNarrow(Operator):
+class VariancePlusEpsNarrow(Normalisation):
     """Rounds variance + eps to the 16-bit dtype of x before the root."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:

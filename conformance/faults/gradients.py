@@ -231,7 +231,7 @@ class DgammaMean(Rows):
     """Averages g xhat for dgamma where it should sum."""
 
     def gamma_gradient(self, p: Pull) -> Array:
-        count = p.x.shape[0 if self.parameters_along_rows else 1]
+        count = p.x.shape[0 if self.layout.along_rows else 1]
         return self.parameter_sum(p.g * p.xhat) / p.x.dtype.type(max(count, 1))
 
 
@@ -256,7 +256,7 @@ class DbetaMean(Rows):
     """Averages g for dbeta where it should sum."""
 
     def beta_gradient(self, p: Pull) -> Array:
-        count = p.x.shape[0 if self.parameters_along_rows else 1]
+        count = p.x.shape[0 if self.layout.along_rows else 1]
         return self.parameter_sum(p.g) / p.x.dtype.type(max(count, 1))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..sound.batch_norm import BatchNorm
-from ..sound.operator import Arrays, Operator, Staged
+from ..sound.normalisation import Normalisation
+from ..sound.staged import Arrays, Staged
 from .registry import SIXTEEN_BIT, fault, issue
 
 Array = np.ndarray
@@ -29,7 +30,7 @@ class RunningStatisticsNarrowed(BatchNorm):
     dtypes=SIXTEEN_BIT,
     sources=issue("openxla/xla#10875", "apple/coreai-torch#54"),
 )
-class MixedParametersNarrowed(Operator):
+class MixedParametersNarrowed(Normalisation):
     """Rounds float32 gamma and beta to the dtype of x."""
 
     def read(self, array: Array, role: str) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..sound.batch_norm import BatchNorm
-from ..sound.operator import Arrays, Operator
+from ..sound.normalisation import Normalisation
 from ..sound.rows import Array
+from ..sound.staged import Arrays
 from .registry import fault, issue
 
 
@@ -17,7 +18,7 @@ def overwrite(target: Array | None, value: Array | None) -> None:
 
 
 @fault("x-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("GeeeekExplorer/nano-vllm#170"))
-class XOverwritten(Operator):
+class XOverwritten(Normalisation):
     """Works in place: x holds y afterwards."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -27,7 +28,7 @@ class XOverwritten(Operator):
 
 
 @fault("output-aliases-x", ln="CM-P1", bn="CM-P1", kind="state")
-class OutputAliasesX(Operator):
+class OutputAliasesX(Normalisation):
     """Works in place where gamma is None, and returns x itself."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -38,7 +39,7 @@ class OutputAliasesX(Operator):
 
 
 @fault("x-overwritten-in-backward", ln="CM-P1", bn="CM-P1", kind="state")
-class XOverwrittenInBackward(Operator):
+class XOverwrittenInBackward(Normalisation):
     """Writes dx over x in the backward pass."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -48,7 +49,7 @@ class XOverwrittenInBackward(Operator):
 
 
 @fault("gamma-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("apache/mxnet#9624"))
-class GammaOverwritten(Operator):
+class GammaOverwritten(Normalisation):
     """Resets gamma to 1 after use."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -58,7 +59,7 @@ class GammaOverwritten(Operator):
 
 
 @fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state")
-class BetaOverwritten(Operator):
+class BetaOverwritten(Normalisation):
     """Uses beta's memory for dbeta in the backward pass."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -68,7 +69,7 @@ class BetaOverwritten(Operator):
 
 
 @fault("cotangent-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("ml-explore/mlx#941"))
-class CotangentOverwritten(Operator):
+class CotangentOverwritten(Normalisation):
     """Writes dx over the cotangent."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:

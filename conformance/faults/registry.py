@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 
+from ..checks.catalogue import CHECKS
 from ..sound.implementation import Implementation
-from ..sound.registry import PREFIXES, combined, first_sentence
+from ..sound.registry import NORMALISATIONS, OPERATORS, PREFIXES, combined, first_sentence
 
 ALL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 SIXTEEN_BIT = ("float16", "bfloat16")
@@ -55,16 +56,19 @@ def fault(
     kind: str = "value",
     sources: tuple[str, ...] = (),
     dtypes: tuple[str, ...] = ALL_DTYPES,
+    apart: tuple[str, ...] = (),
     **requirements: str,
 ) -> Callable[[type], type]:
     """Register a class of overridden steps as a fault of one or more operators.
 
-    `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ...
+    `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ... What is wrong
+    in a step that all normalisations share is entered for each whose page has layer_norm's number too, but for those
+    that stand `apart`: there it is no mistake, or another requirement's affair.
     """
     operators = {prefix: operator for operator, prefix in PREFIXES.items()}
 
     def enter(step: type) -> type:
-        for prefix, requirement in requirements.items():
+        for prefix, requirement in {**_likewise(step, requirements, apart), **requirements}.items():
             operator = operators[prefix]
             wrong = combined(step, operator)
             _registered.append(
@@ -82,6 +86,20 @@ def fault(
         return step
 
     return enter
+
+
+def _likewise(step: type, requirements: Mapping[str, str], apart: tuple[str, ...]) -> dict[str, str]:
+    """The requirements of layer_norm's number on other pages, where the step is one that all normalisations share."""
+    if "ln" not in requirements or any(issubclass(step, base) for base in OPERATORS.values()):
+        return {}
+    page, number = requirements["ln"].split("-")
+    found = {}
+    for operator in NORMALISATIONS:
+        prefix = PREFIXES[operator]
+        own = f"{'CM' if page == 'CM' else prefix.upper()}-{number}"
+        if prefix not in ("ln", "bn", *apart) and (operator, own) in CHECKS:
+            found[prefix] = own
+    return found
 
 
 def registered() -> tuple[Fault, ...]:

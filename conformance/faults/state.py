@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..sound.batch_norm import BatchNorm
-from ..sound.operator import Arrays, Operator
+from ..sound.normalisation import Normalisation
 from ..sound.rows import Array, Pull, Statistics
+from ..sound.staged import Arrays
 from .neighbours import next_up
 from .registry import WIDE, fault, issue
 
 
-class Buffers(Operator):
+class Buffers(Normalisation):
     """Results handed out in buffers that the next call of the same shape writes again."""
 
     def __init__(self) -> None:
@@ -63,7 +64,7 @@ class RunningBufferShared(Buffers):
 
 
 @fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", kind="state")
-class SavedStatisticsShared(Operator):
+class SavedStatisticsShared(Normalisation):
     """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
 
     kept: Statistics | None = None
@@ -82,7 +83,7 @@ class SavedStatisticsShared(Operator):
 
 
 @fault("gamma-of-last-call", ln="CM-P5", bn="CM-P5", kind="state")
-class GammaOfLastCall(Operator):
+class GammaOfLastCall(Normalisation):
     """Keeps one gamma, so that a gradient uses that of the latest forward pass."""
 
     kept: Array | None = None
@@ -97,7 +98,7 @@ class GammaOfLastCall(Operator):
         return self.kept.astype(gamma.dtype).reshape(gamma.shape)
 
 
-class Counted(Operator):
+class Counted(Normalisation):
     """Counts the forward passes."""
 
     calls = 0
@@ -118,7 +119,7 @@ class DriftsAfterTenCalls(Counted):
 
 
 @fault("gradient-drifts", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientDrifts(Operator):
+class GradientDrifts(Normalisation):
     """Adds to the first value of dbeta what a counter holds, from the second backward pass on."""
 
     pulls = 0
@@ -132,7 +133,7 @@ class GradientDrifts(Operator):
 
 
 @fault("gradient-lost-once-in-three", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientLostOnceInThree(Operator):
+class GradientLostOnceInThree(Normalisation):
     """Returns no dgamma in every third backward pass."""
 
     pulls = 0
@@ -181,7 +182,7 @@ class LastBitOnceInSixty(Counted):
 
 
 @fault("dgamma-accumulates", ln="CM-P2", bn="CM-P2", kind="state")
-class DgammaAccumulates(Operator):
+class DgammaAccumulates(Normalisation):
     """Adds dgamma to that of the last backward pass of the same shape."""
 
     kept: Array | None = None
@@ -195,7 +196,7 @@ class DgammaAccumulates(Operator):
 
 
 @fault("results-kept-by-first-values", ln="CM-P2", bn="CM-P2", kind="state")
-class ResultsKeptByFirstValues(Operator):
+class ResultsKeptByFirstValues(Normalisation):
     """Keeps results under the shape and the first eight values of x, and hands them out again for such an x."""
 
     def __init__(self) -> None:
@@ -211,7 +212,7 @@ class ResultsKeptByFirstValues(Operator):
         return tuple(None if one is None else one.copy() for one in self.kept.setdefault(key, results))
 
 
-class StatisticsKept(Operator):
+class StatisticsKept(Normalisation):
     """Keeps the statistics of the last x, and takes them for those of an x with the same sign."""
 
     handed: Array | None = None

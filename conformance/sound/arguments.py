@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -22,19 +23,18 @@ def check_momentum(momentum: float) -> None:
         raise ValueError(f"momentum must be a number from 0 to 1, not {momentum!r}")
 
 
-def check_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """Refuse axes that are not the trailing ones, as negative integers in order."""
-    count = len(axes)
-    if not 1 <= count <= len(shape) or tuple(axes) != tuple(range(-count, 0)):
+def check_place(shape: tuple[int, ...], settings: Mapping[str, Any]) -> None:
+    """Refuse settings that do not say which values of an array of this shape are normalised together."""
+    rank, axes, channel_axis = len(shape), settings.get("axes"), settings.get("channel_axis")
+    if axes is not None and not (1 <= len(axes) <= rank and tuple(axes) == tuple(range(-len(axes), 0))):
         raise ValueError(
             f"axes must be trailing axes of an array of shape {shape}, such as (-1,) or (-2, -1), not {axes!r}"
         )
-
-
-def check_channel_axis(shape: tuple[int, ...], channel_axis: int) -> None:
-    """Refuse a channel axis that the array does not have."""
-    if not -len(shape) <= channel_axis < len(shape):
-        raise ValueError(f"channel_axis must lie within an array of {len(shape)} axes, not {channel_axis!r}")
+    if channel_axis is not None and not -rank <= channel_axis < rank:
+        raise ValueError(f"channel_axis must lie within an array of {rank} axes, not {channel_axis!r}")
+    groups = settings.get("groups", 1)
+    if channel_axis is not None and (groups < 1 or shape[channel_axis] % groups):
+        raise ValueError(f"groups must divide the {shape[channel_axis]} channels, not be {groups!r}")
 
 
 def check_shapes(arrays: Mapping[str, Array | None], shape: tuple[int, ...]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .batch_norm import BatchNorm
-from .operator import Arrays, Operator
+from .normalisation import Normalisation
 from .registry import OPERATORS, sound
 from .rows import Array, Rows, Statistics
+from .staged import Arrays
 from .storage import Storage
 
 
@@ -51,7 +52,7 @@ def rounded_to(array: Array, dtype: np.dtype) -> Array:
 
 
 @sound("second-stage-narrow", conventions={"storage": "H1"})
-class SecondStageNarrow(Operator):
+class SecondStageNarrow(Normalisation):
     """xhat rounded to the dtype of x before the affine step, which is rounded after each operation."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -62,7 +63,7 @@ class SecondStageNarrow(Operator):
 
 
 @sound("saved-narrow", conventions={"storage": "H2"})
-class SavedNarrow(Operator):
+class SavedNarrow(Normalisation):
     """Mean and reciprocal root saved for the backward pass in the dtype of the parameters."""
 
     saved: np.dtype
@@ -124,7 +125,7 @@ class Float32ForFloat64(Storage):
 
 
 @sound("promoted", conventions={"mixed_dtypes": "promoted"})
-class Promoted(Operator):
+class Promoted(Normalisation):
     """y in the dtype of the parameters, where that is wider than x's."""
 
     wider: np.dtype

@@ -18,8 +18,7 @@ class PlainLayerNorm(LayerNorm):
     """The formula and its gradient on the array as it stands, the squares summed in float64."""
 
     def call(self, x: Array, gamma: Array | None, beta: Array | None, *, eps: float, axes: tuple[int, ...]) -> Array:
-        self.check(x, {"gamma": gamma, "beta": beta}, {}, eps, axes)
-        self.begin(x, axes)
+        self.begun((x, gamma, beta), {"eps": eps, "axes": axes})
         xhat, _ = self._normalised(x, eps)
         if gamma is not None:
             xhat = xhat * gamma.astype(self.work)
@@ -30,8 +29,7 @@ class PlainLayerNorm(LayerNorm):
     def vjp(
         self, x: Array, gamma: Array | None, beta: Array | None, g: Array, *, eps: float, axes: tuple[int, ...]
     ) -> tuple[Array, Array | None, Array | None]:
-        self.check(x, {"gamma": gamma, "beta": beta}, {"g": g}, eps, axes)
-        self.begin(x, axes)
+        self.begun((x, gamma, beta, g), {"eps": eps, "axes": axes}, "g")
         xhat, root = self._normalised(x, eps)
         g = g.astype(self.work)
         h = g if gamma is None else g * gamma.astype(self.work)
@@ -72,10 +70,8 @@ class PlainBatchNorm(BatchNorm):
         training: bool,
         channel_axis: int,
     ) -> tuple[Array, Array, Array]:
-        named = {"gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
-        self.check(x, named, {}, eps, channel_axis)
-        self.check_weight(momentum)
-        self.begin(x, channel_axis, training)
+        settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
+        self.begun((x, gamma, beta, running_mean, running_var), settings)
         others = tuple(axis for axis in range(x.ndim) if axis != self.channel_axis)
         along = [-1 if axis == self.channel_axis else 1 for axis in range(x.ndim)]
         wide, mean, variance = (array.astype(self.work) for array in (x, running_mean, running_var))

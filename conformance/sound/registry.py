@@ -8,19 +8,27 @@ from typing import Any
 
 import attrs
 
+from ...spec import operators as records
 from .batch_norm import BatchNorm
 from .composed.highway import Highway
 from .composed.mhc import Mhc
 from .composed.post_norm import PostNorm
 from .composed.pre_norm import PreNorm
 from .composed.residual import Residual
+from .group_norm import GroupNorm, InstanceNorm
 from .implementation import Implementation
 from .layer_norm import LayerNorm
-from .operator import Staged
+from .normalisation import Normalisation
+from .rms_norm import RmsNorm
+from .staged import Staged
 
 #: The sound base of each operator.
 OPERATORS: Mapping[str, type[Staged]] = {
-    base.operator: base for base in (LayerNorm, BatchNorm, Residual, PreNorm, PostNorm, Highway, Mhc)
+    base.operator: base
+    for base in (
+        *(LayerNorm, BatchNorm, RmsNorm, GroupNorm, InstanceNorm),
+        *(Residual, PreNorm, PostNorm, Highway, Mhc),
+    )
 }
 
 
@@ -41,15 +49,11 @@ class Sound:
 
 
 #: What the names of an operator's faults and variants begin with.
-PREFIXES = {
-    "layer_norm": "ln",
-    "batch_norm": "bn",
-    "residual": "rs",
-    "pre_norm": "pr",
-    "post_norm": "po",
-    "highway": "hw",
-    "mhc": "mh",
-}
+PREFIXES = {name: one.prefix.lower() for name, one in records.OPERATORS.items()}
+
+#: The operators that normalise, and those of them that take a mean out.
+NORMALISATIONS = tuple(name for name, base in OPERATORS.items() if issubclass(base, Normalisation))
+CENTRED = tuple(name for name in NORMALISATIONS if records.OPERATORS[name].centred)
 
 _registered: list[Sound] = []
 
@@ -69,7 +73,7 @@ def combined(step: type, operator: str) -> type[Staged]:
 def sound(
     name: str,
     *,
-    operators: tuple[str, ...] = ("layer_norm", "batch_norm"),
+    operators: tuple[str, ...] = NORMALISATIONS,
     conventions: Mapping[str, str] | None = None,
 ) -> Callable[[type], type]:
     """Register a class of overridden steps as a sound variant of each of the operators."""

@@ -1,8 +1,7 @@
 """Normalisation of the rows of a matrix, one method a step.
 
-Both operators are this on a rearranged array: layer_norm has one group a row and its parameters
-along the row, batch_norm one channel a row and its parameters along the column. A variant or a
-fault overrides the step it does differently and inherits the rest.
+Every normalisation is this on a rearranged array, which has one group a row; where gamma lies beside
+it says the layout. A variant or a fault overrides the step it does differently and inherits the rest.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from typing import Any
 
 import attrs
 import numpy as np
+
+from ...spec.layout import Layout
 
 Array = np.ndarray
 
@@ -61,8 +62,7 @@ class Rows:
     Every array is a matrix of the working dtype, or broadcasts against one.
     """
 
-    #: Where the parameters lie: along a row (layer_norm) or along the column (batch_norm).
-    parameters_along_rows: bool
+    layout: Layout
 
     # Sums.
 
@@ -75,9 +75,14 @@ class Rows:
         return self.row_sum(terms) / terms.dtype.type(terms.shape[1])
 
     def parameter_sum(self, terms: Array) -> Array:
-        """The sum over everything that shares one parameter."""
-        if self.parameters_along_rows:
+        """The sum over everything that shares one parameter, one value each."""
+        if self.layout.along_rows:
             return np.add.reduce(terms, axis=0, keepdims=True)
+        stretches = self.layout.stretches(np.broadcast_to(terms, (self.layout.count, self.layout.size)))
+        return self.shared_sum(stretches.transpose(1, 0, 2).reshape(self.layout.parameters, -1))
+
+    def shared_sum(self, terms: Array) -> Array:
+        """The sum over all that shares a parameter, laid out as one row for each."""
         return self.row_sum(terms)
 
     # Forward.

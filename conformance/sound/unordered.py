@@ -34,7 +34,7 @@ class Unordered(Rows):
         return super().row_sum(terms) if order is None else sequential_sum(terms[:, order])
 
     def parameter_sum(self, terms: Array) -> Array:
-        order = self.order(len(terms)) if self.parameters_along_rows else None
+        order = self.order(len(terms)) if self.layout.along_rows else None
         if order is None:
             return super().parameter_sum(terms)
         return np.add.accumulate(terms[order], axis=0)[-1:].copy()

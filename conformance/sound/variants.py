@@ -51,9 +51,9 @@ class ReversedSums(Rows):
         return sequential_sum(terms[:, ::-1])
 
     def parameter_sum(self, terms: Array) -> Array:
-        if self.parameters_along_rows:
+        if self.layout.along_rows:
             return np.add.reduce(terms[::-1], axis=0, keepdims=True)
-        return self.row_sum(terms)
+        return super().parameter_sum(terms)
 
 
 @sound("lanes-of-eight")
@@ -63,9 +63,12 @@ class LanesOfEight(Rows):
     def row_sum(self, terms: Array) -> Array:
         return lane_sum(terms, 8)
 
+    def shared_sum(self, terms: Array) -> Array:
+        return lane_sum(terms, 32)
+
     def parameter_sum(self, terms: Array) -> Array:
-        if not self.parameters_along_rows:
-            return lane_sum(terms, 32)
+        if not self.layout.along_rows:
+            return super().parameter_sum(terms)
         starts = np.arange(0, max(len(terms), 1), 32)
         if not len(terms):
             return np.zeros((1, terms.shape[1]), terms.dtype)

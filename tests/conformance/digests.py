@@ -12,8 +12,8 @@ import attrs
 import numpy as np
 
 from normspec.conformance.cases.case import build
+from normspec.conformance.cases.shapes import elements
 from normspec.conformance.profiles import PROFILES
-from normspec.conformance.shrink import elements
 from normspec.spec.operators import OPERATORS
 
 #: The digests of seeds 0, 1 and 2.

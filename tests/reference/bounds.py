@@ -15,7 +15,7 @@ import numpy as np
 from mpmath import mpf
 
 from normspec.reference.accuracy import REFERENCE_ARITHMETIC
-from normspec.reference.envelope import OperatorEnvelope, batch_norm_envelope, layer_norm_envelope
+from normspec.reference.envelope import OperatorEnvelope, envelope_of
 
 from .regimes import Data
 
@@ -105,9 +105,9 @@ class Bounds:
         eps = math.ldexp(data.eps, -2 * k)
         gamma, beta = (np.ldexp(v, -self.of_parameters) for v in (data.gamma, data.beta))
         if self.operator == "layer_norm":
-            return layer_norm_envelope(x, gamma, beta, eps=eps, axes=(-1,), arithmetic=BEFORE_ROUNDING)
-        return batch_norm_envelope(
-            x, gamma, beta, np.ldexp(data.running_mean, -k), np.ldexp(data.running_var, -2 * k),
+            return envelope_of("layer_norm", x, gamma, beta, eps=eps, axes=(-1,), arithmetic=BEFORE_ROUNDING)
+        return envelope_of(
+            "batch_norm", x, gamma, beta, np.ldexp(data.running_mean, -k), np.ldexp(data.running_var, -2 * k),
             eps=eps, training=self.training, channel_axis=0, arithmetic=BEFORE_ROUNDING,
         )  # fmt: skip
 

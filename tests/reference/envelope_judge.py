@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import attrs
@@ -11,7 +11,7 @@ import numpy as np
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.batch_norm import batch_norm_exact, batch_norm_vjp_exact
 from normspec.reference.double_double import DD
-from normspec.reference.envelope import OperatorEnvelope, batch_norm_envelope, layer_norm_envelope
+from normspec.reference.envelope import OperatorEnvelope, envelope_of
 from normspec.reference.layer_norm import layer_norm_exact, layer_norm_vjp_exact
 
 Array = np.ndarray
@@ -52,7 +52,7 @@ class Rows:
 
     def envelope(self, accuracy: AccuracyClass = NORMATIVE) -> OperatorEnvelope:
         """The envelope in an accuracy class."""
-        build = layer_norm_envelope if self.operator == "layer_norm" else batch_norm_envelope
+        build = partial(envelope_of, self.operator)
         arithmetic = Arithmetic.of(self.x.dtype, self.gamma.dtype, accuracy)
         return build(self.x, self.gamma, self.beta, *self._running, **self.settings, arithmetic=arithmetic)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import attrs
 import ml_dtypes
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
-from normspec.reference.envelope import batch_norm_envelope, layer_norm_envelope
+from normspec.reference.envelope import envelope_of
 
 from .envelope_data import adversarial, problem, regimes
 from .envelope_judge import Rows
@@ -75,7 +76,7 @@ def test_scaling_by_a_power_of_two_scales_the_envelope(operator, k):
     arithmetic = attrs.evolve(Arithmetic.of(np.float32), eta=0.0, eta_data=0.0, eta_parameter=0.0)
     found = []
     for each in (rows, scaled):
-        build = layer_norm_envelope if operator == "layer_norm" else batch_norm_envelope
+        build = partial(envelope_of, operator)
         zero = () if operator == "layer_norm" else (np.zeros(6), np.ones(6))
         envelope = build(each.x, each.gamma, each.beta, *zero, **each.settings, arithmetic=arithmetic)
         found.append({"y": envelope.y(), **envelope.gradients(each.g)})

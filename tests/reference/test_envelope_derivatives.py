@@ -7,7 +7,7 @@ import pytest
 
 from normspec.conformance.sound import SOUND
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
-from normspec.reference.envelope import layer_norm_envelope
+from normspec.reference.envelope import envelope_of
 from normspec.reference.layer_norm import layer_norm_jvp_exact, layer_norm_vjp_vjp_exact
 
 from .envelope_data import adversarial, regimes
@@ -75,7 +75,7 @@ def test_second_order_is_within(dtype, name):
         x, gamma, beta, g, a, b, c = operands(n, dtype)
         got = ARRANGEMENTS[name][0](x, gamma, beta, g, a, b, c)
         exact = layer_norm_vjp_vjp_exact(x, gamma, beta, g, a, b, c, **SETTINGS)
-        envelope = layer_norm_envelope(x, gamma, beta, **SETTINGS, arithmetic=Arithmetic.of(dtype))
+        envelope = envelope_of("layer_norm", x, gamma, beta, **SETTINGS, arithmetic=Arithmetic.of(dtype))
         for values, truth, (result, bound) in zip(got, exact, envelope.vjp_vjp(g, a, b, c).items(), strict=True):
             assert np.isfinite(bound).all()
             assert ratio(values, truth, bound).max() <= 1, (result, n)
@@ -89,7 +89,7 @@ def test_forward_mode_is_within(dtype, name):
         x, gamma, beta, _, *tangents = operands(n, dtype)
         got = ARRANGEMENTS[name][1](x, gamma, beta, *tangents)
         exact = layer_norm_jvp_exact(x, gamma, beta, *tangents, **SETTINGS)
-        envelope = layer_norm_envelope(x, gamma, beta, **SETTINGS, arithmetic=Arithmetic.of(dtype))
+        envelope = envelope_of("layer_norm", x, gamma, beta, **SETTINGS, arithmetic=Arithmetic.of(dtype))
         bound = envelope.jvp(*tangents)
         assert np.isfinite(bound).all()
         assert ratio(got, exact, bound).max() <= 1, n
@@ -103,7 +103,7 @@ def test_second_order_faults_show(dtype):
     gamma, beta, b, c = (rng.standard_normal(8).astype(dtype) for _ in range(4))
     exact = layer_norm_vjp_vjp_exact(x, gamma, beta, g, a, b, c, **SETTINGS)
     arithmetic = Arithmetic.of(dtype, None, AccuracyClass())
-    bounds = layer_norm_envelope(x, gamma, beta, **SETTINGS, arithmetic=arithmetic).vjp_vjp(g, a, b, c)
+    bounds = envelope_of("layer_norm", x, gamma, beta, **SETTINGS, arithmetic=arithmetic).vjp_vjp(g, a, b, c)
     x_bar, gamma_bar, g_bar = by_tape(two_pass, x, gamma, beta, g, np.zeros_like(a), b, c)
     for values, truth, bound in zip((x_bar, gamma_bar, g_bar), exact, bounds.values(), strict=True):
         assert ratio(values, truth, bound).max() > 100  # without the cotangent of dx

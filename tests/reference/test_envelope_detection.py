@@ -9,7 +9,7 @@ import pytest
 
 from normspec.conformance.cases.regimes import draw_group
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
-from normspec.reference.envelope import layer_norm_envelope
+from normspec.reference.envelope import envelope_of
 from normspec.reference.formats import FORMATS
 
 DTYPES = [np.float32, np.float64]
@@ -24,7 +24,7 @@ def group(regime: str, index: int, n: int, eps: float, dtype: type) -> np.ndarra
 def judged(x: np.ndarray, eps: float, **classes: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(deviations, variance, envelope of y) of rows without gamma and beta."""
     arithmetic = Arithmetic.of(x.dtype, None, AccuracyClass(**classes))
-    envelope = layer_norm_envelope(x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic)
+    envelope = envelope_of("layer_norm", x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic)
     return envelope.statistics.d, envelope.statistics.v, envelope.y()
 
 
@@ -91,7 +91,7 @@ def test_resolution_at_the_denominator_where_eps_rules(n, dtype):
     """Where the variance is far below eps, rho is below 8 u: the root and two roundings are all there is."""
     arithmetic = Arithmetic.of(dtype)
     x = 2.0**-12 * group("integers", 0, n, 1e-5, dtype)
-    envelope = layer_norm_envelope(x * dtype(2.0**-3), None, None, eps=1.0, axes=(-1,), arithmetic=arithmetic)
+    envelope = envelope_of("layer_norm", x * dtype(2.0**-3), None, None, eps=1.0, axes=(-1,), arithmetic=arithmetic)
     assert envelope.statistics.rho.max() <= 8 * arithmetic.u
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
-from normspec.reference.envelope import layer_norm_envelope
+from normspec.reference.envelope import envelope_of
 from normspec.reference.formats import FORMATS, format_of
 
 
@@ -82,7 +82,9 @@ def in_range(x, eps, dtype, *, gradient=False, storage="H0"):
     """Which values of rows are judged."""
     arithmetic = Arithmetic.of(dtype, None, AccuracyClass(storage=storage))
     x = np.array(x).astype(dtype)
-    return layer_norm_envelope(x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic).in_range(gradient=gradient)
+    return envelope_of("layer_norm", x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic).in_range(
+        gradient=gradient
+    )
 
 
 def test_squares_that_may_overflow_are_not_judged():
@@ -112,7 +114,7 @@ def test_a_gain_that_cannot_be_stored_is_not_judged(storage, judged):
     x, gamma = np.zeros((2, 2), np.float16), np.array([1.0, 100.0], np.float16)
     for scale, wanted in ((gamma, judged), (gamma / 4, True)):
         arithmetic = Arithmetic.of(np.float16, np.float16, AccuracyClass(storage=storage))
-        envelope = layer_norm_envelope(x, scale, None, eps=1e-6, axes=(-1,), arithmetic=arithmetic)
+        envelope = envelope_of("layer_norm", x, scale, None, eps=1e-6, axes=(-1,), arithmetic=arithmetic)
         assert envelope.in_range(gain=True).all() == wanted
         assert envelope.in_range().all()  # of the statistics nothing is said
 
@@ -120,7 +122,7 @@ def test_a_gain_that_cannot_be_stored_is_not_judged(storage, judged):
 def test_derivatives_that_may_overflow_are_not_judged():
     """R4: a jvp whose terms exceed a quarter of float32's range has an infinite envelope."""
     x = np.array([[-1.0, 1.0, 2.0, -2.0]], np.float32)
-    envelope = layer_norm_envelope(x, None, None, eps=1e-5, axes=(-1,), arithmetic=Arithmetic.of(np.float32))
+    envelope = envelope_of("layer_norm", x, None, None, eps=1e-5, axes=(-1,), arithmetic=Arithmetic.of(np.float32))
     assert np.isfinite(envelope.jvp(np.full(x.shape, 1e37), None, None)).all()
     assert np.isinf(envelope.jvp(np.full(x.shape, 1e38), None, None)).all()
 

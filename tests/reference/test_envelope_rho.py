@@ -9,7 +9,7 @@ import pytest
 from mpmath import mpf
 
 from normspec.reference.accuracy import REFERENCE_ARITHMETIC, AccuracyClass, Arithmetic
-from normspec.reference.envelope import layer_norm_envelope
+from normspec.reference.envelope import envelope_of
 from normspec.reference.envelope_rows import Rows
 
 U = [2.0**-102, 2.0**-53, 2.0**-24, 2.0**-8]
@@ -18,7 +18,7 @@ U = [2.0**-102, 2.0**-53, 2.0**-24, 2.0**-8]
 def rows_at(u: float, x: np.ndarray, eps: float) -> Rows:
     """The statistics of rows in a computation with this roundoff and no underflow."""
     arithmetic = attrs.evolve(REFERENCE_ARITHMETIC, u=u)
-    return layer_norm_envelope(x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic).statistics
+    return envelope_of("layer_norm", x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic).statistics
 
 
 def closed_form(u: float, v: float, w: float, error: float) -> mpf:
@@ -61,9 +61,9 @@ def test_eps_survives_in_the_storage_class_h0():
     x = np.array([[-6e-7, 6e-7, 0.0, 0.0]], np.float16)
     arithmetic = Arithmetic.of(np.float16)
     settings = {"axes": (-1,), "arithmetic": arithmetic}
-    envelope = layer_norm_envelope(x, None, None, eps=1e-12, **settings)
+    envelope = envelope_of("layer_norm", x, None, None, eps=1e-12, **settings)
     with_eps = envelope.statistics.xh
-    without = layer_norm_envelope(x, None, None, eps=0.0, **settings).statistics.xh
+    without = envelope_of("layer_norm", x, None, None, eps=0.0, **settings).statistics.xh
     assert np.abs(with_eps - without).max() > envelope.y().max()
     assert np.isfinite(envelope.y()).all()
 
@@ -73,5 +73,5 @@ def test_flushed_subnormals_widen_the_envelope_of_tiny_groups():
     x = np.array([[-1e-39, 1e-39, 3e-39, 0.0]], np.float32)
     accuracy = AccuracyClass(subnormals="flushed")
     arithmetic = Arithmetic.of(np.float32, None, accuracy)
-    envelope = layer_norm_envelope(x, None, None, eps=1e-12, axes=(-1,), arithmetic=arithmetic)
+    envelope = envelope_of("layer_norm", x, None, None, eps=1e-12, axes=(-1,), arithmetic=arithmetic)
     assert (envelope.y() >= np.abs(envelope.statistics.xh)).all()

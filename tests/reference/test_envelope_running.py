@@ -8,7 +8,7 @@ import pytest
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.batch_norm import batch_norm_exact
 from normspec.reference.double_double import DD, add, div, mul
-from normspec.reference.envelope import batch_norm_envelope
+from normspec.reference.envelope import envelope_of
 
 from .envelope_judge import ratio
 from .envelope_moments import two_pass, welford
@@ -46,7 +46,7 @@ def evaluated(x, old, momentum, form, moments, *, bessel=False):
     """The largest ratio of the running mean and of the running variance for one form of the update."""
     zero = np.zeros(len(x))
     settings = {"eps": 1e-5, "training": True, "channel_axis": 0}
-    envelope = batch_norm_envelope(x, None, None, old, old, **settings, arithmetic=Arithmetic.of(x.dtype))
+    envelope = envelope_of("batch_norm", x, None, None, old, old, **settings, arithmetic=Arithmetic.of(x.dtype))
     bounds = envelope.running(old, old, momentum, bessel=bessel)
     _, mean, variance = batch_norm_exact(x, None, None, zero, zero, momentum=1.0, **settings)
     n, found = x.shape[1], []
@@ -88,8 +88,17 @@ def test_bessel_with_a_single_value():
     """A single value has no unbiased variance: the biased one counts, and the envelope is finite."""
     x, old = np.array([[2.5]], np.float32), np.array([4.0], np.float32)
     assert max(evaluated(x, old, 0.25, weighted, TWO_PASS, bessel=True)) <= 1
-    envelope = batch_norm_envelope(
-        x, None, None, old, old, eps=1e-5, training=True, channel_axis=0, arithmetic=Arithmetic.of(np.float32)
+    envelope = envelope_of(
+        "batch_norm",
+        x,
+        None,
+        None,
+        old,
+        old,
+        eps=1e-5,
+        training=True,
+        channel_axis=0,
+        arithmetic=Arithmetic.of(np.float32),
     )
     assert all(np.isfinite(bound).all() for bound in envelope.running(old, old, 0.25, bessel=True).values())
 
@@ -109,8 +118,7 @@ def test_narrow_statistics_round_the_update():
     """In class H2 the update may be rounded to the 16 bits of the running statistics."""
     x, old = np.ones((1, 4), np.float16), np.full(1, 7.0, np.float16)
     bounds = [
-        batch_norm_envelope(
-            x, None, None, old, old, eps=1e-5, training=True, channel_axis=0,
+        envelope_of("batch_norm", x, None, None, old, old, eps=1e-5, training=True, channel_axis=0,
             arithmetic=Arithmetic.of(np.float16, None, AccuracyClass(storage=storage)),
         ).running(old, old, 0.1, bessel=False)["new_running_mean"][0]
         for storage in ("H0", "H2")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
-from normspec.reference.envelope import layer_norm_envelope
+from normspec.reference.envelope import envelope_of
 
 from .envelope_data import adversarial, problem, regimes
 from .envelope_judge import Rows, ratio
@@ -92,8 +92,8 @@ def test_float32_parameters_keep_float32_gradients():
     x = np.random.default_rng(2).standard_normal((6, 8)).astype(ml_dtypes.bfloat16)
     g, gamma = x[::-1], np.ones(8, np.float32)
     bounds = {
-        held: layer_norm_envelope(
-            x, gamma, None, eps=1e-5, axes=(-1,), arithmetic=Arithmetic.of(ml_dtypes.bfloat16, held)
+        held: envelope_of(
+            "layer_norm", x, gamma, None, eps=1e-5, axes=(-1,), arithmetic=Arithmetic.of(ml_dtypes.bfloat16, held)
         ).gradients(g)
         for held in ("float32", "bfloat16")
     }

@@ -7,7 +7,7 @@ import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.batch_norm import batch_norm_exact
-from normspec.reference.envelope import batch_norm_envelope
+from normspec.reference.envelope import envelope_of
 
 from .envelope_data import adversarial, problem, regimes
 from .envelope_judge import ratio
@@ -81,7 +81,7 @@ def test_folding_is_seen_in_the_centred_class(dtype):
     reached = {}
     for affine in ("folded", "centred"):
         arithmetic = Arithmetic.of(dtype, None, AccuracyClass(affine=affine))
-        envelope = batch_norm_envelope(x, gamma, beta, mean, variance, **settings, arithmetic=arithmetic)
+        envelope = envelope_of("batch_norm", x, gamma, beta, mean, variance, **settings, arithmetic=arithmetic)
         reached[affine] = ratio(y, exact, envelope.y()).max()
     assert 0.05 < reached["folded"] <= 1
     assert reached["centred"] > 50

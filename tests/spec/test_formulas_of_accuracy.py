@@ -22,6 +22,7 @@ from normspec.reference.envelope_range import Range
 from normspec.reference.envelope_results import RowEnvelope
 from normspec.reference.envelope_rows import Rows
 from normspec.spec import pages
+from normspec.spec.layout import Layout
 
 from .page_bounds import Bounds
 from .page_notation import evaluate
@@ -92,6 +93,7 @@ class Drawn:
         rng = np.random.default_rng([self.n, len(self.operator), self.training])
         rows, channels = 3, self.operator == "batch_norm"
         shape = (rows, 1) if channels else (1, self.n)
+        layout = Layout.channels((rows, self.n), 0) if channels else Layout.trailing((rows, self.n), 1)
         self.x, self.g, self.a, self.tx, self.sx = (rng.standard_normal((rows, self.n)) for _ in range(5))
         self.gamma, self.beta, self.b, self.c, self.tgamma, self.sgamma = (rng.standard_normal(shape) for _ in range(6))
         self.eps = 0.125
@@ -99,7 +101,7 @@ class Drawn:
             "given_mean": rng.standard_normal((rows, 1)), "given_variance": rng.random((rows, 1)) + 0.1
         }  # fmt: skip
         self.rows = Rows(self.x, self.eps, self.kind.arithmetic(), **given)
-        self.code = RowEnvelope(self.rows, self.gamma, self.beta, int(channels))
+        self.code = RowEnvelope(self.rows, self.gamma, self.beta, layout)
 
     def page(self, *numbers: str, arithmetic: Arithmetic | None = None, **more: Any) -> Bounds:
         """What the page says, by these formulas beside those of the statistics."""

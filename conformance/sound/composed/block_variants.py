@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..conventions import OnePass
-from ..operator import Operator
+from ..normalisation import Normalisation
 from ..registry import sound
 from ..rows import Array, Pull, Rows, Statistics
 from ..variants import CompensatedSums, FoldedAffine, FusedBackward, TreeSums, TwoPass, Welford, Wide
@@ -49,7 +49,7 @@ class WideStatistics(Rows):
 
 
 @sound("native", operators=BLOCKS, conventions=NATIVE)
-class NativeNorm(Native, Operator):
+class NativeNorm(Native, Normalisation):
     """16-bit data computed on in its own dtype throughout."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:

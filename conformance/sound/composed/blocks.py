@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from ..layer_norm import Groups
+from ..normalisation import Normalisation
 from .composed import Composed
 
 Array = np.ndarray
@@ -20,7 +20,7 @@ class Gradients:
     beta: Array
 
 
-class Block(Composed, Groups):
+class Block(Composed, Normalisation):
     """A LayerNorm over the last axis beside an addition."""
 
     def begin_block(
@@ -33,8 +33,9 @@ class Block(Composed, Groups):
         **likewise: Array,
     ) -> None:
         """Refuse bad arguments and note what the call at hand works on."""
-        self.check(x, {"gamma": gamma, "beta": beta, **(parameters or {})}, {**likewise}, eps, (-1,))
-        self.begin(x, (-1,))
+        settings = {"eps": eps, "axes": (-1,)}
+        self.check(x, {"gamma": gamma, "beta": beta, **(parameters or {})}, {**likewise}, settings)
+        self.begin(x, settings)
 
     # The inner LayerNorm. Its input is an array of x's shape; the role says which.
 
@@ -47,7 +48,7 @@ class Block(Composed, Groups):
 
     def norm_gradients(self, array: Array, gamma: Array | None, beta: Array | None, g: Array, eps: float) -> Gradients:
         """The gradients of the inner LayerNorm for the cotangent g of its result."""
-        p = self.prepared(array, gamma, beta, g, eps)
+        p = self.prepared({"x": array, "gamma": gamma, "beta": beta, "g": g})
         return Gradients(self.input_gradient(p).reshape(self.shape), self.gamma_gradient(p), self.beta_gradient(p))
 
     def norm_tangent(
@@ -61,7 +62,7 @@ class Block(Composed, Groups):
         eps: float,
     ) -> Array:
         """The tangent of the inner LayerNorm's result."""
-        p = self.prepared(array, gamma, beta, None, eps)
+        p = self.prepared({"x": array, "gamma": gamma, "beta": beta, "g": None})
         ty = self.tangent(p, self.rows(t, "tx"), self.filled(tgamma, "tgamma"), self.filled(tbeta, "tbeta"))
         return ty.reshape(self.shape)
 
@@ -77,7 +78,7 @@ class Block(Composed, Groups):
         eps: float,
     ) -> tuple[Array, Array, Array]:
         """The cotangents of the input, gamma (as a row) and g of `norm_gradients`, for the cotangents a, b and c."""
-        p = self.prepared(array, gamma, beta, g, eps)
+        p = self.prepared({"x": array, "gamma": gamma, "beta": beta, "g": g})
         x_bar, gamma_bar, g_bar = self.second_order(p, self.rows(a, "a"), self.filled(b, "b"), self.filled(c, "c"))
         return x_bar.reshape(self.shape), gamma_bar, np.broadcast_to(g_bar, x_bar.shape).reshape(self.shape)
 

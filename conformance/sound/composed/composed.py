@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operator import Staged
+from ..staged import Staged
 
 Array = np.ndarray
 

@@ -1,4 +1,4 @@
-"""What the operators share: steps, storage, and the canonical callables made of them."""
+"""What all operators share: how their canonical callables are made of methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from ...adapters.binding import NESTED
 from .implementation import Implementation
-from .rows import Rows
 from .storage import Storage
 
 Arrays = tuple["np.ndarray | None", ...]
@@ -49,7 +48,3 @@ class Staged(Storage):
             return handed_out[0] if single and len(handed_out) == 1 else handed_out
 
         return run
-
-
-class Operator(Staged, Rows):
-    """The base of the operators that normalise."""

@@ -1,0 +1,104 @@
+"""The shape that x has for so many groups of so many values, and the settings of its call."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ...spec.operators import OPERATORS, Groups
+
+if TYPE_CHECKING:
+    from .case import Description
+
+
+def factor(n: int, parts: int) -> tuple[int, ...]:
+    """Return ``parts`` distinct-looking factors of n, for the dimensions a group is spread over."""
+    sizes: list[int] = []
+    rest = n
+    for left in range(parts, 1, -1):
+        best = 1
+        for divisor in range(1, rest + 1):
+            if divisor**left > rest:
+                break
+            if rest % divisor == 0:
+                best = divisor
+        sizes.append(best)
+        rest //= best
+    return (rest, *sizes)
+
+
+def shape_of(description: Description) -> tuple[int, ...]:
+    """The shape of x."""
+    count, record = description.count_of_groups, OPERATORS[description.operator]
+    if record.groups is Groups.CHANNEL:
+        around = _around_channels(description)
+        place = description.channel_axis % description.rank
+        return (*around[:place], count, *around[place:])
+    if record.groups is Groups.SAMPLE_CHANNELS:
+        width, positions = _within_group(description)
+        samples = _samples(description)
+        place = description.channel_axis % (len(positions) + 2) - 1
+        return (samples, *positions[:place], count // samples * width, *positions[place:])
+    features = description.features or (description.n,)
+    leading = description.leading if description.leading is not None else (count,)
+    return (*leading, *features)
+
+
+def settings_of(description: Description) -> dict[str, Any]:
+    """The keyword arguments of the call."""
+    features = description.features or (description.n,)
+    values: dict[str, Any] = {
+        "eps": description.eps,
+        "axes": tuple(range(-len(features), 0)),
+        "momentum": description.momentum,
+        "training": description.training,
+        "channel_axis": description.channel_axis,
+    }
+    settings = OPERATORS[description.operator].settings
+    if "groups" in settings:
+        values["groups"] = description.count_of_groups // _samples(description)
+    return {name: values[name] for name in settings}
+
+
+def _around_channels(description: Description) -> tuple[int, ...]:
+    """
+    The sizes of all axes but the channels', with n values in each channel.
+
+    With ``samples``, that is the first of them; two dimensions are then for n samples alone.
+    """
+    n, rank, samples = description.n, description.rank, description.samples
+    if samples is None:
+        return factor(n, rank - 1)
+    return (samples, *(factor(n // samples, rank - 2) if rank > 2 else ()))
+
+
+def _samples(description: Description) -> int:
+    """
+    How many samples the groups are of: as many as are asked for, else about as many as there are groups in each.
+
+    A prime number of groups are all of one sample, or each of its own, by the parity of their length.
+    """
+    count, asked = description.count_of_groups, description.samples
+    if asked and count % asked == 0:
+        return asked
+    many, few = factor(count, 2)
+    return few if few > 1 else (1 if description.n % 2 else many)
+
+
+def _within_group(description: Description) -> tuple[int, tuple[int, ...]]:
+    """How many channels a group has, and at which positions: few or many of them, by the parity of the rank."""
+    n, rank = description.n, description.rank
+    if "groups" not in OPERATORS[description.operator].settings:  # one channel a group
+        return 1, factor(n, max(rank, 3) - 2)
+    if description.width and n % description.width == 0 and rank > 2:
+        return description.width, factor(n // description.width, rank - 2)
+    if rank == 2:
+        return n, ()
+    sizes = factor(n, rank - 1)
+    width = sizes[0] if rank % 2 else sizes[-1]
+    return width, factor(n // width, rank - 2)
+
+
+def elements(description: Description) -> int:
+    """The number of elements of x."""
+    return math.prod((description.n, description.count_of_groups))

@@ -1,0 +1,22 @@
+"""rms_norm on NumPy arrays: the base that variants and faults of it override."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .normalisation import Normalisation
+from .rows import Array, Statistics
+
+
+class RmsNorm(Normalisation):
+    """Trailing axes as rows, divided by their root mean square; no mean is taken out."""
+
+    operator = "rms_norm"
+
+    def mean(self, x: Array) -> Array:
+        """Zero, about which the squares are taken."""
+        return np.zeros((len(x), 1), x.dtype)
+
+    def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
+        """P z = z - xhat mean(z xhat)."""
+        return z - xhat * self.row_mean(z * xhat)
