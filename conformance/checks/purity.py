@@ -15,6 +15,7 @@ from ..findings import Finding
 from ..subject import LARGE, Subject
 from ..translated import one_plus
 from ..truth import gradient_name
+from .derived import affine_names
 from .registry import check, ordinary
 from .relations import same_gradients
 
@@ -57,7 +58,7 @@ def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the inputs nor the cotangent are changed, with gamma and beta or without."""
     cases, lacking = [case], None
     if "gamma" in case.inputs:  # without parameters there is least to do, and most temptation to do it in place
-        cases.append(case.replace(gamma=None, beta=None))
+        cases.append(case.replace(**dict.fromkeys(affine_names(case))))
     for one in cases:
         try:
             yield from _unchanged(subject, one)
