@@ -18,7 +18,6 @@ from .composed.residual import Residual
 from .group_norm import GroupNorm, InstanceNorm
 from .implementation import Implementation
 from .layer_norm import LayerNorm
-from .normalisation import Normalisation
 from .rms_norm import RmsNorm
 from .staged import Staged
 
@@ -51,8 +50,8 @@ class Sound:
 #: What the names of an operator's faults and variants begin with.
 PREFIXES = {name: one.prefix.lower() for name, one in records.OPERATORS.items()}
 
-#: The operators that normalise, and those of them that take a mean out.
-NORMALISATIONS = tuple(name for name, base in OPERATORS.items() if issubclass(base, Normalisation))
+#: The operators that are a normalisation and nothing else, and those of them that take a mean out.
+NORMALISATIONS = tuple(name for name in OPERATORS if not records.OPERATORS[name].composed)
 CENTRED = tuple(name for name in NORMALISATIONS if records.OPERATORS[name].centred)
 
 _registered: list[Sound] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from normspec.conformance.checks.catalogue import checks_of
@@ -33,6 +35,11 @@ def test_a_check_is_about_dtypes_that_exist() -> None:
     for operator in OPERATORS:
         for check in checks_of(operator):
             assert check.dtypes and set(check.dtypes) <= set(DTYPES), check.requirement
+
+
+def test_no_two_faults_share_a_name() -> None:
+    """A name stands for one fault."""
+    assert [name for name, count in Counter(fault.name for fault in FAULTS).items() if count > 1] == []
 
 
 def test_every_fault_names_a_requirement_of_its_operator() -> None:

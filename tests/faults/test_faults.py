@@ -27,12 +27,6 @@ every_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.n
 every_fault_alone = pytest.mark.parametrize("fault", ALONE, ids=lambda fault: fault.name)
 
 
-def test_names_are_unique() -> None:
-    """No two faults share a name."""
-    names = [fault.name for fault in FAULTS]
-    assert len(names) == len(set(names))
-
-
 def test_names_are_kebab_case_with_the_prefix_of_the_operator() -> None:
     """Every name is lower case, words joined by hyphens, and begins with ln-, bn- or the like."""
     for fault in FAULTS:
