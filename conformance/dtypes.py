@@ -10,7 +10,7 @@ from ..adapters.binding import Binding
 from ..adapters.target import Target
 from ..spec.errors import TargetLost, TargetRaised, Unsupported
 from .calls import CALL_FAILED
-from .cases.case import Description
+from .cases.description import Description
 from .library import fitted
 from .subject import Subject
 

@@ -19,7 +19,7 @@ from ..spec import requirement, requirements
 from ..spec.conventions import NORMATIVE
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS
-from .cases.case import Description
+from .cases.description import Description
 from .checks.catalogue import checks_of
 from .checks.registry import Check
 from .checks.seams import at_the_seams

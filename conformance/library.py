@@ -10,7 +10,8 @@ import numpy as np
 from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
 from ..spec.operators import OPERATORS, Groups
-from .cases.case import Case, Description, build
+from .cases.case import Case, build
+from .cases.description import Description
 from .cases.shapes import settings_of, shape_of
 from .translated import one_plus
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import attrs
 
 from ..spec.errors import UnknownMode, choices
-from .cases.case import Case, Description
+from .cases.case import Case
+from .cases.description import Description
 from .checks.registry import Check
 from .library import Library, fitted
 from .subject import Subject

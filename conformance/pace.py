@@ -6,7 +6,7 @@ import time
 
 from ..adapters.frameworks import KNOWN
 from .calls import CALL_FAILED
-from .cases.case import Description
+from .cases.description import Description
 from .library import Library, fitted
 from .subject import Subject
 

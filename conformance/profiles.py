@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 
 from ..spec.errors import UnknownProfile, choices
-from .cases.case import Description
 from .cases.deck import deck
+from .cases.description import Description
 from .cases.generate import generate
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from .cases.case import Case, Description
+from .cases.case import Case
+from .cases.description import Description
 from .checks.registry import Check
 from .library import Library
 

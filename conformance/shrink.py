@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from ..spec.operators import OPERATORS, Groups
-from .cases.case import Description
+from .cases.description import Description
 from .cases.shapes import elements
 from .cases.strategy import smallest
 from .checks.registry import Check

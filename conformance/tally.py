@@ -10,7 +10,8 @@ import attrs
 
 from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from .calls import CALL_FAILED
-from .cases.case import Case, Description
+from .cases.case import Case
+from .cases.description import Description
 from .checks.registry import Check
 from .defects import trace, words
 from .findings import Finding

@@ -72,6 +72,10 @@ class Truth:
         return settings
 
     @property
+    def _arguments(self) -> tuple[Any, ...]:
+        return tuple(self.case.inputs.values())
+
+    @property
     def _exact(self) -> Normalisation:
         """The call in double-double, as accurate as float64 data needs."""
         return normalisation(self.case.operator, self.case.inputs, self.settings)
@@ -91,7 +95,7 @@ class Truth:
             with np.errstate(all="ignore"):
                 self._outputs = {"y": self._exact.y()}
         if self._outputs is None:
-            y, new_mean, new_var = batch_norm_exact(*self.case.inputs.values(), **self.settings)
+            y, new_mean, new_var = batch_norm_exact(*self._arguments, **self.settings)
             if self.bessel and self.settings["training"]:
                 new_var = self._with_bessel(new_var)
             self._outputs = {"y": y, "new_running_mean": new_mean, "new_running_var": new_var}

@@ -1,4 +1,4 @@
-"""A case: one generated input, as plain arrays, and the description it is built from."""
+"""A case: one generated input, as plain arrays, built from its description."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ...reference.formats import FORMATS, Format
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Operator
 from ...spec.parts import Parts
+from .description import Description
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
-from .regimes import draw_group
 from .shapes import settings_of, shape_of
 from .stream import Stream
 
@@ -27,65 +27,6 @@ from .stream import Stream
 _BULKY = 1 << 13
 
 T = TypeVar("T")
-
-
-@attrs.frozen(cache_hash=True)  # it is looked up a thousand times for each time that it is made
-class Description:
-    """Everything that determines a case, apart from the dtype: small integers and names.
-
-    The same description gives the corresponding case in every dtype.
-    """
-
-    operator: str
-    #: Length of each group.
-    n: int
-    #: (regime, index) of each group.
-    groups: tuple[tuple[str, int], ...]
-    eps: float = 1e-5
-    #: How gamma and beta are drawn ("none", "ones", "mixed", ...; see parameters.py).
-    gamma: str = "mixed"
-    beta: str = "mixed"
-    #: How the cotangent is drawn.
-    cotangent: str = "mixed"
-    #: What the case is for ("few", "eps", "law", ...); checks choose their cases by these.
-    tags: frozenset[str] = frozenset()
-    seed: int = 0
-    #: Number of groups, where the groups above are repeated in turn to make so many.
-    repeat: int | None = None
-    #: Trailing axes: the normalised dimensions and the leading ones, where they are not (n,) and (rows,).
-    features: tuple[int, ...] | None = None
-    leading: tuple[int, ...] | None = None
-    #: BatchNorm: mode, and weight of the new statistic.
-    training: bool = True
-    momentum: float = 0.25
-    #: Channels: number of dimensions, place of the channels, and how many samples there are where that is not left to
-    #: the numbers of groups and values.
-    rank: int = 2
-    channel_axis: int = 1
-    samples: int | None = None
-    #: GroupNorm: how many channels a group has, where that is not left to the number of values.
-    width: int | None = None
-    #: Composed operators: which parts they are handed (recipes.py), how gate or fusion logits are drawn, and how
-    #: many branches there are.
-    recipe: str = ""
-    logits: str = "mixed"
-    count: int = 3
-
-    @property
-    def count_of_groups(self) -> int:
-        """The number of groups."""
-        return self.repeat or len(self.groups)
-
-    def group_values(self, format: Format) -> NDArray[np.float64]:
-        """Return the groups as rows, shape (groups, n), exact in ``format``."""
-        rows = [
-            draw_group(name, index, n=self.n, eps=self.eps, format=format, seed=self.seed, row=row)
-            for row, (name, index) in enumerate(self.groups)
-        ]
-        values = np.array(rows, dtype=np.float64).reshape(len(rows), self.n)
-        if self.repeat is not None:
-            values = values[np.arange(self.repeat) % len(rows)]
-        return values
 
 
 @attrs.frozen(eq=False, slots=False)

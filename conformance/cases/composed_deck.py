@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from ...spec.operators import OPERATORS
-from .case import Description
+from .description import Description
 from .logits import FUSIONS, GATES
 from .recipes import RECIPES
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
-from .case import Description
 from .composed_deck import composed_deck
+from .description import Description
 from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
 

@@ -14,8 +14,8 @@ import zlib
 import attrs
 
 from ...spec.operators import OPERATORS
-from .case import Description
 from .deck import deck
+from .description import Description
 from .logits import FUSIONS, GATES
 from .parameters import AFFINE, COTANGENT
 from .recipes import ALONG_SEQUENCE, RECIPES

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...spec.operators import OPERATORS, Groups
-
-if TYPE_CHECKING:
-    from .case import Description
+from .description import Description
 
 
 def factor(n: int, parts: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 import attrs
 
 from ...spec.operators import COMPOSED, OPERATORS
-from .case import Description
+from .description import Description
 
 #: The last count before a path ends, and where such a limit comes from.
 THRESHOLDS: Mapping[int, str] = {

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky, NoSuchExample
 
 from ...spec.operators import OPERATORS
-from .case import Description
+from .description import Description
 from .generate import COMPOSED_LENGTHS, COUNTS, EPS, INDICES, LENGTHS, MOMENTA
 from .logits import FUSIONS, GATES
 from .parameters import AFFINE, COTANGENT

@@ -133,7 +133,8 @@ def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
     if blocks > 1:
         parts = random.permutation(blocks)
     order = (samples[:, None] * blocks + parts).reshape(-1)
-    moved = {name: layout.back(layout.rows(values)[order]) for name, values in (("x", case.x), ("g", case.g))}
+    moved: dict[str, np.ndarray | None] = {}
+    moved |= {name: layout.back(layout.rows(values)[order]) for name, values in (("x", case.x), ("g", case.g))}
     for name in affine_names(case) if blocks > 1 else ():
         value = case.inputs[name]
         moved[name] = None if value is None else value.reshape(blocks, -1)[parts].reshape(value.shape)

@@ -19,7 +19,8 @@ from ...adapters.target import Target
 from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
 from ...spec.operators import Groups, Operator
-from ..cases.case import Case, Description
+from ..cases.case import Case
+from ..cases.description import Description
 from ..cases.recipes import Drawn, made
 from ..cases.shapes import settings_of, shape_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cases.case import Case, Description, build
+from ..cases.case import Case, build
+from ..cases.description import Description
 from .bench import Bench
 from .probe import NORMALISATIONS
 

@@ -26,7 +26,15 @@ class GammaReadCyclically(Normalisation):
         return super().parameter(None if array is None else np.resize(array, self.layout.parameter_shape), role)
 
 
-@fault("parameters-broadcast", ln="CM-A1", bn="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
+@fault(
+    "parameters-broadcast",
+    ln="CM-A1",
+    bn="CM-A1",
+    pr="CM-A1",
+    po="CM-A1",
+    kind="argument",
+    sources=issue("apple/coremltools#2807"),
+)
 class ParametersBroadcast(Normalisation):
     """Accepts a gamma or beta of one element and broadcasts it."""
 

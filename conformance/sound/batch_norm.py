@@ -49,7 +49,7 @@ class BatchNorm(Normalisation):
         entering = self.contributed_variance(s.variance, count, eps)
         return self.updated(mean, s.mean, momentum), self.updated(variance, entering, momentum)
 
-    def kept(self, s: Statistics, given: Arrays, count: int) -> tuple[Array, ...]:
+    def new_statistics(self, s: Statistics, given: Arrays, count: int) -> tuple[Array, ...]:
         """The new running statistics."""
         momentum, eps = self.settings["momentum"], self.number(self.settings["eps"])
         found = self.running(s, *self._running(given), momentum, count, eps)

@@ -143,9 +143,9 @@ class Normalisation(Staged, Rows):
         s = self.statistics_of(rows, given)
         gamma, beta = self.parameter(given["gamma"], "gamma"), self.parameter(given.get("beta"), "beta")
         y = self.write_rows(self.output(rows, s, gamma, beta), x.dtype, "y")
-        return (y, *self.kept(s, given, rows.shape[1])) if self.record.statistics else y
+        return (y, *self.new_statistics(s, given, rows.shape[1])) if self.record.statistics else y
 
-    def kept(self, s: Statistics, given: Arrays, count: int) -> tuple[Array, ...]:
+    def new_statistics(self, s: Statistics, given: Arrays, count: int) -> tuple[Array, ...]:
         """The new running statistics of an operator that keeps some."""
         raise NotImplementedError
 
@@ -166,7 +166,7 @@ class Normalisation(Staged, Rows):
         given = self.begun(arrays, settings, *tangents)
         return self.write_rows(self.tangent(self.prepared(given), *self._moved(given, tangents)), arrays[0].dtype, "ty")
 
-    def vjp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array, Array | None, Array]:
+    def vjp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
         """(x_bar, gamma_bar, g_bar) of the map (x, gamma, g) -> (dx, dgamma, dbeta) at the cotangents (a, b, c)."""
         cotangents = self.directions("a")
         given = self.begun(arrays, settings, "g", *cotangents)

@@ -18,13 +18,16 @@ from normspec.spec.operators import OPERATORS
 
 #: The digests of seeds 0, 1 and 2.
 DIGESTS: dict[str, tuple[str, str, str]] = {
-    "layer_norm": ("19710208d0ab24be", "3732a425c5776823", "936bc941b5532bba"),
-    "batch_norm": ("706f7f8614761d24", "ca1f25aa86458b5b", "bc6c36efafb7c76a"),
-    "residual": ("2015f5d4cf00ab05", "e9a2a06219d19c2a", "8f14496ee9f342ed"),
-    "pre_norm": ("9614092c71cd632f", "c4df1bdbc23e83dd", "018a13af94436876"),
-    "post_norm": ("024b77f70d9765c4", "aebdc9e1e82366f7", "0a12fee48c76f3b5"),
-    "highway": ("99b73fc21ada85c2", "e4f928657cb3f20c", "17f4a29116562311"),
-    "mhc": ("cc44027cd3a87145", "9954d9948fc6fe55", "b1235d322eea03d2"),
+    "layer_norm": ("154737d5fefada42", "e25c8932456261a9", "959fdf13aead2832"),
+    "batch_norm": ("6d95d6a6ea6739bf", "07382330e5caae67", "ba7bef1e2abe718b"),
+    "rms_norm": ("9a4e83b4dd31b0db", "7b349fb7bd2f9313", "99c162b487c574fc"),
+    "group_norm": ("c54d185dd79a7632", "6aa4a25b3199ec6a", "e76f988f2d97401e"),
+    "instance_norm": ("ee87983f31f8edff", "790e16997bd38bdc", "8cf4f71b966208ed"),
+    "residual": ("664ca893c6956416", "30100a9632ce41d5", "b4a8656ca70bc9ae"),
+    "pre_norm": ("dc2a2a6a56b7c4f8", "88b70573ac764239", "48bc22d73d355cea"),
+    "post_norm": ("efa9b60b461157c5", "5965347f46cc3d71", "b16b51bbdd8d12a5"),
+    "highway": ("1aca62f6a4b2bd0a", "a6d4f1bee320bae6", "8fde4c724543322f"),
+    "mhc": ("f5ce61e680ddc7bb", "288a358aad84db33", "a7615ade8ee56cfc"),
 }
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from normspec.adapters.binding import idle
-from normspec.conformance.cases.case import Case, Description, build
+from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.logits import FUSIONS, GATES
 from normspec.conformance.cases.recipes import RECIPES

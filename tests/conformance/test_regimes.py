@@ -8,8 +8,9 @@ import attrs
 import numpy as np
 import pytest
 
-from normspec.conformance.cases.case import Case, Description, build
+from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import GENERATED, REGIMES
 from normspec.conformance.cases.witnesses import WITNESSES

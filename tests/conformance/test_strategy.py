@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies
 
 from normspec.conformance.cases import strategy
-from normspec.conformance.cases.case import Description
 from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.description import Description
 
 from .runs import NORMALISATIONS
 

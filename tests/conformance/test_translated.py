@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from normspec import Verdict
-from normspec.conformance.cases.case import Description
+from normspec.conformance.cases.description import Description
 from normspec.conformance.library import Library
 from normspec.conformance.translated import Translation, one_plus
 from normspec.spec.errors import BadOutput, Unsupported

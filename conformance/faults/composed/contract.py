@@ -192,12 +192,3 @@ class SurplusLogitsIgnored(Mhc):
     def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
         self.count = len(branches)
         return super().outputs(x, branches)
-
-
-@fault("parameters-broadcast", pr="CM-A1", po="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
-class ParametersBroadcast(Block):
-    """Accepts a gamma or beta of one element and broadcasts it."""
-
-    def check(self, x, parameters, likewise, eps, axes):  # type: ignore[no-untyped-def, override]
-        many = {name: array if array is None or array.size != 1 else None for name, array in parameters.items()}
-        super().check(x, many, likewise, eps, axes)
