@@ -45,6 +45,8 @@ PARTS = {
     "branches": "H_",
     "fuse": "f",
 }
+#: The shape in which the numbers of x are one group, where it does not run along the last of two axes.
+GROUPS = {"batch_norm": (-1, 1), "group_norm": (1, -1, 1), "instance_norm": (1, -1, 1)}
 ABSENT = {"gamma": mpf(1), "beta": mpf(0)}
 #: The order of arguments where the page calls the result of an operator by its own symbol.
 SYMBOLS = {
@@ -183,7 +185,7 @@ class Example:
             found = array([found])
         if isinstance(found, np.ndarray) and name in ("x", "s"):
             n = found.size
-            found = found.reshape((n, 1) if self.world.page == "batch_norm" else (1, n))
+            found = found.reshape(GROUPS.get(self.world.page, (1, -1)))
             self.put(n=n, m=n)
         return self.put(**{name: found})
 

@@ -24,7 +24,8 @@ from .page_values import FUNCTIONS, Linear, Matrix, product, transposed, value
 TOKEN = re.compile(
     r"""\s*(?:
     (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
-  | (?P<over>sum\ over\ (?:the\ )?(?:groups|channel\ j|channel|all\ K\ derivatives)(?:\ of\b)?)
+  | (?P<over>sum\ over\ (?:the\ )?
+        (?:groups|stretches|samples\ and\ positions|channel\ j|channel|all\ K\ derivatives)(?:\ of\b)?)
   | (?P<list>\[[A-Za-z]\w*_1(?:\(x\))?,\ \.\.\.,\ \w+_K(?:\(x\))?\])
   | (?P<range>sum_\{[^}]*\}(?:\^\{[^}]*\})?)
   | (?P<name>dot\ [A-Za-z]\w*|(?:envelope|tangent)\ of\ \w+|[A-Za-z]\w*(?:_\(\w+\))?'*(?:[+-](?=[\s,;)\]|^]|$))?)
@@ -153,7 +154,11 @@ def _times(a: Node, b: Node) -> Node:
 
 
 def _over(a: Node, b: Node) -> Node:
-    return lambda env: value(a(env)) / value(b(env))
+    def node(env: Env) -> Any:
+        above, below = value(a(env)), value(b(env))
+        return (mpf(above) if isinstance(above, int) else above) / below
+
+    return node
 
 
 def _factor(tokens: Tokens) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,6 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-from normspec import reference
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.composed import Composed
 from normspec.spec.parts import Part as Described
@@ -81,30 +81,14 @@ class Drawn:
         return {name: array(z) for name, z in self.values.items()}
 
 
-def layer_norm() -> Scene:
-    """layer_norm over the last axis."""
-    draw = Drawn(1)
-    draw("x", "g", "a", "tx", "sx", shape=(ROWS, N))
-    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", "sgamma", "sbeta", shape=(N,))
-    v = draw.values
-
-    def told() -> Tensors:
-        args, kwargs = (v["x"], v["gamma"], v["beta"]), {"eps": EPS, "axes": (-1,)}
-        first = reference.layer_norm_vjp_exact(*args, v["g"], **kwargs)
-        second = reference.layer_norm_vjp_vjp_exact(*args, v["g"], v["a"], v["b"], v["c"], **kwargs)
-        found = {
-            "y": reference.layer_norm_exact(*args, **kwargs),
-            "ty": reference.layer_norm_jvp_exact(*args, v["tx"], v["tgamma"], v["tbeta"], **kwargs),
-            **dict(zip(("dx", "dgamma", "dbeta"), first, strict=True)),
-            **dict(zip(("x_bar", "gamma_bar", "g_bar"), second, strict=True)),
-        }
-        return {name: pair(z) for name, z in found.items()}
-
-    world = World("layer_norm", {**draw.exact(), "n": N, "eps": mpf(EPS)})
-    return Scene("layer_norm", "layer_norm", world, *NORMALISED, told)
-
-
-#: Gradients, second order, cotangents and tangents of what has x, gamma and beta.
+#: Gradients, second order, cotangents and tangents of what has x and gamma.
+GAINED = (
+    {"x": "dx", "gamma": "dgamma"},
+    {"x": "x_bar", "gamma": "gamma_bar", "g": "g_bar"},
+    {"a": "dx", "b": "dgamma"},
+    {"x": "tx", "gamma": "tgamma"},
+)
+#: The same of what has x, gamma and beta.
 NORMALISED = (
     {"x": "dx", "gamma": "dgamma", "beta": "dbeta"},
     {"x": "x_bar", "gamma": "gamma_bar", "g": "g_bar"},
@@ -113,38 +97,76 @@ NORMALISED = (
 )
 
 
-def batch_norm(*, training: bool) -> Scene:
-    """batch_norm of samples in rows and channels in columns: a group runs along the first axis."""
-    draw = Drawn(2)
-    draw("x", "g", "a", "tx", "sx", shape=(N, ROWS))
-    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", "sgamma", "sbeta", shape=(ROWS,))
-    draw("running_mean", "running_var", shape=(ROWS,))
-    draw.values["running_var"] = np.abs(draw.values["running_var"])
+def normalisation(
+    page: str, shape: tuple[int, ...], parameter: tuple[int, ...], n: int, settings: Tensors, *, seed: int,
+    tables: tuple[Tensors, ...] = NORMALISED, statistics: tuple[str, ...] = (), outputs: tuple[str, ...] = ("y",),
+    sums: Tensors | None = None, label: str = "",
+) -> Scene:  # fmt: skip
+    """A scene of an operator that normalises x of this shape in groups of n values, with parameters of their shape."""
+    draw = Drawn(seed)
+    draw("x", "g", "a", "tx", "sx", shape=shape)
+    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", "sgamma", "sbeta", shape=parameter)
+    draw(*statistics, shape=parameter)
+    if statistics:
+        draw.values["running_var"] = np.abs(draw.values["running_var"])
+    if tables is GAINED:
+        for name in ("beta", "c", "tbeta", "sbeta"):
+            del draw.values[name]
     v = draw.values
+    first, second, cotangents, tangents = tables
 
     def told() -> Tensors:
-        args = tuple(v[name] for name in ("x", "gamma", "beta", "running_mean", "running_var"))
-        kwargs = {"eps": EPS, "momentum": MOMENTUM, "training": training, "channel_axis": 1}
-        first = reference.batch_norm_vjp_exact(*args, v["g"], **kwargs)
-        second = reference.batch_norm_vjp_vjp_exact(*args, v["g"], v["a"], v["b"], v["c"], **kwargs)
-        names = ("y", "new_running_mean", "new_running_var")
+        args = tuple(v[name] for name in (*first, *statistics))
+
+        def call(derivative: str, *more: str) -> Any:
+            function = getattr(import_module(f"normspec.reference.{page}"), f"{page}{derivative}_exact")
+            return function(*args, *(v[name] for name in more), **{"eps": EPS, **settings})
+
+        y = call("") if len(outputs) > 1 else (call(""),)
         found = {
-            "ty": reference.batch_norm_jvp_exact(*args, v["tx"], v["tgamma"], v["tbeta"], **kwargs),
-            **dict(zip(names, reference.batch_norm_exact(*args, **kwargs), strict=True)),
-            **dict(zip(("dx", "dgamma", "dbeta"), first, strict=True)),
-            **dict(zip(("x_bar", "gamma_bar", "g_bar"), second, strict=True)),
+            "ty": call("_jvp", *tangents.values()),
+            **dict(zip(outputs, y, strict=True)),
+            **dict(zip(first.values(), call("_vjp", "g"), strict=True)),
+            **dict(zip(second.values(), call("_vjp_vjp", "g", *cotangents), strict=True)),
         }
         return {name: pair(z) for name, z in found.items()}
 
-    label = "training" if training else "inference"
-    along_samples = {
+    momentum = {"momentum": mpf(settings["momentum"])} if "momentum" in settings else {}
+    values = {**draw.exact(), **(sums or {}), "n": n, "eps": mpf(EPS), **momentum}
+    world = World(page, values, labels=frozenset({label} - {""}))
+    return Scene(f"{page}, {label}" if label else page, page, world, *tables, told)
+
+
+def batch_norm(*, training: bool) -> Scene:
+    """batch_norm of samples in rows and channels in columns: a group runs along the first axis."""
+    settings = {"momentum": MOMENTUM, "training": training, "channel_axis": 1}
+    sums = {
         "mean": lambda z: z.sum(axis=0) / len(z),
         **dict.fromkeys(("sum", "sum over the channel"), lambda z: z.sum(axis=0)),
         "sum over channel j": lambda z: z[:, 0].sum(),
     }
-    values = {**draw.exact(), **along_samples, "n": N, "eps": mpf(EPS), "momentum": mpf(MOMENTUM)}
-    world = World("batch_norm", values, labels=frozenset({label}))
-    return Scene(f"batch_norm, {label}", "batch_norm", world, *NORMALISED, told)
+    return normalisation(
+        "batch_norm", (N, ROWS), (ROWS,), N, settings, seed=2, sums=sums, label="training" if training else "inference",
+        statistics=("running_mean", "running_var"), outputs=("y", "new_running_mean", "new_running_var"),
+    )  # fmt: skip
+
+
+def of_samples(page: str, positions: int, channels: int, groups: int, settings: Tensors, seed: int) -> Scene:
+    """group_norm or instance_norm of samples, positions and channels, along the axes in this order."""
+    width = channels // groups
+
+    def total(z: Any) -> Array:
+        z = np.asarray(z, dtype=object)
+        split = z.reshape(*z.shape[:-1], -1, min(width, z.shape[-1]))
+        return np.broadcast_to(split.sum(axis=(1, 3), keepdims=True), split.shape).reshape(z.shape)
+
+    sums = {
+        "sum": total,
+        "mean": lambda z: total(z) / (z.shape[1] * min(width, z.shape[-1])),
+        "sum over samples and positions": lambda z: z.sum(axis=(0, 1)),
+    }
+    shape = (ROWS, positions, channels)
+    return normalisation(page, shape, (channels,), positions * width, settings, seed=seed, sums=sums)
 
 
 #: What parts return, by the kind that the reference knows them under.
@@ -299,9 +321,12 @@ def mhc(*, fuse: bool) -> Scene:
 def scenes() -> dict[str, Scene]:
     """Every scene by its name."""
     found = (
-        layer_norm(),
+        normalisation("layer_norm", (ROWS, N), (N,), N, {"axes": (-1,)}, seed=1),
+        normalisation("rms_norm", (ROWS, N), (N,), N, {"axes": (-1,)}, seed=7, tables=GAINED),
         batch_norm(training=True),
         batch_norm(training=False),
+        of_samples("group_norm", 2, 4, 2, {"groups": 2, "channel_axis": -1}, seed=8),
+        of_samples("instance_norm", N, 2, 2, {"channel_axis": -1}, seed=9),
         residual(full=False),
         residual(full=True),
         block("pre_norm"),

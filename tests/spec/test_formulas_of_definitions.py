@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
+from normspec.spec.operators import OPERATORS
+
 from .page_notation import evaluate
 from .page_scenes import Scene, scenes
 from .page_values import precise, value
@@ -86,7 +88,7 @@ def test_the_tangent_is_the_derivative_along_the_tangents(name: str):
     agree(one.world["ty"], one.tangent("y"), EXACT)
 
 
-PAGES = ("notation", "layer_norm", "batch_norm", "residual", "pre_norm", "post_norm", "highway", "mhc")
+PAGES = ("notation", *OPERATORS)
 
 
 @pytest.mark.parametrize("page", PAGES)

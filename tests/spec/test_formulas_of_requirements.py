@@ -33,6 +33,12 @@ RELATION = (
     "relates groups, or calls of other sizes, by a number that the page names; test_aspects.py judges calls by it"
 )
 WITHOUT_END = "has a number of factors, terms or branches that is left open"
+NO_MODE = "has no training mode to tell from another in exact arithmetic"
+ONE_CHANNEL = "is about the values of one channel, while y is all of them"
+OF_PAIRS = (
+    "q(e) = ((x_i - x_i') / (y_i - y_i'))^2 of y without parameters, eps = e: q(4e) - q(e) [~] the same in every group"
+)
+OF_POSITIONS = "y(x with its positions in another order) [~] y(x) with its positions in that order"
 #: What is not an identity of numbers, and why: a whole requirement, or one statement of it.
 WORDS = {
     **dict.fromkeys((id for id in requirements() if id.startswith("CM-")), CALLS),
@@ -42,15 +48,25 @@ WORDS = {
     "q(4e) - q(e) [~] the same in every group": RELATION,
     "LN-F4": SENTENCE,
     "LN-F7": "is about shapes",
-    "LN-L15": "has no training mode to tell from another in exact arithmetic",
+    "LN-L15": NO_MODE,
     "LN-G11": SUBSETS,
+    "RM-F2: rms_norm((x, x), None) [~] (y, y)": RELATION,
+    "RM-F3: w(e) = (x_i / y_i)^2 of y = rms_norm(x, None, eps=e): w(4e) - w(e) [~] the same in every group": RELATION,
+    **dict.fromkeys(("RM-F4", "GN-F4", "IN-F4"), SENTENCE),
+    **dict.fromkeys(("RM-F7", "GN-F7", "IN-F7"), "is about shapes"),
+    **dict.fromkeys(("RM-L15", "GN-L15", "IN-L15"), NO_MODE),
+    **dict.fromkeys(("RM-G11", "GN-G11", "IN-G11"), SUBSETS),
+    **dict.fromkeys((f"{page}-F2: y of (x, x) [~] (y, y)" for page in ("GN", "IN")), RELATION),
+    **dict.fromkeys((f"{page}-F3: {OF_PAIRS}" for page in ("GN", "IN")), RELATION),
+    **dict.fromkeys((f"{page}-F5: y = gamma_c xhat + beta_c" for page in ("GN", "IN")), ONE_CHANNEL),
+    **dict.fromkeys(("GN-L7", "GN-L8", "IN-L7", "IN-L8"), "is about one group in words"),
+    **dict.fromkeys((f"{page}-L9: {OF_POSITIONS}" for page in ("GN", "IN")), "is about positions in words"),
     "BN-F1: mu = mean(x over all axes but channel_axis)": SENTENCE,
     "BN-F1: var = mean((x - mu)^2 over the same)": SENTENCE,
     "BN-F2: y of (x, x) [~] (y, y)": RELATION,
-    "BN-F3: q(e) = ((x_i - x_i') / (y_i - y_i'))^2 of y without parameters, eps = e: "
-    "q(4e) - q(e) [~] the same in every channel": RELATION,
+    f"BN-F3: {OF_PAIRS}".replace("group", "channel"): RELATION,
     "BN-F4": SENTENCE,
-    "BN-F5: y = gamma_j xhat + beta_j": "is about the values of one channel, while y is all of them",
+    "BN-F5: y = gamma_j xhat + beta_j": ONE_CHANNEL,
     "BN-F7": "is about shapes",
     "BN-S3": WITHOUT_END,
     "BN-L6": "is about one channel in words",
@@ -105,19 +121,35 @@ def shifted(world: World) -> dict[str, Any]:
 #: y as a function of the parameters alone.
 PARAMETERS = {"orders": {"y": ("gamma", "beta")}}
 
+
+def like(z: np.ndarray, seed: int = 9) -> np.ndarray:
+    """Other values of the same shape."""
+    return array(np.random.default_rng(seed).standard_normal(z.shape))
+
+
+def terms(world: World) -> dict[str, Any]:
+    """Two gains and two biases, of which y is a function alone."""
+    shape = world["gamma"]
+    drawn = {f"{name}_{k}": like(shape, seed=k + 2 * (name == "beta")) for name in ("gamma", "beta") for k in (1, 2)}
+    return {**drawn, **PARAMETERS}
+
+
+def each(*numbers: str, more: Callable[[World], dict[str, Any]]) -> dict[str, Callable[[World], dict[str, Any]]]:
+    """The same for the requirements of these numbers on every page that carries layer_norm's."""
+    return {f"{page}-{number}": more for page in ("LN", "RM", "GN", "IN") for number in numbers}
+
+
 #: Values that a requirement has beside those of its scenes.
 MORE: dict[str, Callable[[World], dict[str, Any]]] = {
-    "LN-F8": shifted,
-    "LN-L5": lambda world: {"order": [1, 0]},
-    "LN-L6": lambda world: {"order": [1, 0]},
-    "LN-L9": lambda world: {"order": [2, 0, 1]},
-    "LN-L10": shifted,
-    "LN-L13": shifted,
-    "LN-L14": lambda world: {"gamma_1": rows(1)[0], "gamma_2": rows(1, seed=1)[0], "beta_1": rows(1, seed=2)[0],
-                             "beta_2": rows(1, seed=3)[0], "orders": {"y": ("gamma", "beta")}},
-    "LN-L16": lambda world: {"z": rows()},
-    "LN-L17": lambda world: {"z": np.zeros_like(rows()) + mpf(2)},
-    "LN-G8": lambda world: {"g_1": rows(), "g_2": rows(seed=1)},
+    **each("F8", "L10", "L13", more=shifted),
+    **each("L5", "L6", more=lambda world: {"order": [1, 0], "whole": [2, 3, 0, 1]}),
+    **each("L9", more=lambda world: {"order": [2, 0, 1], "inside": [1, 0, 2, 3]}),
+    **each("L14", more=terms),
+    **each("L16", more=lambda world: {"z": like(world["x"])}),
+    **each("L17", more=lambda world: {"z": np.zeros_like(world["x"]) + mpf(2)}),
+    **each("G8", more=lambda world: {"g_1": like(world["g"]), "g_2": like(world["g"], seed=1)}),
+    **dict.fromkeys(("GN-F6", "IN-F6"), lambda world: PARAMETERS),
+    "IN-E1": lambda world: {"x": world["x"][:, :1], "n": 1},
     "BN-F5": lambda world: PARAMETERS,
     "BN-F6": lambda world: PARAMETERS,
     "BN-F8": shifted,
@@ -130,12 +162,10 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "BN-L7": shifted,
     "BN-L13": shifted,
     "BN-L10": shifted,
-    "BN-L11": lambda world: {"gamma_1": rows(1, 2)[0], "gamma_2": rows(1, 2, seed=1)[0],
-                             "beta_1": rows(1, 2, seed=2)[0],
-                             "beta_2": rows(1, 2, seed=3)[0], "orders": {"y": ("gamma", "beta")}},
+    "BN-L11": terms,
     "BN-L12": lambda world: {"layer_norm": called(World("layer_norm", by_page()["layer_norm"][0].world.values),
                                                   ("x", "gamma", "beta"), "y")},
-    "BN-G9": lambda world: {"g_1": rows(3, 2), "g_2": rows(3, 2, seed=1)},
+    "BN-G9": lambda world: {"g_1": like(world["g"]), "g_2": like(world["g"], seed=1)},
     "RS-F2": lambda world: {"A": Part(KINDS["identity"], "s")},
     "RS-F3": lambda world: {"S": Part(KINDS["identity"])},
     "RS-L5": linear("F"),

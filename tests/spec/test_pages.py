@@ -8,6 +8,7 @@ from importlib.resources import files
 import pytest
 
 from normspec.spec import Level, pages, reader, requirement, requirements, withdrawn
+from normspec.spec.operators import OPERATORS
 
 REQUIREMENTS = tuple(requirements().values())
 #: Requirements that are about a promise rather than a relation of numbers.
@@ -16,16 +17,11 @@ SHOULD = {
     "BN-E2",
     "BN-R1",
     "BN-R2",
-    "LN-R1",
-    "LN-R2",
     "CM-P3",
     "CM-A1",
     "CM-A2",
     "BN-A1",
-    "LN-L2",
-    "LN-L6",
-    "LN-L8",
-    "LN-G7",
+    *(f"{page}-{number}" for page in ("LN", "RM", "GN", "IN") for number in ("R1", "R2", "L2", "L6", "L8", "G7")),
     "BN-L2",
     "BN-G8",
     "CM-C6",
@@ -33,7 +29,13 @@ SHOULD = {
     "HW-L2",
 }
 #: The pages on which requirements stand, in their order.
-NORMATIVE = ("common", "layer_norm", "batch_norm", "residual", "pre_norm", "post_norm", "highway", "mhc")
+NORMATIVE = ("common", *OPERATORS)
+#: Families of ids that carry layer_norm's numbers, with those that say nothing of the operator.
+CARRIED = {
+    "RM-F": {8},
+    "RM-L": {10, 13},
+    "RM-G": {3, 4},
+}
 BY_ID = pytest.mark.parametrize("found", REQUIREMENTS, ids=lambda found: found.id)
 
 
@@ -70,7 +72,9 @@ def test_ids_leave_no_gap():
     for id in (*requirements(), *withdrawn()):
         family, number = re.findall(r"(.*?)(\d+)", id)[0]
         families.setdefault(family, set()).add(int(number))
-    assert all(numbers == set(range(1, len(numbers) + 1)) for numbers in families.values())
+    for family, numbers in families.items():
+        numbers |= CARRIED.get(family, set())
+        assert numbers == set(range(1, len(numbers) + 1)), family
     assert not withdrawn().keys() & requirements().keys()
     assert {id for successors in withdrawn().values() for id in successors} <= set(requirements())
 
@@ -78,6 +82,19 @@ def test_ids_leave_no_gap():
 def test_the_levels():
     """Exactly the requirements that are advice are SHOULD."""
     assert {found.id for found in REQUIREMENTS if found.level is Level.SHOULD} == SHOULD
+
+
+@pytest.mark.parametrize("prefix", ["RM", "GN", "IN"])
+def test_a_number_of_layer_norm_says_the_same_on_the_pages_that_carry_it(prefix: str):
+    """These pages have layer_norm's numbers at layer_norm's levels, and rms_norm's names those that it leaves out."""
+    levels = {id[3:]: found.level for id, found in requirements().items() if id.startswith("LN-")}
+    carried = {id[3:]: found.level for id, found in requirements().items() if id.startswith(f"{prefix}-")}
+    absent = {f"{family[3:]}{k}" for family, numbers in CARRIED.items() if family[:2] == prefix for k in numbers}
+    assert {**levels, **carried} == {**levels, **({"E1": Level.MUST} if prefix == "IN" else {})}
+    assert set(levels) - set(carried) == absent
+    if absent:
+        (said,) = re.findall(r"; ([A-Z\d, \n]+?and\s[A-Z]\d+)\s+are not here", pages()["rms_norm"])
+        assert set(re.findall(r"[A-Z]\d+", said)) == absent
 
 
 @BY_ID
