@@ -98,7 +98,7 @@ class RowEnvelope:
         error = error + a.eta * (np.abs(rows.d) + rows.mean_error)
         if rows.folded:
             error = error + a.eta * (rows.magnitude + 1)
-        if self.arithmetic.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
+        if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
             stored = np.abs(h) + rows.centred * mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))

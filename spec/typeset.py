@@ -29,7 +29,7 @@ def _line(line: str) -> str:
     line = re.sub(r"\\text\{([^}]*)\}", lambda m: m[1].replace("\\_", "_"), line)
     line = SPACES.sub(" ", line.replace("&", " "))
     line = re.sub(r"\\(?:operatorname|mathrm|mathit)\{([^}]*)\}", r"\1", line)
-    line = line.replace(r"\sum_{groups}", "sum over groups")
+    line = re.sub(r"\\sum_\{(groups|stretches)\}", r"sum over \1", line)
     line = re.sub(r"\\sum_" + BRACES + r"(?:\^" + BRACES + ")?", _sum, line)
     line = re.sub(r"\\sum_([a-z])", r"sum_\1", line)
     line = re.sub(r"\\prod_([a-z])", r"prod_\1", line)

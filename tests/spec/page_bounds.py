@@ -22,7 +22,9 @@ from .page_notation import Bound, evaluate
 from .page_values import FUNCTIONS
 
 NUMBER = re.compile(r"\(([AR]\d+)\)|\\tag\{([AR]\d+)\}")
-FIRST = "layer_norm|batch_norm|training|inference|mean|variance|bessel|largest logit|shifted|one-pass|F|H1|H2|n [=>] 1"
+FIRST = (
+    "rms_norm|features|channels|training|inference|mean|variance|bessel|largest logit|shifted|one-pass|F|H1|H2|n [=>] 1"
+)
 CONDITION = re.compile(rf"((?:{FIRST})(?:, (?:F|training|bessel|n [=>] 1))*): +(.*)")
 
 

@@ -15,6 +15,7 @@ FORMULAS = {
     r"W &= \sum_{k=2}^{n-1} \sqrt{n/k - 1}": "W = sum_{k=2}^{n-1} sqrt(n/k - 1)",
     r"\sum_{j \ge 1, \, 2^j < n} 2^{-20}": "sum_{j>=1,2^j<n} 2^-20",
     r"\bar \gamma \; &[\sim] \; \sum_{\mathrm{groups}} (g r P a)": "gamma_bar [~] sum over groups (g r P a)",
+    r"\sum_{\mathrm{stretches}} (2 + r_+)": "sum over stretches (2 + r+)",
     r"\text{H2, training:} \quad \rho &\leftarrow \rho \quad \text{so}": "H2, training: rho <- rho       so",
 }
 
