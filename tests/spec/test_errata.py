@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from normspec.reference import batch_norm, layer_norm, layer_norm_vjp
+from normspec.reference.group_norm import group_norm
+from normspec.reference.instance_norm import instance_norm
+from normspec.reference.rms_norm import rms_norm
 from normspec.spec import pages
 
 DIGITS = 5e-5  # values on the page are rounded to four digits
@@ -203,6 +206,26 @@ def test_err_12_residual_gradient():
     assert slope(lambda x: x + -x, 1.0) == 0
     assert dx([F(-1, 2)] * 10) == F(1, 1024)
     assert dx([F(1)] * 10) == 1024
+
+
+def test_err_13_second_root_of_the_mean_square():
+    """The root of RMS + eps gives (1/4, 7/4) where (1/6, 7/6) is right, and breaks the bound."""
+    x = np.asarray([[1.0, 7.0]])
+    assert rms_norm(x, None, eps=11.0, axes=(-1,))[0] == near(F(1, 6), F(7, 6))
+    printed = x[0] / np.sqrt(np.sqrt((x * x).mean()) + 11)
+    assert printed == near(F(1, 4), F(7, 4))
+    assert printed[1] > np.sqrt(2) == pytest.approx(1.4142, abs=DIGITS)
+
+
+def test_err_14_number_of_groups():
+    """One group spans the whole sample, and as many as there are channels are instance normalisation."""
+    x, settings = np.asarray([[[1.0, 3.0], [5.0, 7.0]]]), {"eps": 4.0, "channel_axis": 1}
+    assert group_norm(x, None, None, groups=1, **settings).ravel() == near(-1, F(-1, 3), F(1, 3), 1)
+    whole = layer_norm(x, None, None, eps=4.0, axes=(-2, -1))
+    assert group_norm(x, None, None, groups=1, **settings).tolist() == whole.tolist()
+    apart = group_norm(x, None, None, groups=2, **settings)
+    assert apart.ravel() == pytest.approx([-0.4472, 0.4472, -0.4472, 0.4472], abs=DIGITS)
+    assert apart.tolist() == instance_norm(x, None, None, **settings).tolist()
 
 
 def test_every_erratum_is_tested():
