@@ -8,8 +8,8 @@ import numpy as np
 
 from ..adapters.binding import DERIVATIVES, Binding
 from ..adapters.numpy import BRIDGE
+from ..adapters.numpy.operators.implementation import Implementation
 from ..adapters.target import Target
-from .sound.implementation import Implementation
 
 
 def target_of(

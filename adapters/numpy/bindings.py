@@ -1,25 +1,14 @@
-"""What the built-in NumPy target consists of: its seven operators, each with the derivatives that it has."""
+"""What the built-in NumPy target consists of: every operator, each with the derivatives that it has."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from ..binding import DERIVATIVES, Binding
-from . import blocks, highway, layers, mhc, residual
+from .operators import IMPLEMENTATIONS, function
 
 
-def _binding(operator: str, module: ModuleType) -> Binding:
-    made = {derivative: getattr(module, f"{operator}_{derivative}", None) for derivative in DERIVATIVES}
-    derivatives = {derivative: function for derivative, function in made.items() if function is not None}
-    return Binding(operator, f"normspec.{operator}", getattr(module, operator), derivatives)
+def _binding(operator: str) -> Binding:
+    derivatives = {name: function(operator, name) for name in DERIVATIVES if hasattr(IMPLEMENTATIONS[operator], name)}
+    return Binding(operator, f"normspec.{operator}", function(operator), derivatives)
 
 
-BINDINGS: tuple[Binding, ...] = (
-    _binding("layer_norm", layers),
-    _binding("batch_norm", layers),
-    _binding("residual", residual),
-    _binding("pre_norm", blocks),
-    _binding("post_norm", blocks),
-    _binding("highway", highway),
-    _binding("mhc", mhc),
-)
+BINDINGS: tuple[Binding, ...] = tuple(_binding(operator) for operator in IMPLEMENTATIONS)

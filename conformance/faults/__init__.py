@@ -6,7 +6,7 @@ small override of the sound base in `normspec.conformance.sound`, one theme a mo
 
 from __future__ import annotations
 
-from ..sound.implementation import Implementation
+from ...adapters.numpy.operators.implementation import Implementation
 from . import (
     affine,
     arguments,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.layer_norm import LayerNorm
-from ..sound.rows import Array, Rows
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.rows import Array, Rows
 from .registry import WIDE, fault, issue
 from .variance import last_bit_by_exponent
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.layer_norm import LayerNorm
-from ..sound.normalisation import Arrays, Normalisation
-from ..sound.rows import Array
-from ..sound.staged import Arrays as Handed
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.normalisation import Arrays, Normalisation
+from ...adapters.numpy.operators.rows import Array
+from ...adapters.numpy.operators.staged import Arrays as Handed
 from .registry import fault, issue
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.rows import Array
 from ...spec.layout import Layout
-from ..sound.batch_norm import BatchNorm
-from ..sound.layer_norm import LayerNorm
-from ..sound.rows import Array
 from .registry import fault, issue
 
 

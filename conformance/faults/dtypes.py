@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.normalisation import Normalisation
-from ..sound.rows import Array, Pull, Statistics
-from ..sound.staged import Arrays
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.rows import Array, Pull, Statistics
+from ...adapters.numpy.operators.staged import Arrays
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.normalisation import Normalisation
-from ..sound.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.rows import Array, Rows, Statistics
 from .registry import SIXTEEN_BIT, fault, issue
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.layer_norm import LayerNorm
-from ..sound.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .registry import WIDE, fault, issue
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.rows import Array, Statistics
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.rows import Array, Statistics
 from .registry import fault, issue
 
 

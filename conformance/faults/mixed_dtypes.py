@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.normalisation import Normalisation
-from ..sound.staged import Arrays, Staged
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import SIXTEEN_BIT, fault, issue
 
 Array = np.ndarray

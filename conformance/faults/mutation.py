@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.normalisation import Normalisation
-from ..sound.rows import Array
-from ..sound.staged import Arrays
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.rows import Array
+from ...adapters.numpy.operators.staged import Arrays
 from .registry import fault, issue
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.normalisation import Normalisation
-from ..sound.rows import Array, Pull, Rows, Statistics
-from ..sound.storage import Storage
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.storage import Storage
 from .registry import fault
 
 

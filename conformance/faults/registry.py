@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from ...adapters.numpy.operators import IMPLEMENTATIONS
+from ...adapters.numpy.operators.implementation import Implementation
 from ..checks.catalogue import CHECKS
-from ..sound.implementation import Implementation
-from ..sound.registry import NORMALISATIONS, OPERATORS, PREFIXES, combined, first_sentence
+from ..sound.registry import NORMALISATIONS, PREFIXES, combined, first_sentence
 
 ALL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 SIXTEEN_BIT = ("float16", "bfloat16")
@@ -90,7 +91,7 @@ def fault(
 
 def _likewise(step: type, requirements: Mapping[str, str], apart: tuple[str, ...]) -> dict[str, str]:
     """The requirements of layer_norm's number on other pages, where the step is one that all normalisations share."""
-    if "ln" not in requirements or any(issubclass(step, base) for base in OPERATORS.values()):
+    if "ln" not in requirements or any(issubclass(step, base) for base in IMPLEMENTATIONS.values()):
         return {}
     page, number = requirements["ln"].split("-")
     found = {}

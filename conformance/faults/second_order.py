@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.rows import Array, Pull, Rows
+from ...adapters.numpy.operators.rows import Array, Pull, Rows
 from .registry import fault, issue
 
 

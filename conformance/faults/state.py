@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.batch_norm import BatchNorm
-from ..sound.normalisation import Normalisation
-from ..sound.rows import Array, Pull, Statistics
-from ..sound.staged import Arrays
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.rows import Array, Pull, Statistics
+from ...adapters.numpy.operators.staged import Arrays
 from .neighbours import next_up
 from .registry import WIDE, fault, issue
 

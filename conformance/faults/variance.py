@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sound.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Rows, Statistics
 from .registry import WIDE, fault, issue
 
 

@@ -6,12 +6,12 @@ declaration, DECLARED those that conform only under the conventions they name.
 
 from __future__ import annotations
 
+from ...adapters.numpy.operators.implementation import Implementation
 from . import conventions as conventions
 from . import plain as plain
 from . import unordered as unordered
 from . import variants as variants
 from .composed import variants as composed_variants  # noqa: F401
-from .implementation import Implementation
 from .registry import Sound, registered
 
 #: The variants that conform without declaring anything.

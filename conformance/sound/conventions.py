@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .batch_norm import BatchNorm
-from .normalisation import Normalisation
-from .registry import OPERATORS, sound
-from .rows import Array, Rows, Statistics
-from .staged import Arrays
-from .storage import Storage
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.staged import Arrays
+from ...adapters.numpy.operators.storage import Storage
+from ...spec.operators import OPERATORS
+from .registry import sound
 
 
 @sound("one-pass", conventions={"variance_algorithm": "one-pass"})

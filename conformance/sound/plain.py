@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .batch_norm import BatchNorm
-from .layer_norm import LayerNorm
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.layer_norm import LayerNorm
 from .registry import sound
 
 Array = np.ndarray

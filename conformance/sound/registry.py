@@ -8,27 +8,10 @@ from typing import Any
 
 import attrs
 
-from ...spec import operators as records
-from .batch_norm import BatchNorm
-from .composed.highway import Highway
-from .composed.mhc import Mhc
-from .composed.post_norm import PostNorm
-from .composed.pre_norm import PreNorm
-from .composed.residual import Residual
-from .group_norm import GroupNorm, InstanceNorm
-from .implementation import Implementation
-from .layer_norm import LayerNorm
-from .rms_norm import RmsNorm
-from .staged import Staged
-
-#: The sound base of each operator.
-OPERATORS: Mapping[str, type[Staged]] = {
-    base.operator: base
-    for base in (
-        *(LayerNorm, BatchNorm, RmsNorm, GroupNorm, InstanceNorm),
-        *(Residual, PreNorm, PostNorm, Highway, Mhc),
-    )
-}
+from ...adapters.numpy.operators import IMPLEMENTATIONS
+from ...adapters.numpy.operators.implementation import Implementation
+from ...adapters.numpy.operators.staged import Staged
+from ...spec.operators import OPERATORS
 
 
 @attrs.frozen
@@ -48,11 +31,11 @@ class Sound:
 
 
 #: What the names of an operator's faults and variants begin with.
-PREFIXES = {name: one.prefix.lower() for name, one in records.OPERATORS.items()}
+PREFIXES = {name: one.prefix.lower() for name, one in OPERATORS.items()}
 
 #: The operators that are a normalisation and nothing else, and those of them that take a mean out.
-NORMALISATIONS = tuple(name for name in OPERATORS if not records.OPERATORS[name].composed)
-CENTRED = tuple(name for name in NORMALISATIONS if records.OPERATORS[name].centred)
+NORMALISATIONS = tuple(name for name in OPERATORS if not OPERATORS[name].composed)
+CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
 
 _registered: list[Sound] = []
 
@@ -65,7 +48,7 @@ def first_sentence(thing: type) -> str:
 
 def combined(step: type, operator: str) -> type[Staged]:
     """The operator's sound base with the overridden steps in front of it."""
-    base = OPERATORS[operator]
+    base = IMPLEMENTATIONS[operator]
     return step if issubclass(step, base) else type(step.__name__, (step, base), {})
 
 

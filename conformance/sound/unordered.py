@@ -6,8 +6,8 @@ from itertools import count
 
 import numpy as np
 
+from ...adapters.numpy.operators.rows import Array, Rows
 from .registry import sound
-from .rows import Array, Rows
 from .sums import sequential_sum
 
 

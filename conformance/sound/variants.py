@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .batch_norm import BatchNorm
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .moments import merged_moments, streamed_moments
 from .registry import sound
-from .rows import Array, Pull, Rows, Statistics
 from .sums import compensated_sum, lane_sum, sequential_sum, tree_sum
 
 

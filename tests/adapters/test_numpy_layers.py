@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.numpy import layers
+from normspec.adapters.numpy.operators import function
 
 DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
@@ -19,7 +19,7 @@ def test_layer_norm_is_its_formula(layer_norm_inputs, dtype):
     x, gamma, beta = (array.astype(dtype) for array in layer_norm_inputs.values())
     wide = x.astype(float)
     xhat = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 0.1)
-    y = layers.layer_norm(x, gamma, beta, **LAYER_NORM)
+    y = function("layer_norm")(x, gamma, beta, **LAYER_NORM)
     assert y.dtype == dtype
     np.testing.assert_allclose(
         y.astype(float), gamma.astype(float) * xhat + beta.astype(float), atol=8 * float(ml_dtypes.finfo(dtype).eps)
@@ -38,7 +38,7 @@ def test_batch_norm_is_its_formula(training, axis):
     mu, v = (last.mean((0, 1)), last.var((0, 1))) if training else (mean, var)
     expected = np.moveaxis((last - mu) / np.sqrt(v + 0.1) * gamma + beta, -1, axis)
     settings = {"eps": 0.1, "momentum": 0.3, "training": training, "channel_axis": axis}
-    y, new_mean, new_var = layers.batch_norm(x, gamma, beta, mean, var, **settings)
+    y, new_mean, new_var = function("batch_norm")(x, gamma, beta, mean, var, **settings)
     np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(new_mean, 0.7 * mean + 0.3 * mu if training else mean, rtol=1e-12)
     np.testing.assert_allclose(new_var, 0.7 * var + 0.3 * v if training else var, rtol=1e-12)
@@ -51,12 +51,12 @@ def _problem(op, inputs, training):
     settings = LAYER_NORM if op == "layer_norm" else {**BATCH_NORM, "training": training}
 
     def call(suffix):
-        function = getattr(layers, op + suffix)
-        return lambda x, gamma, beta, *more: function(x, gamma, beta, *others, *more, **settings)
+        made = function(op, suffix)
+        return lambda x, gamma, beta, *more: made(x, gamma, beta, *others, *more, **settings)
 
-    plain = call("")
+    plain = call("call")
     first = plain if op == "layer_norm" else lambda *arrays: plain(*arrays)[0]
-    return first, call("_vjp"), call("_jvp"), call("_vjp_vjp"), [inputs[name] for name in names[:3]]
+    return first, call("vjp"), call("jvp"), call("vjp_vjp"), [inputs[name] for name in names[:3]]
 
 
 @pytest.mark.parametrize(("op", "training"), [("layer_norm", True), ("batch_norm", True), ("batch_norm", False)])
@@ -91,26 +91,28 @@ def test_absent_parameters_are_ones_and_zeros(layer_norm_inputs):
     """None for gamma or beta means one or zero, and has no gradient."""
     x = layer_norm_inputs["x"]
     ones, zeros = np.ones(7), np.zeros(7)
-    assert (layers.layer_norm(x, None, None, **LAYER_NORM) == layers.layer_norm(x, ones, zeros, **LAYER_NORM)).all()
-    assert layers.layer_norm_vjp(x, None, None, x, **LAYER_NORM)[1:] == (None, None)
-    assert layers.layer_norm_vjp_vjp(x, None, None, x, x, None, None, **LAYER_NORM)[1] is None
+    assert (
+        function("layer_norm")(x, None, None, **LAYER_NORM) == function("layer_norm")(x, ones, zeros, **LAYER_NORM)
+    ).all()
+    assert function("layer_norm", "vjp")(x, None, None, x, **LAYER_NORM)[1:] == (None, None)
+    assert function("layer_norm", "vjp_vjp")(x, None, None, x, x, None, None, **LAYER_NORM)[1] is None
 
 
 def test_large_mean_costs_no_digits():
     """Deviations are formed before they are squared."""
     x = np.array([[4095, 4096, 4097, 4100]], np.float32)
-    y = layers.layer_norm(x, None, None, eps=0.0, axes=(-1,))
-    np.testing.assert_allclose(y, layers.layer_norm(x - 4096, None, None, eps=0.0, axes=(-1,)), rtol=1e-6)
+    y = function("layer_norm")(x, None, None, eps=0.0, axes=(-1,))
+    np.testing.assert_allclose(y, function("layer_norm")(x - 4096, None, None, eps=0.0, axes=(-1,)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite_stays_in_its_group(layer_norm_inputs, value):
     """A NaN or Inf reaches its own group and no other."""
     x = layer_norm_inputs["x"]
-    clean = layers.layer_norm(x, None, None, **LAYER_NORM)
+    clean = function("layer_norm")(x, None, None, **LAYER_NORM)
     x[1, 2] = value
     with np.errstate(invalid="ignore"):
-        y = layers.layer_norm(x, None, None, **LAYER_NORM)
+        y = function("layer_norm")(x, None, None, **LAYER_NORM)
     assert np.isnan(y[1]).all()
     assert (np.delete(y, 1, 0) == np.delete(clean, 1, 0)).all()
 
@@ -118,7 +120,7 @@ def test_what_is_not_finite_stays_in_its_group(layer_norm_inputs, value):
 def test_one_value_in_a_group_gives_beta():
     """A group of one element, or of equal ones, is beta even where 1/sqrt(eps) is beyond float32."""
     for eps in (1e-5, 1e-80):
-        y = layers.layer_norm(np.full((2, 1), 3, np.float32), None, np.full(1, 5, np.float32), eps=eps, axes=(-1,))
+        y = function("layer_norm")(np.full((2, 1), 3, np.float32), None, np.full(1, 5, np.float32), eps=eps, axes=(-1,))
         assert (y == 5).all()
 
 
@@ -126,8 +128,8 @@ def test_no_groups(layer_norm_inputs):
     """No group gives an empty y and parameter gradients of zero."""
     gamma, beta = layer_norm_inputs["gamma"], layer_norm_inputs["beta"]
     x = np.zeros((0, 7))
-    dx, dgamma, dbeta = layers.layer_norm_vjp(x, gamma, beta, x, **LAYER_NORM)
-    assert layers.layer_norm(x, gamma, beta, **LAYER_NORM).shape == dx.shape == (0, 7)
+    dx, dgamma, dbeta = function("layer_norm", "vjp")(x, gamma, beta, x, **LAYER_NORM)
+    assert function("layer_norm")(x, gamma, beta, **LAYER_NORM).shape == dx.shape == (0, 7)
     assert not dgamma.any()
     assert not dbeta.any()
 
@@ -135,7 +137,7 @@ def test_no_groups(layer_norm_inputs):
 def test_empty_batch_leaves_the_statistics(batch_norm_inputs):
     """Training on an empty batch returns an empty y and the statistics as given."""
     _, gamma, beta, mean, var = batch_norm_inputs.values()
-    y, new_mean, new_var = layers.batch_norm(np.zeros((0, 3)), gamma, beta, mean, var, training=True, **BATCH_NORM)
+    y, new_mean, new_var = function("batch_norm")(np.zeros((0, 3)), gamma, beta, mean, var, training=True, **BATCH_NORM)
     assert y.shape == (0, 3)
     assert (new_mean == mean).all()
     assert (new_var == var).all()
@@ -150,7 +152,7 @@ def test_momentum_at_its_ends(batch_norm_inputs, momentum):
         x = x * np.nan
     else:
         mean = mean * np.nan
-    _, new_mean, _ = layers.batch_norm(x, gamma, beta, mean, var, training=True, **settings)
+    _, new_mean, _ = function("batch_norm")(x, gamma, beta, mean, var, training=True, **settings)
     assert np.isfinite(new_mean).all()
 
 
@@ -158,7 +160,7 @@ def test_momentum_at_its_ends(batch_norm_inputs, momentum):
 def test_results_are_new_arrays(batch_norm_inputs, training):
     """Nothing handed in is changed, and nothing handed in comes out."""
     before = {name: array.copy() for name, array in batch_norm_inputs.items()}
-    results = layers.batch_norm(*batch_norm_inputs.values(), training=training, **BATCH_NORM)
+    results = function("batch_norm")(*batch_norm_inputs.values(), training=training, **BATCH_NORM)
     for name, array in batch_norm_inputs.items():
         assert (array == before[name]).all()
         assert not any(np.shares_memory(array, result) for result in results)
@@ -183,7 +185,7 @@ def test_layer_norm_refuses_bad_arguments(layer_norm_inputs, change, message):
     """Arguments that do not fit together raise ValueError."""
     arguments = {**layer_norm_inputs, **LAYER_NORM, **change}
     with pytest.raises(ValueError, match=message):
-        layers.layer_norm(**arguments)
+        function("layer_norm")(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -201,10 +203,10 @@ def test_batch_norm_refuses_bad_arguments(batch_norm_inputs, change, message):
     """Arguments that do not fit together raise ValueError."""
     arguments = {**batch_norm_inputs, **BATCH_NORM, "training": True, **change}
     with pytest.raises(ValueError, match=message):
-        layers.batch_norm(**arguments)
+        function("batch_norm")(**arguments)
 
 
 def test_cotangent_of_another_shape_is_refused(layer_norm_inputs):
     """A cotangent has x's shape."""
     with pytest.raises(ValueError, match="g has shape"):
-        layers.layer_norm_vjp(*layer_norm_inputs.values(), np.zeros((4, 1)), **LAYER_NORM)
+        function("layer_norm", "vjp")(*layer_norm_inputs.values(), np.zeros((4, 1)), **LAYER_NORM)

@@ -9,10 +9,10 @@ import numpy as np
 
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.numpy.operators.batch_norm import BatchNorm
+from normspec.adapters.numpy.operators.layer_norm import LayerNorm
+from normspec.adapters.numpy.operators.rows import Rows, Statistics
 from normspec.adapters.target import Target
-from normspec.conformance.sound.batch_norm import BatchNorm
-from normspec.conformance.sound.layer_norm import LayerNorm
-from normspec.conformance.sound.rows import Rows, Statistics
 from normspec.conformance.sound.sums import sequential_sum
 
 BASES = {"layer_norm": LayerNorm, "batch_norm": BatchNorm}

@@ -10,10 +10,10 @@ import pytest
 
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.numpy.operators import IMPLEMENTATIONS as SOUND
 from normspec.adapters.target import Target
 from normspec.conformance.compare.catalogue import probes_of
 from normspec.conformance.compare.run import compare
-from normspec.conformance.sound.registry import OPERATORS as SOUND
 from normspec.spec.operators import COMPOSED
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import numpy as np
 
+from normspec.adapters.numpy.operators import IMPLEMENTATIONS as BASES
 from normspec.adapters.target import Target
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.sizes import sizes
-from normspec.conformance.sound.registry import OPERATORS as BASES
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 

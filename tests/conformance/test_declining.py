@@ -171,12 +171,12 @@ def test_a_declined_call_does_not_stand_for_what_a_part_raised(tmp_path: Any, ra
 
 SIBLINGS = """
 import numpy
-from normspec.adapters.numpy import layers
+from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 
 
 def layer_norm(x, gamma, beta, *, eps, axes):
     assert eps
-    return layers.layer_norm(x, gamma, beta, eps=eps, axes=axes)
+    return LayerNorm().call(x, gamma, beta, eps=eps, axes=axes)
 
 def layer_norm_accepts(shape, settings):
     {accepts}

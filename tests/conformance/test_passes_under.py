@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from normspec import Verdict
+from normspec.adapters.numpy.operators.implementation import Implementation
 from normspec.conformance.sound import DECLARED, Sound
-from normspec.conformance.sound.implementation import Implementation
 
 from .runs import DTYPES, FAULT, VARIANT, function, result, run, specimen
 

@@ -10,11 +10,11 @@ import attrs
 import numpy as np
 import pytest
 
+from normspec.adapters.numpy.operators import IMPLEMENTATIONS as BASES
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.sizes import repeated_deck
 from normspec.conformance.checks.purity import repeats_agree
 from normspec.conformance.profiles import PROFILES, profile_of
-from normspec.conformance.sound.registry import OPERATORS as BASES
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 from normspec.spec.operators import OPERATORS

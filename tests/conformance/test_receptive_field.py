@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from normspec.adapters.numpy.operators.mhc import Mhc
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.composed_deck import composed_deck
 from normspec.conformance.checks.mhc import receptive_field
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.sound.composed.mhc import Mhc
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 

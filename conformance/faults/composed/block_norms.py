@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...sound.composed.blocks import Block
+from ....adapters.numpy.operators.blocks import Block
 from .. import affine, eps, gradients, second_order, variance
 from ..registry import fault, issue
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.blocks import Block
-from ...sound.composed.composed import Composed
-from ...sound.composed.mhc import Mhc
+from ....adapters.numpy.operators.blocks import Block
+from ....adapters.numpy.operators.composed import Composed
+from ....adapters.numpy.operators.mhc import Mhc
 from ..arguments import DgammaNotReturned, EpsUnchecked
 from ..layouts import ParameterStridesIgnored, read_on
 from ..registry import SIXTEEN_BIT, fault, issue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...sound.composed.highway import Highway
+from ....adapters.numpy.operators.highway import Highway
 from ..registry import WIDE, fault, issue
 
 Array = np.ndarray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...sound.composed.highway import Highway, Paths
+from ....adapters.numpy.operators.highway import Highway, Paths
 from ..registry import fault
 
 Array = np.ndarray

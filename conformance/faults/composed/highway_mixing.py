@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...sound.composed.highway import Highway, Paths
+from ....adapters.numpy.operators.highway import Highway, Paths
 from ..registry import fault, issue
 
 Array = np.ndarray

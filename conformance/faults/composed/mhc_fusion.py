@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.mhc import Mhc
+from ....adapters.numpy.operators.mhc import Mhc
 from ..registry import fault, issue
 
 Array = np.ndarray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...sound.composed.mhc import Mhc
+from ....adapters.numpy.operators.mhc import Mhc
 from ..registry import fault, issue
 
 Array = np.ndarray

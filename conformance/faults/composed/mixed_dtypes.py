@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.mhc import Mhc
+from ....adapters.numpy.operators.mhc import Mhc
 from ..mixed_dtypes import MixedGradientAsX, MixedOutputAsParameters, MixedParametersNarrowed
 from ..registry import SIXTEEN_BIT, fault
 

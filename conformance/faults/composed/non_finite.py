@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.composed import Composed
-from ...sound.composed.highway import Highway
-from ...sound.composed.mhc import Mhc
+from ....adapters.numpy.operators.composed import Composed
+from ....adapters.numpy.operators.highway import Highway
+from ....adapters.numpy.operators.mhc import Mhc
 from ..non_finite import CotangentNanZeroed, ParameterNanZeroed
 from ..registry import fault
 from .contract import Written

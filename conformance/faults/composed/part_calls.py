@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.composed import Composed
-from ...sound.composed.highway import Highway, Paths
-from ...sound.composed.mhc import Mhc
-from ...sound.composed.post_norm import PostNorm
-from ...sound.composed.pre_norm import PreNorm
-from ...sound.composed.residual import Residual
+from ....adapters.numpy.operators.composed import Composed
+from ....adapters.numpy.operators.highway import Highway, Paths
+from ....adapters.numpy.operators.mhc import Mhc
+from ....adapters.numpy.operators.post_norm import PostNorm
+from ....adapters.numpy.operators.pre_norm import PreNorm
+from ....adapters.numpy.operators.residual import Residual
 from ..registry import SIXTEEN_BIT, fault
 
 Array = np.ndarray

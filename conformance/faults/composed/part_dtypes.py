@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.composed import Composed
+from ....adapters.numpy.operators.composed import Composed
 from ..registry import fault
 
 Array = np.ndarray

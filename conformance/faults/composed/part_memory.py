@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.composed import Composed
-from ...sound.composed.highway import Highway
-from ...sound.composed.mhc import Mhc
-from ...sound.composed.pre_norm import PreNorm
-from ...sound.composed.residual import Residual
+from ....adapters.numpy.operators.composed import Composed
+from ....adapters.numpy.operators.highway import Highway
+from ....adapters.numpy.operators.mhc import Mhc
+from ....adapters.numpy.operators.pre_norm import PreNorm
+from ....adapters.numpy.operators.residual import Residual
 from ..mutation import overwrite
 from ..registry import fault, issue
 

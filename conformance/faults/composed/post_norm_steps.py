@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.post_norm import PostNorm
-from ...sound.rows import Statistics
+from ....adapters.numpy.operators.post_norm import PostNorm
+from ....adapters.numpy.operators.rows import Statistics
 from ..registry import fault, issue
 
 Array = np.ndarray

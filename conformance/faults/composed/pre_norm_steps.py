@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.blocks import Gradients
-from ...sound.composed.pre_norm import PreNorm
+from ....adapters.numpy.operators.blocks import Gradients
+from ....adapters.numpy.operators.pre_norm import PreNorm
 from ..registry import fault, issue
 
 Array = np.ndarray

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...sound.composed.composed import Composed
-from ...sound.composed.highway import Highway, Paths
-from ...sound.composed.mhc import Mhc
-from ...sound.composed.residual import Residual
+from ....adapters.numpy.operators.composed import Composed
+from ....adapters.numpy.operators.highway import Highway, Paths
+from ....adapters.numpy.operators.mhc import Mhc
+from ....adapters.numpy.operators.residual import Residual
 from ..mutation import overwrite
 from ..neighbours import next_up
 from ..registry import WIDE, fault, issue

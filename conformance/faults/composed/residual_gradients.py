@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.residual import Residual
+from ....adapters.numpy.operators.residual import Residual
 from ..registry import fault, issue
 
 Array = np.ndarray

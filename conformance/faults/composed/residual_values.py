@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...sound.composed.residual import Residual
+from ....adapters.numpy.operators.residual import Residual
 from ..neighbours import next_up
 from ..registry import fault, issue
 

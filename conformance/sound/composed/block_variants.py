@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....adapters.numpy.operators.normalisation import Normalisation
+from ....adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from ..conventions import OnePass
-from ..normalisation import Normalisation
 from ..registry import sound
-from ..rows import Array, Pull, Rows, Statistics
 from ..variants import CompensatedSums, FoldedAffine, FusedBackward, TreeSums, TwoPass, Welford, Wide
 from .working import NATIVE, Native, native_statistics
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....adapters.numpy.operators.highway import Highway, Paths
 from ..registry import sound
-from .highway import Highway, Paths
 from .working import NATIVE, Native, Wide
 
 Array = np.ndarray

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ....adapters.numpy.operators.mhc import Mhc
 from ..registry import sound
-from .mhc import Mhc
 from .working import NATIVE, Native
 
 Array = np.ndarray

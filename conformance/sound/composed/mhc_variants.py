@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....adapters.numpy.operators.mhc import Mhc
 from ..registry import sound
-from .mhc import Mhc
 from .working import NATIVE, Native, Wide
 
 Array = np.ndarray

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ....adapters.numpy.operators.residual import Residual
 from ..registry import sound
-from .residual import Residual
 from .working import Wide
 
 Array = np.ndarray

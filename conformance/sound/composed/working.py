@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rows import Array, Statistics
-from ..storage import Storage
+from ....adapters.numpy.operators.rows import Array, Statistics
+from ....adapters.numpy.operators.storage import Storage
 
 #: What a target that computes so declares.
 NATIVE = {"storage": "native"}

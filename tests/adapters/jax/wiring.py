@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from normspec.adapters.binding import Binding
-from normspec.adapters.numpy import layers as plain
+from normspec.adapters.numpy.operators import function
 from normspec.adapters.target import Target
 
 SHAPE, AXES, CHANNEL_AXIS = (3, 4, 2), (-2, -1), 1
@@ -47,7 +47,7 @@ def problem(binding: Binding, training: bool, dtype: Any, parameters: Any = None
 def expected(binding: Binding, suffix: str, inputs: Any, settings: Any, *more: Any) -> tuple[Any, ...]:
     """What the plain NumPy layers say, in float64."""
     wide = [None if array is None else array.astype(np.float64) for array in (*inputs.values(), *more)]
-    result = getattr(plain, binding.operator + suffix)(*wide, **settings)
+    result = function(binding.operator, suffix.removeprefix("_") or "call")(*wide, **settings)
     return result if isinstance(result, tuple) else (result,)
 
 

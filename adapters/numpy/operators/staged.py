@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.binding import NESTED
+from ...binding import NESTED
+from .arguments import check_float
 from .implementation import Implementation
 from .storage import Storage
 
@@ -40,6 +41,7 @@ class Staged(Storage):
     def _staged(self, stage: str) -> Callable[..., Any]:
         def run(*arrays: Any, **settings: Any) -> Any:
             # Inf and NaN are results here, not accidents: no floating-point warnings.
+            check_float(arrays[0], "x")
             with np.errstate(all="ignore"):
                 self.before(stage, arrays)
                 results = getattr(self, stage)(*arrays, **settings)

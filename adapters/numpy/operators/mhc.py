@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import check_shapes
+from .arguments import check_shapes
 from .composed import Composed
 
 Array = np.ndarray
@@ -60,7 +60,7 @@ class Mhc(Composed):
     def combine(self, skip: Array, outputs: list[Array], w: Array) -> Array:
         """x plus the weighted outputs."""
         y = skip
-        for weight, output in zip(w, outputs, strict=True):
+        for weight, output in zip(w, outputs):
             y = y + weight * output
         return y
 
@@ -100,7 +100,7 @@ class Mhc(Composed):
 
     def through_branches(self, x: Array, branches: Sequence[Any], cotangents: list[Array]) -> list[Array]:
         """What reaches x through each branch."""
-        pairs = enumerate(zip(branches, cotangents, strict=True))
+        pairs = enumerate(zip(branches, cotangents))
         return [self.pulled(branch, x, v, f"branches.{k}") for k, (branch, v) in pairs]
 
     def input_gradient(self, g: Array, through: list[Array]) -> Array:
@@ -116,7 +116,7 @@ class Mhc(Composed):
     def tangent(self, tx: Array, tangents: list[Array], outputs: list[Array], w: Array, tw: Array) -> Array:
         """The tangent of y from those of x, of the outputs and of the weights."""
         ty = tx
-        for weight, tangent, moved, output in zip(w, tangents, tw, outputs, strict=True):
+        for weight, tangent, moved, output in zip(w, tangents, tw, outputs):
             ty = ty + weight * tangent + moved * output
         return ty
 
@@ -217,6 +217,6 @@ class Mhc(Composed):
         self, x: Array, branches: Sequence[Any], cotangents: list[Array], a: Array
     ) -> tuple[list[Array], list[Array]]:
         """For each branch the cotangents of x and of its own cotangent, where a is that of dx."""
-        pairs = enumerate(zip(branches, cotangents, strict=True))
+        pairs = enumerate(zip(branches, cotangents))
         found = [self.pulled_twice(branch, x, v, a, f"branches.{k}") for k, (branch, v) in pairs]
         return [x_bar for x_bar, _ in found], [back for _, back in found]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arguments import check_float
+
 Array = np.ndarray
 
 
@@ -32,6 +34,7 @@ class Storage:
 
         The role is the argument's name in the canonical signature: "x", "gamma", "g", "tx", "running_mean", ...
         """
+        check_float(array, role)
         return np.array(array, dtype=self.work, order="C")
 
     def write(self, array: Array, shape: tuple[int, ...], dtype: np.dtype, role: str) -> Array:

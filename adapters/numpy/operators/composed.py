@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..staged import Staged
+from .staged import Staged
 
 Array = np.ndarray
 

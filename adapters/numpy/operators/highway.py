@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import attrs
 import numpy as np
 
-from ..arguments import check_shapes
+from .arguments import check_shapes
 from .composed import Composed
 
 Array = np.ndarray
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False)
 class Paths:
     """What one call is made of, in the working dtype."""
 

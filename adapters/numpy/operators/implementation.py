@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import attrs
 
-
-@attrs.frozen
+@dataclass(frozen=True)
 class Implementation:
     """One implementation of one operator, with its derivatives written out."""
 

@@ -6,17 +6,17 @@ it says the layout. A variant or a fault overrides the step it does differently 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import attrs
 import numpy as np
 
-from ...spec.layout import Layout
+from ....spec.layout import Layout
 
 Array = np.ndarray
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False)
 class Statistics:
     """Mean, biased variance and 1/sqrt(variance + eps) of each row, of a shape that broadcasts against the rows."""
 
@@ -27,7 +27,7 @@ class Statistics:
     fixed: bool = False
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False)
 class Pull:
     """What the gradients of one call are computed from."""
 

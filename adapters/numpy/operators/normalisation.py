@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...spec.layout import Layout
-from ...spec.operators import OPERATORS, Operator
+from ....spec.layout import Layout
+from ....spec.operators import OPERATORS, Operator
 from .arguments import check_eps, check_momentum, check_place, check_shapes
 from .rows import Array, Pull, Rows, Statistics
 from .staged import Staged
@@ -71,7 +71,7 @@ class Normalisation(Staged, Rows):
 
     def begun(self, arrays: tuple[Any, ...], settings: Mapping[str, Any], *more: str) -> Arrays:
         """The arrays of a call by name, those of the operator first; checked and noted."""
-        given: Arrays = dict(zip((*self.record.arguments, *more), arrays, strict=True))
+        given: Arrays = dict(zip((*self.record.arguments, *more), arrays))
         x = given["x"]
         assert x is not None
         likewise = {name: value for name, value in given.items() if name in _LIKE_X}

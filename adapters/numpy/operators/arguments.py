@@ -11,6 +11,15 @@ import numpy as np
 Array = np.ndarray
 
 
+def check_float(array: Any, name: str) -> None:
+    """Refuse what is not an array of floating point numbers."""
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{name} must be an array, not {type(array).__name__}")
+    # ml_dtypes.bfloat16 is of kind "V", and its name tells it from NumPy's own.
+    if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
+        raise ValueError(f"{name} must hold floating point numbers, not {array.dtype.name}")
+
+
 def check_eps(eps: float) -> None:
     """Refuse an eps that is negative or not a number."""
     if not eps >= 0 or math.isinf(eps):
@@ -40,5 +49,5 @@ def check_place(shape: tuple[int, ...], settings: Mapping[str, Any]) -> None:
 def check_shapes(arrays: Mapping[str, Array | None], shape: tuple[int, ...]) -> None:
     """Refuse arrays of another shape; None passes."""
     for name, array in arrays.items():
-        if array is not None and array.shape != shape:
-            raise ValueError(f"{name} must have the shape {shape}, not {array.shape}")
+        if array is not None and np.shape(array) != shape:
+            raise ValueError(f"{name} must have the shape {shape}, not {np.shape(array)}")

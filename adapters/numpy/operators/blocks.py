@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import attrs
+from dataclasses import dataclass
+
 import numpy as np
 
-from ..normalisation import Normalisation
 from .composed import Composed
+from .normalisation import Normalisation
 
 Array = np.ndarray
 
 
-@attrs.frozen(eq=False)
+@dataclass(frozen=True, eq=False)
 class Gradients:
     """Gradients of the input, gamma and beta, in the working dtype: the first of x's shape, the others as rows."""
 

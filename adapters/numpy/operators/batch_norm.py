@@ -53,5 +53,5 @@ class BatchNorm(Normalisation):
         """The new running statistics."""
         momentum, eps = self.settings["momentum"], self.number(self.settings["eps"])
         found = self.running(s, *self._running(given), momentum, count, eps)
-        pairs = [(value, given[name], name) for value, name in zip(found, self.record.statistics, strict=True)]
+        pairs = [(value, given[name], name) for value, name in zip(found, self.record.statistics)]
         return tuple(self.write(value, old.shape, old.dtype, name) for value, old, name in pairs if old is not None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import check_shapes
+from .arguments import check_shapes
 from .composed import Composed
 
 Array = np.ndarray
