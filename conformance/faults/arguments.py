@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.groups import Arrays, Groups
 from ...adapters.numpy.operators.layer_norm import LayerNorm
-from ...adapters.numpy.operators.normalisation import Arrays, Normalisation
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays as Handed
 from .registry import fault, issue
 
 
 @fault("gamma-read-cyclically", ln="CM-A1", bn="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
-class GammaReadCyclically(Normalisation):
+class GammaReadCyclically(Groups):
     """Accepts parameters and statistics of any length and starts them again at their end."""
 
     def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
@@ -35,7 +35,7 @@ class GammaReadCyclically(Normalisation):
     kind="argument",
     sources=issue("apple/coremltools#2807"),
 )
-class ParametersBroadcast(Normalisation):
+class ParametersBroadcast(Groups):
     """Accepts a gamma or beta of one element and broadcasts it."""
 
     def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
@@ -55,7 +55,7 @@ class ParametersBroadcast(Normalisation):
     kind="argument",
     sources=issue("pytorch/pytorch#166405", "ml-explore/mlx#4312"),
 )
-class EpsUnchecked(Normalisation):
+class EpsUnchecked(Groups):
     """Computes with whatever eps it is handed."""
 
     def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
@@ -87,7 +87,7 @@ class MomentumClipped(MomentumUnchecked):
 
 
 @fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", kind="argument")
-class MissingGammaRefused(Normalisation):
+class MissingGammaRefused(Groups):
     """Raises where gamma is None."""
 
     def before(self, stage: str, arrays: Handed) -> None:
@@ -107,7 +107,7 @@ class OneValueRefused(LayerNorm):
 
 
 @fault("odd-count-refused", ln="CM-T1", bn="CM-T1", kind="argument")
-class OddCountRefused(Normalisation):
+class OddCountRefused(Groups):
     """Raises where a group holds an odd number of values greater than one."""
 
     def mean(self, x: Array) -> Array:
@@ -125,7 +125,7 @@ class VectorRefused(LayerNorm):
             raise IndexError("tuple index out of range")
 
 
-class ManyAxesRefused(Normalisation):
+class ManyAxesRefused(Groups):
     """The base that takes arrays of a few axes only."""
 
     most: int
@@ -167,7 +167,7 @@ class StatisticsNotReturned(BatchNorm):
 
 
 @fault("output-flattened", ln="CM-T2", bn="CM-T2", kind="argument")
-class OutputFlattened(Normalisation):
+class OutputFlattened(Groups):
     """Returns y as a matrix where x has more than two axes."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
@@ -184,7 +184,7 @@ class OutputFlattened(Normalisation):
     kind="gradient",
     sources=issue("huggingface/candle#3613", "huggingface/candle#3823"),
 )
-class DgammaNotReturned(Normalisation):
+class DgammaNotReturned(Groups):
     """Returns None for dgamma."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
 
-class Narrow(Normalisation):
+class Narrow(Groups):
     """The base with a rounding to the dtype of x."""
 
     def narrow(self, array: Array) -> Array:
@@ -142,7 +142,7 @@ class OutputTruncated(Narrow):
 
 
 @fault("float64-in-float32", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("float64",))
-class Float64InFloat32(Normalisation):
+class Float64InFloat32(Groups):
     """Computes float64 in float32."""
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:
@@ -150,7 +150,7 @@ class Float64InFloat32(Normalisation):
 
 
 @fault("inputs-in-ten-bits", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=WIDE)
-class InputsInTenBits(Normalisation):
+class InputsInTenBits(Groups):
     """Rounds x to the ten fraction bits of a tensor core's format."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -162,7 +162,7 @@ class InputsInTenBits(Normalisation):
 
 
 @fault("inputs-through-float16", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("bfloat16", *WIDE))
-class InputsThroughFloat16(Normalisation):
+class InputsThroughFloat16(Groups):
     """Rounds x to float16 on the way in."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -171,7 +171,7 @@ class InputsThroughFloat16(Normalisation):
 
 
 @fault("subnormal-output-flushed", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("float16",))
-class SubnormalOutputFlushed(Normalisation):
+class SubnormalOutputFlushed(Groups):
     """Replaces subnormal values of y by zero, which undeclared is a loss of digits below 2^-14 in float16."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -180,7 +180,7 @@ class SubnormalOutputFlushed(Normalisation):
 
 
 @fault("subnormal-gradient-flushed", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=("float16",))
-class SubnormalGradientFlushed(Normalisation):
+class SubnormalGradientFlushed(Groups):
     """Replaces subnormal values of dx by zero."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -188,7 +188,7 @@ class SubnormalGradientFlushed(Normalisation):
         return np.where(np.abs(dx) < 2.0**-14, dx.dtype.type(0), dx)
 
 
-class Retyped(Normalisation):
+class Retyped(Groups):
     """The base with results handed out in other dtypes."""
 
     def retyped(self, array: Array | None, dtype: type) -> Array | None:

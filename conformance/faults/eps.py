@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Rows, Statistics
 from .registry import SIXTEEN_BIT, fault, issue
 
@@ -122,7 +122,7 @@ class EpsFloat32(Rows):
     dtypes=SIXTEEN_BIT,
     sources=issue("pytorch/pytorch#41527"),
 )
-class VariancePlusEpsNarrow(Normalisation):
+class VariancePlusEpsNarrow(Groups):
     """Rounds variance + eps to the 16-bit dtype of x before the root."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
 from .registry import fault, issue
 
@@ -43,7 +43,7 @@ def read_on(array: Array) -> Array:
     kind="layout",
     sources=issue("NVIDIA/TransformerEngine#1017", "ELS-RD/kernl#193"),
 )
-class StridesIgnored(Normalisation):
+class StridesIgnored(Groups):
     """Reads x as if it were contiguous."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -51,7 +51,7 @@ class StridesIgnored(Normalisation):
 
 
 @fault("storage-offset-ignored", ln="CM-V1", bn="CM-V1", kind="layout", sources=issue("pytorch/pytorch#131750"))
-class StorageOffsetIgnored(Normalisation):
+class StorageOffsetIgnored(Groups):
     """Reads x from the start of its memory, whatever the offset."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -64,7 +64,7 @@ class StorageOffsetIgnored(Normalisation):
 
 
 @fault("transposed-misread", ln="CM-V1", bn="CM-V1", kind="layout", sources=issue("pytorch/pytorch#63224"))
-class TransposedMisread(Normalisation):
+class TransposedMisread(Groups):
     """Reads an x that is stored with its axes reversed as if it were not."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -73,7 +73,7 @@ class TransposedMisread(Normalisation):
 
 
 @fault("zero-stride-misread", ln="CM-V1", bn="CM-V1", kind="layout")
-class ZeroStrideMisread(Normalisation):
+class ZeroStrideMisread(Groups):
     """Reads on in memory where x is expanded along an axis, though the stride there is zero."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -82,7 +82,7 @@ class ZeroStrideMisread(Normalisation):
 
 
 @fault("parameter-strides-ignored", ln="CM-V3", bn="CM-V3", kind="layout")
-class ParameterStridesIgnored(Normalisation):
+class ParameterStridesIgnored(Groups):
     """Reads gamma and beta as if they were contiguous."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -98,7 +98,7 @@ class RunningStridesIgnored(BatchNorm):
 
 
 @fault("cotangent-strides-ignored", ln="CM-V2", bn="CM-V2", kind="layout")
-class CotangentStridesIgnored(Normalisation):
+class CotangentStridesIgnored(Groups):
     """Reads the cotangent as if it were contiguous."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -106,7 +106,7 @@ class CotangentStridesIgnored(Normalisation):
 
 
 @fault("zero-stride-cotangent-misread", ln="CM-V2", bn="CM-V2", kind="layout")
-class ZeroStrideCotangentMisread(Normalisation):
+class ZeroStrideCotangentMisread(Groups):
     """Reads on in memory where the cotangent is expanded along an axis, as that of a sum is."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -121,7 +121,7 @@ class ZeroStrideCotangentMisread(Normalisation):
     kind="layout",
     sources=issue("pytorch/pytorch#175189", "pytorch/pytorch#190645"),
 )
-class CotangentInOrderOfX(Normalisation):
+class CotangentInOrderOfX(Groups):
     """Takes the cotangent to lie in memory in the order x does."""
 
     order: tuple[int, ...] = ()

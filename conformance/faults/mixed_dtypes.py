@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import SIXTEEN_BIT, fault, issue
 
@@ -30,7 +30,7 @@ class RunningStatisticsNarrowed(BatchNorm):
     dtypes=SIXTEEN_BIT,
     sources=issue("openxla/xla#10875", "apple/coreai-torch#54"),
 )
-class MixedParametersNarrowed(Normalisation):
+class MixedParametersNarrowed(Groups):
     """Rounds float32 gamma and beta to the dtype of x."""
 
     def read(self, array: Array, role: str) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays
 from .registry import fault, issue
@@ -18,7 +18,7 @@ def overwrite(target: Array | None, value: Array | None) -> None:
 
 
 @fault("x-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("GeeeekExplorer/nano-vllm#170"))
-class XOverwritten(Normalisation):
+class XOverwritten(Groups):
     """Works in place: x holds y afterwards."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -28,7 +28,7 @@ class XOverwritten(Normalisation):
 
 
 @fault("output-aliases-x", ln="CM-P1", bn="CM-P1", kind="state")
-class OutputAliasesX(Normalisation):
+class OutputAliasesX(Groups):
     """Works in place where gamma is None, and returns x itself."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -39,7 +39,7 @@ class OutputAliasesX(Normalisation):
 
 
 @fault("x-overwritten-in-backward", ln="CM-P1", bn="CM-P1", kind="state")
-class XOverwrittenInBackward(Normalisation):
+class XOverwrittenInBackward(Groups):
     """Writes dx over x in the backward pass."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -49,7 +49,7 @@ class XOverwrittenInBackward(Normalisation):
 
 
 @fault("gamma-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("apache/mxnet#9624"))
-class GammaOverwritten(Normalisation):
+class GammaOverwritten(Groups):
     """Resets gamma to 1 after use."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -59,7 +59,7 @@ class GammaOverwritten(Normalisation):
 
 
 @fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state")
-class BetaOverwritten(Normalisation):
+class BetaOverwritten(Groups):
     """Uses beta's memory for dbeta in the backward pass."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -69,7 +69,7 @@ class BetaOverwritten(Normalisation):
 
 
 @fault("cotangent-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("ml-explore/mlx#941"))
-class CotangentOverwritten(Normalisation):
+class CotangentOverwritten(Groups):
     """Writes dx over the cotangent."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from ...adapters.numpy.operators.storage import Storage
 from .registry import fault
@@ -17,7 +17,7 @@ def without_nan(values: Array) -> Array:
 
 
 @fault("nan-to-zero", ln="CM-N3", bn="CM-N3", kind="non-finite")
-class NanToZero(Normalisation):
+class NanToZero(Groups):
     """Takes a NaN in x for 0."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -43,7 +43,7 @@ class NanOutputZeroed(Rows):
 
 
 @fault("inf-clipped", ln="CM-N4", bn="CM-N4", kind="non-finite")
-class InfClipped(Normalisation):
+class InfClipped(Groups):
     """Takes an Inf in x for 1e4."""
 
     def read(self, array: Array, role: str) -> Array:
@@ -54,7 +54,7 @@ class InfClipped(Normalisation):
 
 
 @fault("parameter-nan-zeroed", ln="CM-N6", bn="CM-N6", kind="non-finite")
-class ParameterNanZeroed(Normalisation):
+class ParameterNanZeroed(Groups):
     """Takes a NaN in gamma or beta for 0."""
 
     def read(self, array: Array, role: str) -> Array:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from .neighbours import next_up
 from .registry import WIDE, fault, issue
 
 
-class Buffers(Normalisation):
+class Buffers(Groups):
     """Results handed out in buffers that the next call of the same shape writes again."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class RunningBufferShared(Buffers):
 
 
 @fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", kind="state")
-class SavedStatisticsShared(Normalisation):
+class SavedStatisticsShared(Groups):
     """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
 
     kept: Statistics | None = None
@@ -83,7 +83,7 @@ class SavedStatisticsShared(Normalisation):
 
 
 @fault("gamma-of-last-call", ln="CM-P5", bn="CM-P5", kind="state")
-class GammaOfLastCall(Normalisation):
+class GammaOfLastCall(Groups):
     """Keeps one gamma, so that a gradient uses that of the latest forward pass."""
 
     kept: Array | None = None
@@ -98,7 +98,7 @@ class GammaOfLastCall(Normalisation):
         return self.kept.astype(gamma.dtype).reshape(gamma.shape)
 
 
-class Counted(Normalisation):
+class Counted(Groups):
     """Counts the forward passes."""
 
     calls = 0
@@ -119,7 +119,7 @@ class DriftsAfterTenCalls(Counted):
 
 
 @fault("gradient-drifts", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientDrifts(Normalisation):
+class GradientDrifts(Groups):
     """Adds to the first value of dbeta what a counter holds, from the second backward pass on."""
 
     pulls = 0
@@ -133,7 +133,7 @@ class GradientDrifts(Normalisation):
 
 
 @fault("gradient-lost-once-in-three", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientLostOnceInThree(Normalisation):
+class GradientLostOnceInThree(Groups):
     """Returns no dgamma in every third backward pass."""
 
     pulls = 0
@@ -182,7 +182,7 @@ class LastBitOnceInSixty(Counted):
 
 
 @fault("dgamma-accumulates", ln="CM-P2", bn="CM-P2", kind="state")
-class DgammaAccumulates(Normalisation):
+class DgammaAccumulates(Groups):
     """Adds dgamma to that of the last backward pass of the same shape."""
 
     kept: Array | None = None
@@ -196,7 +196,7 @@ class DgammaAccumulates(Normalisation):
 
 
 @fault("results-kept-by-first-values", ln="CM-P2", bn="CM-P2", kind="state")
-class ResultsKeptByFirstValues(Normalisation):
+class ResultsKeptByFirstValues(Groups):
     """Keeps results under the shape and the first eight values of x, and hands them out again for such an x."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class ResultsKeptByFirstValues(Normalisation):
         return tuple(None if one is None else one.copy() for one in self.kept.setdefault(key, results))
 
 
-class StatisticsKept(Normalisation):
+class StatisticsKept(Groups):
     """Keeps the statistics of the last x, and takes them for those of an x with the same sign."""
 
     handed: Array | None = None

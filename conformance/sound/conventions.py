@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.normalisation import Normalisation
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Rows, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from ...adapters.numpy.operators.storage import Storage
@@ -53,7 +53,7 @@ def rounded_to(array: Array, dtype: np.dtype) -> Array:
 
 
 @sound("second-stage-narrow", conventions={"storage": "H1"})
-class SecondStageNarrow(Normalisation):
+class SecondStageNarrow(Groups):
     """xhat rounded to the dtype of x before the affine step, which is rounded after each operation."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -64,7 +64,7 @@ class SecondStageNarrow(Normalisation):
 
 
 @sound("saved-narrow", conventions={"storage": "H2"})
-class SavedNarrow(Normalisation):
+class SavedNarrow(Groups):
     """Mean and reciprocal root saved for the backward pass in the dtype of the parameters."""
 
     saved: np.dtype
@@ -126,7 +126,7 @@ class Float32ForFloat64(Storage):
 
 
 @sound("promoted", conventions={"mixed_dtypes": "promoted"})
-class Promoted(Normalisation):
+class Promoted(Groups):
     """y in the dtype of the parameters, where that is wider than x's."""
 
     wider: np.dtype

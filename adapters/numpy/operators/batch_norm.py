@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .normalisation import Arrays, Normalisation
+from .groups import Arrays
+from .normalisation import Normalisation
 from .rows import Array, Statistics
 
 
@@ -33,7 +34,9 @@ class BatchNorm(Normalisation):
         return mean, variance
 
     def updated(self, old: Array, new: Array, momentum: float) -> Array:
-        """(1 - momentum) old + momentum new: momentum weighs the new statistic."""
+        """(1 - momentum) old + momentum new: momentum weighs the new statistic; with weight 0 nothing is added."""
+        if momentum in (0, 1):
+            return new if momentum else old
         return self.number(1 - momentum) * old + self.number(momentum) * new
 
     def contributed_variance(self, variance: Array, count: int, eps: np.floating) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .composed import Composed
-from .normalisation import Normalisation
+from .groups import Groups
 
 Array = np.ndarray
 
@@ -21,7 +21,7 @@ class Gradients:
     beta: Array
 
 
-class Block(Composed, Normalisation):
+class Block(Composed, Groups):
     """A LayerNorm over the last axis beside an addition."""
 
     def begin_block(

@@ -2,137 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ....spec.layout import Layout
-from ....spec.operators import OPERATORS, Operator
-from .arguments import check_eps, check_momentum, check_place, check_shapes
-from .rows import Array, Pull, Rows, Statistics
-from .staged import Staged
-
-Arrays = dict[str, "Array | None"]
-
-#: What is shaped as x, whatever the operator.
-_LIKE_X = frozenset({"g", "a", "tx", "sx"})
+from .groups import Arrays, Groups
+from .rows import Array, Statistics
 
 
-class Normalisation(Staged, Rows):
+class Normalisation(Groups):
     """
     The canonical callables of an operator, by its record: the arrays are handed in by position.
 
     Each call checks them, lays them out in rows, takes the steps of ``Rows`` and lays the results out again.
     """
-
-    layout: Layout
-    settings: Mapping[str, Any]
-
-    @property
-    def record(self) -> Operator:
-        """What the operator is."""
-        return OPERATORS[self.operator]
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The trailing axes of the call at hand."""
-        return tuple(self.settings["axes"])
-
-    @property
-    def channel_axis(self) -> int:
-        """The axis of the channels, counted from the front."""
-        return self.layout.parameter[0]
-
-    @property
-    def training(self) -> bool:
-        """Whether the call at hand is one in training."""
-        return bool(self.settings.get("training", True))
-
-    # Arguments.
-
-    def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
-        """Refuse bad arguments: ``parameters`` have the shape of gamma, ``likewise`` that of x."""
-        check_eps(settings["eps"])
-        check_place(x.shape, settings)
-        if "momentum" in settings:
-            self.check_weight(settings["momentum"])
-        check_shapes(parameters, Layout.of(self.operator, x.shape, settings).parameter_shape)
-        check_shapes(likewise, x.shape)
-
-    def check_weight(self, momentum: float) -> None:
-        """Refuse a bad weight of the new statistic."""
-        check_momentum(momentum)
-
-    def begin(self, x: Array, settings: Mapping[str, Any]) -> None:
-        """Note the layout, the settings and the working dtype of the call at hand."""
-        self.begin_with(x)
-        self.settings, self.layout = settings, Layout.of(self.operator, x.shape, settings)
-
-    def begun(self, arrays: tuple[Any, ...], settings: Mapping[str, Any], *more: str) -> Arrays:
-        """The arrays of a call by name, those of the operator first; checked and noted."""
-        given: Arrays = dict(zip((*self.record.arguments, *more), arrays))
-        x = given["x"]
-        assert x is not None
-        likewise = {name: value for name, value in given.items() if name in _LIKE_X}
-        parameters = {name: value for name, value in given.items() if name != "x" and name not in likewise}
-        self.check(x, parameters, likewise, settings)
-        self.begin(x, settings)
-        return given
-
-    def directions(self, first: str) -> tuple[str, ...]:
-        """The names of tangents or cotangents of all that has a gradient: "tx", "tgamma", "tbeta"; or "a", "b", "c"."""
-        names = self.record.differentiable
-        return tuple("abc"[: len(names)]) if first == "a" else tuple(first + name for name in names)
-
-    # Rows.
-
-    def rows(self, array: Array, role: str) -> Array:
-        """An array of x's shape as a matrix with one group a row."""
-        return np.ascontiguousarray(self.layout.rows(self.read(array, role)))
-
-    def write_rows(self, rows: Array, dtype: np.dtype, role: str) -> Array:
-        """Rows as an array of x's shape and the given dtype."""
-        return self.write(
-            self.layout.back(np.broadcast_to(rows, (self.layout.count, self.layout.size))), self.shape, dtype, role
-        )
-
-    def parameter(self, array: Array | None, role: str) -> Array | None:
-        """A parameter or a running statistic beside the rows."""
-        return None if array is None else self.layout.parameter_rows(self.read(array, role))
-
-    def filled(self, array: Array | None, role: str) -> Array:
-        """A parameter's tangent or cotangent beside the rows, zero where it is None."""
-        found = self.parameter(array, role)
-        return np.zeros((1, 1), self.work) if found is None else found
-
-    def of_parameter(self, value: Array, given: Array | None, role: str) -> Array | None:
-        """One value a parameter in that parameter's shape and dtype; None for a parameter that is None."""
-        return None if given is None else self.write(value, given.shape, given.dtype, role)
-
-    def statistics_of(self, x: Array, given: Arrays) -> Statistics:
-        """The statistics that the call normalises by."""
-        return self.statistics(x, self.number(self.settings["eps"]))
-
-    def prepared(self, given: Arrays) -> Pull:
-        """Everything derivatives need, from the inputs."""
-        x, g = given["x"], given.get("g")
-        assert x is not None
-        rows = self.rows(x, "x")
-        cotangent = np.zeros_like(rows) if g is None else self.rows(g, "g")
-        s = self.backward_statistics(self.statistics_of(rows, given), self.number(self.settings["eps"]))
-        gamma, beta = self.parameter(given["gamma"], "gamma"), self.parameter(given.get("beta"), "beta")
-        return self.pull(rows, gamma, beta, cotangent, s)
-
-    def _moved(self, given: Arrays, names: tuple[str, ...]) -> tuple[Array, Array, Array]:
-        """Tangents or cotangents of x, gamma and beta as rows; zero for a beta that the operator does not have."""
-        first, *rest = names
-        x = given[first]
-        assert x is not None
-        gamma, beta = (*(self.filled(given[name], name) for name in rest), self.filled(None, ""))[:2]
-        return self.rows(x, first), gamma, beta
-
-    # The canonical callables.
 
     def call(self, *arrays: Any, **settings: Any) -> Any:
         """y, of x's shape and dtype, and what else the operator returns."""
@@ -164,13 +47,13 @@ class Normalisation(Staged, Rows):
         """The tangent of y, of x's shape and dtype."""
         tangents = self.directions("t")
         given = self.begun(arrays, settings, *tangents)
-        return self.write_rows(self.tangent(self.prepared(given), *self._moved(given, tangents)), arrays[0].dtype, "ty")
+        return self.write_rows(self.tangent(self.prepared(given), *self.moved(given, tangents)), arrays[0].dtype, "ty")
 
     def vjp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
         """(x_bar, gamma_bar, g_bar) of the map (x, gamma, g) -> (dx, dgamma, dbeta) at the cotangents (a, b, c)."""
         cotangents = self.directions("a")
         given = self.begun(arrays, settings, "g", *cotangents)
-        x_bar, gamma_bar, g_bar = self.second_order(self.prepared(given), *self._moved(given, cotangents))
+        x_bar, gamma_bar, g_bar = self.second_order(self.prepared(given), *self.moved(given, cotangents))
         dtype = arrays[0].dtype
         return (
             self.write_rows(x_bar, dtype, "x_bar"),
@@ -182,13 +65,13 @@ class Normalisation(Staged, Rows):
         """The tangents of the gradients in a direction."""
         directions = self.directions("s")
         given = self.begun(arrays, settings, "g", *directions)
-        return self._nested(self.forward_over_reverse(self.prepared(given), *self._moved(given, directions)), given)
+        return self._nested(self.forward_over_reverse(self.prepared(given), *self.moved(given, directions)), given)
 
     def vjp_jvp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
         """The gradients of <g, ty>."""
         tangents = self.directions("t")
         given = self.begun(arrays, settings, *tangents, "g")
-        return self._nested(self.reverse_over_forward(self.prepared(given), *self._moved(given, tangents)), given)
+        return self._nested(self.reverse_over_forward(self.prepared(given), *self.moved(given, tangents)), given)
 
     def jvp_jvp(self, *arrays: Any, **settings: Any) -> Array:
         """The tangent of ty in another direction."""
@@ -196,8 +79,8 @@ class Normalisation(Staged, Rows):
         given = self.begun(arrays, settings, *first, *second)
         p, (tx, tgamma, _), (sx, sgamma, _) = (
             self.prepared(given),
-            self._moved(given, first),
-            self._moved(given, second),
+            self.moved(given, first),
+            self.moved(given, second),
         )
         return self.write_rows(self.second_tangent(p, tx, tgamma, sx, sgamma), arrays[0].dtype, "tty")
 

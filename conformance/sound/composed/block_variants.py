@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....adapters.numpy.operators.normalisation import Normalisation
+from ....adapters.numpy.operators.groups import Groups
 from ....adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from ..conventions import OnePass
 from ..registry import sound
@@ -49,7 +49,7 @@ class WideStatistics(Rows):
 
 
 @sound("native", operators=BLOCKS, conventions=NATIVE)
-class NativeNorm(Native, Normalisation):
+class NativeNorm(Native, Groups):
     """16-bit data computed on in its own dtype throughout."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
