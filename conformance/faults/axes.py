@@ -11,6 +11,7 @@ import numpy as np
 from ...spec.layout import Layout
 from ..sound.batch_norm import BatchNorm
 from ..sound.layer_norm import LayerNorm
+from ..sound.normalisation import Normalisation
 from ..sound.rows import Array
 from .registry import fault, issue
 
@@ -39,16 +40,16 @@ class OverAllButFirst(LayerNorm):
         return mean_over(terms, self.shape, tuple(range(1, len(self.shape))) or (0,))
 
 
-@fault("over-all-axes", ln="LN-F7")
-class OverAllAxes(LayerNorm):
+@fault("over-all-axes", ln="LN-F7", pr="PR-F5", po="PO-F5")
+class OverAllAxes(Normalisation):
     """Normalises over the whole array at once."""
 
     def row_mean(self, terms: Array) -> Array:
         return mean_over(terms, self.shape, tuple(range(len(self.shape))))
 
 
-@fault("over-batch", ln="LN-F7")
-class OverBatch(LayerNorm):
+@fault("over-batch", ln="LN-F7", pr="PR-F5", po="PO-F5")
+class OverBatch(Normalisation):
     """Normalises over the first axis, as batch normalisation would."""
 
     def row_mean(self, terms: Array) -> Array:
