@@ -54,9 +54,10 @@ class RowEnvelope:
 
     @property
     def stores_between(self) -> bool:
-        """Whether intermediate values too are rounded to the data's 16 bits (H1, H2, and before the gain)."""
+        """Whether values in between are rounded to the data's 16 bits (H1, H2; before the gain in rms_norm)."""
         accuracy = self.arithmetic.accuracy
-        return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or accuracy.cast == "before-gain")
+        before_gain = accuracy.cast == "before-gain" and not self.rows.centred
+        return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or before_gain)
 
     def projection(self, h: Array, rows: Rows) -> tuple[Array, Array, Array]:
         """Return P h = h - mean(h) - xh mean(h xh), its error, and the sum of its terms' sizes (A11)."""

@@ -12,6 +12,7 @@ from ...adapters.numpy.operators.groups import Arrays, Groups
 from ...adapters.numpy.operators.layer_norm import LayerNorm
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays as Handed
+from ...adapters.numpy.operators.staged import Staged
 from .registry import fault, issue
 
 
@@ -52,6 +53,8 @@ class ParametersBroadcast(Groups):
     "eps-unchecked",
     ln="CM-A2",
     bn="CM-A2",
+    pr="CM-A2",
+    po="CM-A2",
     kind="argument",
     sources=issue("pytorch/pytorch#166405", "ml-explore/mlx#4312"),
 )
@@ -86,12 +89,12 @@ class MomentumClipped(MomentumUnchecked):
         return super().updated(old, new, min(max(momentum, 0.0), 1.0))
 
 
-@fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", kind="argument")
+@fault("missing-gamma-refused", ln="CM-T1", bn="CM-T1", pr="CM-T1", kind="argument")
 class MissingGammaRefused(Groups):
     """Raises where gamma is None."""
 
     def before(self, stage: str, arrays: Handed) -> None:
-        if arrays[1] is None:
+        if arrays[self.record.arguments.index("gamma")] is None:
             raise AttributeError("'NoneType' object has no attribute 'dtype'")
 
 
@@ -116,8 +119,17 @@ class OddCountRefused(Groups):
         return super().mean(x)
 
 
-@fault("vector-refused", ln="CM-T1", kind="argument", sources=issue("Dao-AILab/flash-attention#781"))
-class VectorRefused(LayerNorm):
+@fault(
+    "vector-refused",
+    ln="CM-T1",
+    rs="CM-T1",
+    po="CM-T1",
+    hw="CM-T1",
+    apart=("gn", "in"),  # their x has two axes at least
+    kind="argument",
+    sources=issue("Dao-AILab/flash-attention#781"),
+)
+class VectorRefused(Staged):
     """Raises for an x of one axis."""
 
     def before(self, stage: str, arrays: Handed) -> None:
@@ -166,8 +178,8 @@ class StatisticsNotReturned(BatchNorm):
         return results if settings["training"] else results[0]
 
 
-@fault("output-flattened", ln="CM-T2", bn="CM-T2", kind="argument")
-class OutputFlattened(Groups):
+@fault("output-flattened", ln="CM-T2", bn="CM-T2", mh="CM-T2", kind="argument")
+class OutputFlattened(Staged):
     """Returns y as a matrix where x has more than two axes."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
@@ -181,6 +193,8 @@ class OutputFlattened(Groups):
     "dgamma-not-returned",
     ln="CM-T3",
     bn="CM-T3",
+    pr="CM-T3",
+    po="CM-T3",
     kind="gradient",
     sources=issue("huggingface/candle#3613", "huggingface/candle#3823"),
 )
@@ -201,24 +215,23 @@ class DbetaNotReduced(LayerNorm):
         return results[0], results[1], np.array(arrays[3])
 
 
-@fault("zero-groups-refused", ln="CM-S2", kind="argument")
-class ZeroGroupsRefused(LayerNorm):
-    """Raises where there are no groups."""
+@fault("zero-groups-refused", ln="CM-S2", rs="CM-S2", pr="CM-S2", po="CM-S2", hw="CM-S2", kind="argument")
+class ZeroGroupsRefused(Staged):
+    """Raises where x is empty."""
 
-    def rows(self, array: Array, role: str) -> Array:
-        rows = super().rows(array, role)
-        if not len(rows):
+    def before(self, stage: str, arrays: Handed) -> None:
+        if arrays[0] is not None and not arrays[0].size:
             raise ZeroDivisionError("division by zero")
-        return rows
 
 
-@fault("zero-groups-nan-gradient", ln="CM-S2", kind="gradient")
-class ZeroGroupsNanGradient(LayerNorm):
-    """Returns NaN for the parameter gradients where there are no groups, for it scales by the count and back."""
+@fault("zero-groups-nan-gradient", ln="CM-S2", mh="CM-S2", kind="gradient")
+class ZeroGroupsNanGradient(Staged):
+    """Returns NaN for the gradients of parameters where x is empty, for it scales by the count and back."""
 
-    def parameter_sum(self, terms: Array) -> Array:
-        count = terms.dtype.type(len(terms))
-        return super().parameter_sum(terms) if count else super().parameter_sum(terms) / count
+    def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
+        if stage != "vjp" or arrays[0] is None or arrays[0].size:
+            return results
+        return (results[0], *(None if one is None else np.full_like(one, np.nan) for one in results[1:]))
 
 
 @fault("zero-groups-unwritten-gradient", ln="CM-S2", kind="gradient", sources=issue("Dao-AILab/flash-attention#781"))

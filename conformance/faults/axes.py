@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.layer_norm import LayerNorm
 from ...adapters.numpy.operators.rows import Array
 from ...spec.layout import Layout
@@ -39,16 +40,16 @@ class OverAllButFirst(LayerNorm):
         return mean_over(terms, self.shape, tuple(range(1, len(self.shape))) or (0,))
 
 
-@fault("over-all-axes", ln="LN-F7")
-class OverAllAxes(LayerNorm):
+@fault("over-all-axes", ln="LN-F7", pr="PR-F5", po="PO-F5")
+class OverAllAxes(Groups):
     """Normalises over the whole array at once."""
 
     def row_mean(self, terms: Array) -> Array:
         return mean_over(terms, self.shape, tuple(range(len(self.shape))))
 
 
-@fault("over-batch", ln="LN-F7")
-class OverBatch(LayerNorm):
+@fault("over-batch", ln="LN-F7", pr="PR-F5", po="PO-F5")
+class OverBatch(Groups):
     """Normalises over the first axis, as batch normalisation would."""
 
     def row_mean(self, terms: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Statistics
-from ...adapters.numpy.operators.staged import Arrays
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
 
@@ -188,7 +188,7 @@ class SubnormalGradientFlushed(Groups):
         return np.where(np.abs(dx) < 2.0**-14, dx.dtype.type(0), dx)
 
 
-class Retyped(Groups):
+class Retyped(Staged):
     """The base with results handed out in other dtypes."""
 
     def retyped(self, array: Array | None, dtype: type) -> Array | None:
@@ -196,7 +196,18 @@ class Retyped(Groups):
         return None if array is None else array.astype(dtype)
 
 
-@fault("output-float32", ln="CM-T2", bn="CM-T2", kind="dtype", dtypes=SIXTEEN_BIT)
+@fault(
+    "output-float32",
+    ln="CM-T2",
+    bn="CM-T2",
+    rs="CM-T2",
+    pr="CM-T2",
+    po="CM-T2",
+    hw="CM-T2",
+    mh="CM-T2",
+    kind="dtype",
+    dtypes=SIXTEEN_BIT,
+)
 class OutputFloat32(Retyped):
     """Returns y in the float32 it was computed in."""
 
@@ -236,7 +247,7 @@ class RunningStatisticsFloat32(Retyped):
         return results[0], self.retyped(results[1], np.float32), self.retyped(results[2], np.float32)
 
 
-@fault("gradient-float32", ln="CM-T3", bn="CM-T3", kind="dtype", dtypes=SIXTEEN_BIT)
+@fault("gradient-float32", ln="CM-T3", bn="CM-T3", rs="CM-T3", hw="CM-T3", kind="dtype", dtypes=SIXTEEN_BIT)
 class GradientFloat32(Retyped):
     """Returns dx in the float32 it was computed in."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
+from ...adapters.numpy.operators.staged import Staged
 from .registry import fault, issue
 
 
@@ -40,11 +41,16 @@ def read_on(array: Array) -> Array:
     "strides-ignored",
     ln="CM-V1",
     bn="CM-V1",
+    rs="CM-V1",
+    pr="CM-V1",
+    po="CM-V1",
+    hw="CM-V1",
+    mh="CM-V1",
     kind="layout",
     sources=issue("NVIDIA/TransformerEngine#1017", "ELS-RD/kernl#193"),
 )
-class StridesIgnored(Groups):
-    """Reads x as if it were contiguous."""
+class StridesIgnored(Staged):
+    """Reads x as if it were contiguous, beside parts on the skip path alone."""
 
     def read(self, array: Array, role: str) -> Array:
         return super().read(read_on(array) if role == "x" else array, role)
@@ -81,7 +87,7 @@ class ZeroStrideMisread(Groups):
         return super().read(read_on(array) if role == "x" and expanded else array, role)
 
 
-@fault("parameter-strides-ignored", ln="CM-V3", bn="CM-V3", kind="layout")
+@fault("parameter-strides-ignored", ln="CM-V3", bn="CM-V3", pr="CM-V3", po="CM-V3", kind="layout")
 class ParameterStridesIgnored(Groups):
     """Reads gamma and beta as if they were contiguous."""
 
@@ -97,8 +103,18 @@ class RunningStridesIgnored(BatchNorm):
         return super().read(read_on(array) if role.startswith("running") else array, role)
 
 
-@fault("cotangent-strides-ignored", ln="CM-V2", bn="CM-V2", kind="layout")
-class CotangentStridesIgnored(Groups):
+@fault(
+    "cotangent-strides-ignored",
+    ln="CM-V2",
+    bn="CM-V2",
+    rs="CM-V2",
+    pr="CM-V2",
+    po="CM-V2",
+    hw="CM-V2",
+    mh="CM-V2",
+    kind="layout",
+)
+class CotangentStridesIgnored(Staged):
     """Reads the cotangent as if it were contiguous."""
 
     def read(self, array: Array, role: str) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
-from ...adapters.numpy.operators.staged import Arrays
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import fault, issue
 
 
@@ -17,8 +17,18 @@ def overwrite(target: Array | None, value: Array | None) -> None:
         target[...] = value
 
 
-@fault("x-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("GeeeekExplorer/nano-vllm#170"))
-class XOverwritten(Groups):
+@fault(
+    "x-overwritten",
+    ln="CM-P1",
+    bn="CM-P1",
+    rs="CM-P1",
+    pr="CM-P1",
+    po="CM-P1",
+    mh="CM-P1",
+    kind="state",
+    sources=issue("GeeeekExplorer/nano-vllm#170"),
+)
+class XOverwritten(Staged):
     """Works in place: x holds y afterwards."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
@@ -68,13 +78,21 @@ class BetaOverwritten(Groups):
         return results
 
 
-@fault("cotangent-overwritten", ln="CM-P1", bn="CM-P1", kind="state", sources=issue("ml-explore/mlx#941"))
-class CotangentOverwritten(Groups):
+@fault(
+    "cotangent-overwritten",
+    ln="CM-P1",
+    bn="CM-P1",
+    rs="CM-P1",
+    hw="CM-P1",
+    kind="state",
+    sources=issue("ml-explore/mlx#941"),
+)
+class CotangentOverwritten(Staged):
     """Writes dx over the cotangent."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         if stage == "vjp":
-            # g is the fourth array of layer_norm's signature, the sixth of batch_norm's: the last of both.
+            # g is the last array of every signature.
             overwrite(arrays[-1], results[0])
         return results
 

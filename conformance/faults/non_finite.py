@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.staged import Staged
 from ...adapters.numpy.operators.storage import Storage
 from .registry import fault
 
@@ -42,18 +45,26 @@ class NanOutputZeroed(Rows):
         return np.where(np.isnan(y), y.dtype.type(0), y)
 
 
-@fault("inf-clipped", ln="CM-N4", bn="CM-N4", kind="non-finite")
-class InfClipped(Groups):
-    """Takes an Inf in x for 1e4."""
+@fault(
+    "inf-clipped",
+    ln="CM-N4",
+    bn="CM-N4",
+    rs="CM-N4",
+    pr="CM-N4",
+    po="CM-N4",
+    hw="CM-N4",
+    mh="CM-N4",
+    kind="non-finite",
+)
+class InfClipped(Staged):
+    """Takes an Inf in x for 1e4, and hands it to parts so."""
 
-    def read(self, array: Array, role: str) -> Array:
-        values = super().read(array, role)
-        if role != "x":
-            return values
-        return np.where(np.isinf(values), np.copysign(values.dtype.type(1e4), values), values)
+    def call(self, x: Array, *arguments: Any, **settings: Any) -> Any:
+        finite = np.where(np.isinf(x), np.copysign(x.dtype.type(1e4), x), x)
+        return super().call(finite, *arguments, **settings)  # type: ignore[misc]
 
 
-@fault("parameter-nan-zeroed", ln="CM-N6", bn="CM-N6", kind="non-finite")
+@fault("parameter-nan-zeroed", ln="CM-N6", bn="CM-N6", pr="CM-N6", po="CM-N6", kind="non-finite")
 class ParameterNanZeroed(Groups):
     """Takes a NaN in gamma or beta for 0."""
 
@@ -86,7 +97,17 @@ class RunningNanReplaced(BatchNorm):
         return np.where(np.isnan(old), new, super().updated(old, new, momentum))
 
 
-@fault("cotangent-nan-zeroed", ln="CM-N7", bn="CM-N7", kind="gradient")
+@fault(
+    "cotangent-nan-zeroed",
+    ln="CM-N7",
+    bn="CM-N7",
+    rs="CM-N7",
+    pr="CM-N7",
+    po="CM-N7",
+    hw="CM-N7",
+    mh="CM-N7",
+    kind="gradient",
+)
 class CotangentNanZeroed(Storage):
     """Takes a NaN in the cotangent for 0."""
 

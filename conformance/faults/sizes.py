@@ -12,7 +12,7 @@ from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .registry import fault, issue
 
 
-@fault("first-1024-values", ln="CM-S1", bn="CM-S1", kind="size")
+@fault("first-1024-values", ln="CM-S1", bn="CM-S1", pr="CM-S1", kind="size")
 class First1024Values(Rows):
     """Takes mean and variance from the first 1024 values."""
 

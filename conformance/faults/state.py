@@ -7,12 +7,12 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Statistics
-from ...adapters.numpy.operators.staged import Arrays
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from .neighbours import next_up
 from .registry import WIDE, fault, issue
 
 
-class Buffers(Groups):
+class Buffers(Staged):
     """Results handed out in buffers that the next call of the same shape writes again."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Buffers(Groups):
         return buffer
 
 
-@fault("output-buffer-shared", ln="CM-P4", bn="CM-P4", kind="state")
+@fault("output-buffer-shared", ln="CM-P4", bn="CM-P4", rs="CM-P4", pr="CM-P4", hw="CM-P4", kind="state")
 class OutputBufferShared(Buffers):
     """Returns y in a buffer that the next call of the same shape overwrites."""
 
@@ -35,7 +35,7 @@ class OutputBufferShared(Buffers):
         return (self.shared("y", results[0]), *results[1:]) if stage == "call" else results
 
 
-@fault("gradient-buffer-shared", ln="CM-P4", bn="CM-P4", kind="state")
+@fault("gradient-buffer-shared", ln="CM-P4", bn="CM-P4", po="CM-P4", mh="CM-P4", kind="state")
 class GradientBufferShared(Buffers):
     """Returns dx in a buffer that the next backward pass of the same shape overwrites."""
 
@@ -63,7 +63,7 @@ class RunningBufferShared(Buffers):
         return results[0], self.shared("mean", results[1]), self.shared("variance", results[2])
 
 
-@fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", kind="state")
+@fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", pr="CM-P5", po="CM-P5", kind="state")
 class SavedStatisticsShared(Groups):
     """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
 
@@ -98,7 +98,7 @@ class GammaOfLastCall(Groups):
         return self.kept.astype(gamma.dtype).reshape(gamma.shape)
 
 
-class Counted(Groups):
+class Counted(Staged):
     """Counts the forward passes."""
 
     calls = 0
@@ -107,7 +107,16 @@ class Counted(Groups):
         self.calls += stage == "call"
 
 
-@fault("drifts-after-ten-calls", ln="CM-P2", bn="CM-P2", kind="state", sources=issue("karpathy/llm.c#852"))
+@fault(
+    "drifts-after-ten-calls",
+    ln="CM-P2",
+    bn="CM-P2",
+    pr="CM-P2",
+    po="CM-P2",
+    hw="CM-P2",
+    kind="state",
+    sources=issue("karpathy/llm.c#852"),
+)
 class DriftsAfterTenCalls(Counted):
     """Adds to the first value of y what a counter holds, from the eleventh call on."""
 
@@ -118,9 +127,19 @@ class DriftsAfterTenCalls(Counted):
         return results
 
 
-@fault("gradient-drifts", ln="CM-P2", bn="CM-P2", kind="state")
-class GradientDrifts(Groups):
-    """Adds to the first value of dbeta what a counter holds, from the second backward pass on."""
+@fault(
+    "gradient-drifts",
+    ln="CM-P2",
+    bn="CM-P2",
+    rs="CM-P2",
+    pr="CM-P2",
+    po="CM-P2",
+    hw="CM-P2",
+    mh="CM-P2",
+    kind="state",
+)
+class GradientDrifts(Staged):
+    """Adds to the first value of the last gradient of all what a counter holds, from the second backward pass on."""
 
     pulls = 0
 
@@ -144,7 +163,7 @@ class GradientLostOnceInThree(Groups):
 
 
 @fault("race-once-in-sixty", ln="CM-P2", bn="CM-P2", kind="state", sources=issue("tile-ai/TileOPs#1728"))
-class RaceOnceInSixty(Counted):
+class RaceOnceInSixty(Counted, Groups):
     """Loses a part of the last group's sum in every sixtieth call, as a race would."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -158,27 +177,34 @@ class RaceOnceInSixty(Counted):
     "last-bit-on-alternate-calls",
     ln="CM-P3",
     bn="CM-P3",
+    rs="CM-P3",
+    pr="CM-P3",
+    po="CM-P3",
+    hw="CM-P3",
     kind="state",
     dtypes=WIDE,
     sources=issue("pytorch/pytorch#53691"),
 )
 class LastBitOnAlternateCalls(Counted):
-    """Differs in the last bit on every second call."""
+    """Differs in the last bit of y on every second call."""
 
-    def rstd(self, variance: Array, eps: np.floating) -> Array:
-        r = super().rstd(variance, eps)
-        return next_up(r) if self.calls % 2 == 0 else r
+    every = 2
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        y = results[0]
+        if stage != "call" or self.calls % self.every or y is None:
+            return results
+        # Infinity has no last bit: the number next to it is a finite one.
+        return (np.where(np.isfinite(y), next_up(y), y), *results[1:])
 
 
 @fault(
     "last-bit-once-in-sixty", ln="CM-P3", bn="CM-P3", kind="state", dtypes=WIDE, sources=issue("pytorch/pytorch#53691")
 )
-class LastBitOnceInSixty(Counted):
-    """Differs in the last bit in every sixtieth call."""
+class LastBitOnceInSixty(LastBitOnAlternateCalls):
+    """Differs in the last bit of y in every sixtieth call."""
 
-    def rstd(self, variance: Array, eps: np.floating) -> Array:
-        r = super().rstd(variance, eps)
-        return next_up(r) if self.calls % 60 == 0 else r
+    every = 60
 
 
 @fault("dgamma-accumulates", ln="CM-P2", bn="CM-P2", kind="state")

@@ -66,7 +66,6 @@ class Class:
         found = {self.variance, {"folded": "F"}.get(self.affine, "")}
         if self.data in ("float16", "bfloat16"):
             found |= {"H1": {"H1"}, "H2": {"H1", "H2"}}.get(self.storage, set())
-            found |= {"H1"} if self.cast == "before-gain" else set()
         return frozenset(found)
 
 
@@ -141,7 +140,10 @@ class Drawn:
             mean, variance = (array(z) for z in (self.rows.given_mean, self.rows.given_variance))
             values |= {"mu": mean, "v": variance, "E_mu": mpf(0), "E_v": mpf(0)}
         marks = {"training" if self.training else "inference", "features" if self.layout.along_rows else "channels"}
-        marks |= self.kind.marks() if self.centred else (self.kind.marks() - {"F", "shifted"}) | {"rms_norm"}
+        marks |= self.kind.marks()
+        if not self.centred:
+            before_gain = {"H1"} if self.kind.cast == "before-gain" else set()
+            marks = (marks - {"F", "shifted"}) | {"rms_norm"} | before_gain
         return Bounds({**values, **more}, frozenset(marks), (*(STATISTICS if self.centred else MEAN_SQUARE), *numbers))
 
     def rounded(self, page: Bounds, error: Any, z: Any, u: float, eta: float) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....spec.layout import Layout
 from ....spec.operators import OPERATORS, Operator
-from .arguments import check_eps, check_momentum, check_place, check_shapes
+from .arguments import check_eps, check_float, check_momentum, check_place, check_shapes
 from .rows import Array, Pull, Rows, Statistics
 from .staged import Staged
 
@@ -70,6 +70,8 @@ class Groups(Staged, Rows):
         given: Arrays = dict(zip((*self.record.arguments, *more), arrays))
         x = given["x"]
         assert x is not None
+        for name in self.record.statistics:
+            check_float(given[name], name)
         likewise = {name: value for name, value in given.items() if name in _LIKE_X}
         parameters = {name: value for name, value in given.items() if name != "x" and name not in likewise}
         self.check(x, parameters, likewise, settings)

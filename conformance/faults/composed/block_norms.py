@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....adapters.numpy.operators.blocks import Block
 from .. import affine, eps, gradients, second_order, variance
 from ..registry import fault, issue
-
-Array = np.ndarray
 
 # The epsilon.
 fault(
@@ -48,30 +43,3 @@ fault("double-backward-no-parameters", pr="PR-G6", po="PO-G6", kind="second-orde
 )
 fault("jvp-detached", pr="PR-G7", po="PO-G7", kind="tangent")(second_order.JvpDetached)
 fault("jvp-no-parameters", pr="PR-G7", po="PO-G7", kind="tangent")(second_order.JvpNoParameters)
-
-
-class OverAxes(Block):
-    """The base that normalises over other axes than the last."""
-
-    def mean_over(self, rows: Array) -> Array:
-        """The mean of rows over what is normalised together, repeated to the shape of the rows."""
-        raise NotImplementedError
-
-    def row_mean(self, terms: Array) -> Array:
-        return self.mean_over(terms) if terms.size else super().row_mean(terms)
-
-
-@fault("over-all-axes", pr="PR-F5", po="PO-F5")
-class OverAllAxes(OverAxes):
-    """Normalises over the whole array at once."""
-
-    def mean_over(self, rows: Array) -> Array:
-        return np.full_like(rows, np.mean(rows))
-
-
-@fault("over-batch", pr="PR-F5", po="PO-F5")
-class OverBatch(OverAxes):
-    """Normalises each feature over all rows, as batch normalisation would."""
-
-    def mean_over(self, rows: Array) -> Array:
-        return np.broadcast_to(np.mean(rows, axis=0, keepdims=True), rows.shape)

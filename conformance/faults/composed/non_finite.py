@@ -9,7 +9,6 @@ import numpy as np
 from ....adapters.numpy.operators.composed import Composed
 from ....adapters.numpy.operators.highway import Highway
 from ....adapters.numpy.operators.mhc import Mhc
-from ..non_finite import CotangentNanZeroed, ParameterNanZeroed
 from ..registry import fault
 from .contract import Written
 
@@ -30,15 +29,6 @@ class NanZeroed(Written):
 
     def changed(self, y: Array) -> Array:
         return np.where(np.isfinite(y), y, y.dtype.type(0))
-
-
-@fault("inf-clipped", rs="CM-N4", pr="CM-N4", po="CM-N4", hw="CM-N4", mh="CM-N4", kind="non-finite")
-class InfClipped(Composed):
-    """Takes an Inf in x for 1e4, and hands it on so."""
-
-    def call(self, x: Array, *arguments: Any, **optional: Any) -> Any:
-        finite = np.where(np.isinf(x), np.copysign(x.dtype.type(1e4), x), x)
-        return super().call(finite, *arguments, **optional)  # type: ignore[misc]
 
 
 @fault("part-nan-zeroed", rs="CM-N5", pr="CM-N5", po="CM-N5", hw="CM-N5", mh="CM-N5", kind="non-finite")
@@ -64,9 +54,3 @@ class NanLogitClosed(Mhc):
 
     def softmax(self, logits: Array) -> Array:
         return super().softmax(np.fmax(logits, -np.inf))
-
-
-fault("parameter-nan-zeroed", pr="CM-N6", po="CM-N6", kind="non-finite")(ParameterNanZeroed)
-fault("cotangent-nan-zeroed", rs="CM-N7", pr="CM-N7", po="CM-N7", hw="CM-N7", mh="CM-N7", kind="gradient")(
-    CotangentNanZeroed
-)

@@ -13,30 +13,11 @@ from ....adapters.numpy.operators.highway import Highway, Paths
 from ....adapters.numpy.operators.mhc import Mhc
 from ....adapters.numpy.operators.residual import Residual
 from ..mutation import overwrite
-from ..neighbours import next_up
 from ..registry import WIDE, fault, issue
-from ..state import SavedStatisticsShared
+from ..state import Counted
 
 Array = np.ndarray
 Results = tuple[Any, ...]
-
-
-@fault(
-    "x-overwritten",
-    rs="CM-P1",
-    pr="CM-P1",
-    po="CM-P1",
-    mh="CM-P1",
-    kind="state",
-    sources=issue("GeeeekExplorer/nano-vllm#170"),
-)
-class XOverwritten(Composed):
-    """Adds in place: x holds y afterwards."""
-
-    def after(self, stage: str, arrays: Results, results: Results) -> Results:
-        if stage == "call":
-            overwrite(arrays[0], results[0])
-        return results
 
 
 @fault(
@@ -54,16 +35,6 @@ class XRectifiedInPlace(Residual):
         return super().total(x, branch, shortcut)
 
 
-@fault("cotangent-overwritten", rs="CM-P1", hw="CM-P1", kind="state")
-class CotangentOverwritten(Composed):
-    """Adds to the cotangent in place: it holds dx afterwards."""
-
-    def after(self, stage: str, arrays: Results, results: Results) -> Results:
-        if stage == "vjp":
-            overwrite(arrays[-1], results[0])
-        return results
-
-
 @fault("logits-overwritten", mh="CM-P1", kind="state")
 class LogitsOverwritten(Mhc):
     """Takes softmax in place: the logits hold the weights afterwards."""
@@ -72,40 +43,6 @@ class LogitsOverwritten(Mhc):
         if stage == "call" and arrays[2] is not None:
             overwrite(arrays[2], self.weights(arrays[2]).astype(arrays[2].dtype))
         return results
-
-
-class Buffers(Composed):
-    """The base that hands results out in buffers that the next call of the same shape writes again."""
-
-    #: The stage whose first result lies in a buffer.
-    buffered: str
-
-    def __init__(self) -> None:
-        self.buffers: dict[tuple[object, ...], Array] = {}
-
-    def after(self, stage: str, arrays: Results, results: Results) -> Results:
-        if stage != self.buffered:
-            return results
-        buffer = self.buffers.setdefault((results[0].shape, results[0].dtype), np.empty_like(results[0]))
-        buffer[...] = results[0]
-        return (buffer, *results[1:])
-
-
-@fault("output-buffer-shared", rs="CM-P4", pr="CM-P4", hw="CM-P4", kind="state")
-class OutputBufferShared(Buffers):
-    """Returns y in a buffer that the next call of the same shape overwrites."""
-
-    buffered = "call"
-
-
-@fault("gradient-buffer-shared", po="CM-P4", mh="CM-P4", kind="state")
-class GradientBufferShared(Buffers):
-    """Returns dx in a buffer that the next backward pass of the same shape overwrites."""
-
-    buffered = "vjp"
-
-
-fault("saved-statistics-shared", pr="CM-P5", po="CM-P5", kind="state")(SavedStatisticsShared)
 
 
 @fault("gates-of-last-call", hw="CM-P5", kind="state")
@@ -165,15 +102,6 @@ class SumOfLastCall(Residual):
         return own
 
 
-class Counted(Composed):
-    """The base that counts its forward passes."""
-
-    calls = 0
-
-    def before(self, stage: str, arrays: Results) -> None:
-        self.calls += stage == "call"
-
-
 @fault("gradient-accumulates", rs="CM-P2", mh="CM-P2", kind="state")
 class GradientAccumulates(Composed):
     """Adds dx to that of the last backward pass of the same shape."""
@@ -188,41 +116,6 @@ class GradientAccumulates(Composed):
             dx = dx + self.kept
         self.kept = np.array(dx)
         return (dx, *results[1:])
-
-
-@fault("drifts-after-ten-calls", hw="CM-P2", pr="CM-P2", po="CM-P2", kind="state", sources=issue("karpathy/llm.c#852"))
-class DriftsAfterTenCalls(Counted):
-    """Adds to the first value of y what a counter holds, from the eleventh call on."""
-
-    def after(self, stage: str, arrays: Results, results: Results) -> Results:
-        y = results[0]
-        if stage == "call" and self.calls > 10 and y.size:
-            y.flat[0] = abs(float(y.flat[0])) + 1 + self.calls % 7
-        return results
-
-
-@fault("gradient-drifts", rs="CM-P2", pr="CM-P2", po="CM-P2", hw="CM-P2", mh="CM-P2", kind="state")
-class GradientDrifts(Composed):
-    """Adds to the first value of the last gradient, dlogits in mhc, what a counter holds, from the second one on."""
-
-    pulls = 0
-
-    def after(self, stage: str, arrays: Results, results: Results) -> Results:
-        self.pulls += stage == "vjp"
-        last = results[-1]
-        if stage == "vjp" and self.pulls > 1 and last is not None and last.size:
-            last.flat[0] = abs(float(last.flat[0])) + 1 + self.pulls % 7
-        return results
-
-
-@fault("last-bit-on-alternate-calls", rs="CM-P3", pr="CM-P3", po="CM-P3", hw="CM-P3", kind="state", dtypes=WIDE)
-class LastBitOnAlternateCalls(Counted):
-    """Differs in the last bit of y on every second call."""
-
-    def after(self, stage: str, arrays: Results, results: Results) -> Results:
-        if stage == "call" and self.calls % 2 == 0:
-            return (next_up(results[0]), *results[1:])
-        return results
 
 
 @fault("order-alternates", mh="CM-P3", kind="state", dtypes=WIDE)
