@@ -172,7 +172,8 @@ class _Search:
         if "float64" in dtypes:
             keys += ["eps_dtype", "float64"]
         if any(FORMATS[dtype].narrow for dtype in dtypes):
-            keys += ["mixed_dtypes", "storage"]
+            keys.append("mixed_dtypes")
+            keys += ["storage"] if self.binding.record.centred else ["cast", "storage"]
         keys.append("subnormals")
         declared = {**NORMATIVE, **self.binding.conventions, **self.run.plan.conventions}
         found = []

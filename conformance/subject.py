@@ -305,7 +305,7 @@ class Subject:
         """The conventions that matter to an output in this dtype and differ from the normative choice."""
         keys = ["variance_algorithm", "affine", "subnormals"]
         if self.narrow:
-            keys.append("storage")
+            keys += ["storage", "cast"]
         if self.format == "float64":
             keys.append("eps_dtype")
         elif self.dtype == "float64":

@@ -236,9 +236,12 @@ class Truth:
 
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
-    """Return the arithmetic of a case's dtypes in an accuracy class; wide dtypes share one in all classes."""
-    if not format_of(case.x.dtype).narrow:
+    """Return the arithmetic of a case's dtypes in an accuracy class, without what the class says of others."""
+    wide = not format_of(case.x.dtype).narrow
+    if wide:
         accuracy = attrs.evolve(accuracy, storage="H0")
+    if wide or case.record.centred:
+        accuracy = attrs.evolve(accuracy, cast="last")
     held = next(
         (
             value.dtype

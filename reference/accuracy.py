@@ -122,13 +122,18 @@ class Arithmetic:
         return self.result or (self.u_data, self.eta_data)
 
     @property
+    def stores_between(self) -> bool:
+        """Whether intermediate values too are rounded to the data's 16 bits."""
+        return self.narrow and (self.accuracy.storage != "H0" or self.accuracy.cast == "before-gain")
+
+    @property
     def composed(self) -> Arithmetic:
         """The arithmetic of derivatives composed from operations that each return a tensor.
 
         Second-order and forward-mode derivatives are composed by the framework from primitive
-        operations. In every storage class but H0 each of these rounds to the data's format.
+        operations. Where anything is stored in between, each of these rounds to the data's format.
         """
-        if not self.narrow or self.accuracy.storage == "H0":
+        if not self.stores_between:
             return self
         return attrs.evolve(self, u=self.u_data, eta=self.eta_data, largest=self.largest_data, flush=self.flush_data)
 

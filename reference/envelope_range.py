@@ -46,7 +46,7 @@ class Range:
         """Whether the 16-bit format can hold what the class stores in it: xhat, and r too (R3)."""
         rows = self.rows
         a, inside = rows.arithmetic, np.ones(rows.mu.shape, bool)
-        if a.narrow and a.accuracy.storage != "H0":
+        if a.stores_between:
             inside = 2 * largest(rows.xh) <= a.largest_data
         if a.narrow and a.accuracy.storage in ("H2", "native"):
             inside = inside & (2 * rows.r <= a.largest_data)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..target import Target
-from . import bert, composed, encoder_layer, layers
+from . import bert, composed, encoder_layer, group_norm, layers, rms_norm, rms_norm_transformers
 from .bridge import TorchBridge
 
 BRIDGE = TorchBridge()
 
 
 def target() -> Target:
-    """PyTorch as it is installed, and beside it the blocks of ``transformers`` where that is."""
-    bindings = (*layers.BINDINGS, *composed.BINDINGS, *encoder_layer.BINDINGS, *bert.bindings())
+    """PyTorch as it is installed, and beside it the layers of ``transformers`` where that is."""
+    own = (*layers.BINDINGS, *rms_norm.BINDINGS, *group_norm.BINDINGS, *composed.BINDINGS, *encoder_layer.BINDINGS)
+    bindings = (*own, *rms_norm_transformers.bindings(), *bert.bindings())
     return Target("torch", "torch", BRIDGE.version, BRIDGE, bindings)

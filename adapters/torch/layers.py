@@ -24,8 +24,8 @@ from .bridge import SOURCE
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
 
-#: Why 16-bit data is of class H2, in both operators.
-_SAVED = (
+#: Why 16-bit data is of class H2, in every operator that saves its statistics.
+SAVED = (
     "with 16-bit parameters the saved mean and 1/sqrt(var + eps), and the gradients of the parameters, are rounded"
     f" to 16 bits; {SOURCE}aten/src/ATen/native/cpu/mixed_data_type.h (param_scalar_type)"
 )
@@ -39,12 +39,12 @@ _SUMMED = (
 
 #: What LayerNorm declares, and with it every layer that has one within; and why.
 LAYER_NORM_CONVENTIONS = {"storage": "H2"}
-LAYER_NORM_REASONS = {"storage": _SAVED + _SUMMED}
+LAYER_NORM_REASONS = {"storage": SAVED + _SUMMED}
 
 _BATCH_NORM_CONVENTIONS = {"storage": "H2", "running_variance": "bessel", "single_value": "error"}
 
 _BATCH_NORM_REASONS = {
-    "storage": _SAVED,
+    "storage": SAVED,
     "running_variance": (
         "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one; "
         + _DOCS

@@ -35,6 +35,8 @@ _ARITHMETICS = [
 _STORAGES = [
     AccuracyClass(variance="one-pass", affine="folded", storage=storage) for storage in ("H0", "H1", "H2", "native")
 ]
+#: The same without a mean: H1 promises what a rounding before the gain does.
+_STORAGES_UNCENTRED = [_STORAGES[0], attrs.evolve(_STORAGES[0], cast="before-gain"), *_STORAGES[2:]]
 
 #: Groups in which the classes part: means far above the deviation, outliers, heavy tails, and ordinary ones.
 _GROUPS = (
@@ -141,7 +143,7 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
         observed.append(Observed(case, results, n / (n - 1) if unbiased and training else 1.0))
     ratios: dict[str, float] = {}
     for accuracy in classes:
-        name = f"{accuracy.variance} / {accuracy.affine}" if classes is _ARITHMETICS else accuracy.storage
+        name = _name(accuracy) if classes is _ARITHMETICS else _name_of_storage(accuracy)
         worst = 0.0
         for seen in observed:
             kind = Truth if bench.operator in NORMALISATIONS else ComposedTruth
@@ -150,6 +152,14 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
         if worst <= 1:
             return Cell(name, evidence={"ratios": ratios})
     return Cell("no class", evidence={"ratios": ratios})
+
+
+def _name(accuracy: AccuracyClass) -> str:
+    return f"{accuracy.variance} / {accuracy.affine}"
+
+
+def _name_of_storage(accuracy: AccuracyClass) -> str:
+    return accuracy.storage if accuracy.cast == "last" else accuracy.cast
 
 
 def _divisor(bench: Bench) -> float:
@@ -178,6 +188,8 @@ def _stored(bench: Bench, *, gradients: bool) -> Cell:
         raise UnclearAnswer("the variance is not the biased one, which hides what is rounded")
     # A composed operator rounds nothing on the way, or each operation: the classes between mean the same to it.
     classes = _STORAGES if bench.operator in NORMALISATIONS else [_STORAGES[0], _STORAGES[-1]]
+    if not bench.record.centred:
+        classes = _STORAGES_UNCENTRED
     return _class(bench, classes, _narrow_cases(bench), gradients=gradients)
 
 

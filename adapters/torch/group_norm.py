@@ -1,0 +1,156 @@
+"""PyTorch's GroupNorm and InstanceNorm in the canonical signatures, and the conventions that they follow.
+
+PyTorch knows the channels by axis 1: each call gets x with its channel axis moved to 1 and back. InstanceNorm keeps no
+running statistics unless it is asked to, and here it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from torch import nn
+from torch.func import functional_call
+from torch.nn import functional
+
+from ..binding import Binding
+from ..known import KnownViolation
+from .bridge import SOURCE
+from .layers import SAVED, constants_in_forward_mode, having, lent
+
+_GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
+
+#: Why GroupNorm's variance is of the weakest class, although that of contiguous data is centred.
+_ONE_PASS = (
+    "on the CPU the variance of x with the channels last in memory is mean(x^2) - mu^2, clamped at 0, and that of"
+    f" contiguous x is from deviations; {SOURCE}aten/src/ATen/native/cpu/group_norm_kernel.cpp"
+    " (GroupNormKernelImplChannelsLastInternal). The tangent of 1/sqrt(var + eps) loses as many digits in either;"
+    f" {SOURCE}torch/csrc/autograd/FunctionsManual.cpp (group_norm_invstd_jvp)"
+)
+
+_INSTANCE_NORM = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (instance_norm)"
+
+# GroupNorm ------------------------------------------------------------------------------------------------
+
+
+def _functional_group_norm(x, gamma, beta, *, groups, channel_axis, **eps):
+    y = functional.group_norm(x.movedim(channel_axis, 1), groups, gamma, beta, **eps)
+    return y.movedim(1, channel_axis)
+
+
+def _module_group_norm(x, gamma, beta, *, groups, channel_axis, mode, **eps):
+    module = _group_norm_of(groups, x.shape[channel_axis], gamma is not None, beta is not None, **eps)
+    module.train(mode == "training")
+    return functional_call(module, lent(gamma, beta), (x.movedim(channel_axis, 1),)).movedim(1, channel_axis)
+
+
+@lru_cache(maxsize=256)
+def _group_norm_of(groups: int, channels: int, weight: bool, bias: bool, **eps: float) -> nn.Module:
+    return having(nn.GroupNorm(groups, channels, device="meta", **eps), weight, bias)
+
+
+# InstanceNorm ---------------------------------------------------------------------------------------------
+
+
+def _functional_instance_norm(x, gamma, beta, *, channel_axis, **eps):
+    y = functional.instance_norm(x.movedim(channel_axis, 1), weight=gamma, bias=beta, **eps)
+    return y.movedim(1, channel_axis)
+
+
+def _module_instance_norm(kind: type[nn.Module]):
+    @lru_cache(maxsize=256)
+    def module_of(channels: int, weight: bool, bias: bool, **eps: float) -> nn.Module:
+        return having(kind(channels, affine=True, device="meta", **eps), weight, bias)
+
+    def instance_norm(x, gamma, beta, *, channel_axis, mode, **eps):
+        module = module_of(x.shape[channel_axis], gamma is not None, beta is not None, **eps)
+        module.train(mode == "training")
+        return functional_call(module, lent(gamma, beta), (x.movedim(channel_axis, 1),)).movedim(1, channel_axis)
+
+    return instance_norm
+
+
+def _accepts_rank(name: str, rank: int):
+    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        return None if len(shape) == rank else f"{name} takes samples of rank {rank}, not {len(shape)}"
+
+    return accepts
+
+
+def _beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether beta is given and gamma is not."""
+    return inputs["gamma"] is None and inputs["beta"] is not None
+
+
+def _has_parameters(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether gamma or beta is given."""
+    return inputs["gamma"] is not None or inputs["beta"] is not None
+
+
+def _group_norm_binding(name: str, call, has_modes: bool) -> Binding:
+    return Binding(
+        "group_norm",
+        name,
+        call,
+        conventions={"storage": "H2", "variance_algorithm": "one-pass"},
+        reasons={"storage": SAVED, "variance_algorithm": _ONE_PASS},
+        known_violations=(
+            KnownViolation(
+                "CM-T3",
+                "the gradient of a beta without a gamma raises 'tensor does not have a device'",
+                links=(f"{_GROUP_NORM} (native_group_norm_backward)",),
+                failures=("raises",),
+                where="beta without gamma",
+                cases=_beta_alone,
+            ),
+        ),
+        has_modes=has_modes,
+        defaults=call,
+    )
+
+
+def _instance_norm_binding(name: str, call, has_modes: bool, **more: Any) -> Binding:
+    return Binding(
+        "instance_norm",
+        name,
+        call,
+        conventions={"storage": "H2", "single_value": "error"},
+        reasons={
+            "storage": f"it is batch_norm of N C channels: {SAVED}; {_INSTANCE_NORM}",
+            "single_value": (
+                "one position raises ValueError 'Expected more than 1 spatial element when training', whatever the"
+                f" number of samples; {SOURCE}torch/nn/functional.py (_verify_spatial_size)"
+            ),
+        },
+        known_violations=(
+            KnownViolation(
+                "CM-S2",
+                "gamma and beta are repeated for each sample, which fails where there is none",
+                links=(_INSTANCE_NORM, "https://github.com/pytorch/pytorch/issues/39049"),
+                failures=("raises",),
+                outputs=("y",),
+                where="gamma or beta given",
+                cases=_has_parameters,
+            ),
+            *constants_in_forward_mode("IN-G13", "IN-G14", issue="196699"),
+        ),
+        has_modes=has_modes,
+        defaults=call,
+        **more,
+    )
+
+
+def _module_binding(kind: type[nn.Module], rank: int) -> Binding:
+    name = f"torch.nn.{kind.__name__}"
+    return _instance_norm_binding(name, _module_instance_norm(kind), True, accepts=_accepts_rank(name, rank))
+
+
+BINDINGS: tuple[Binding, ...] = (
+    _group_norm_binding("torch.nn.GroupNorm", _module_group_norm, has_modes=True),
+    _group_norm_binding("torch.nn.functional.group_norm", _functional_group_norm, has_modes=False),
+    _module_binding(nn.InstanceNorm1d, 3),
+    _module_binding(nn.InstanceNorm2d, 4),
+    _module_binding(nn.InstanceNorm3d, 5),
+    _instance_norm_binding("torch.nn.functional.instance_norm", _functional_instance_norm, has_modes=False),
+)

@@ -1,0 +1,85 @@
+"""
+The RMSNorms of Hugging Face's ``transformers``, where that is installed: Llama's, T5's and Gemma's.
+
+The package takes seconds to import: it is imported where a layer of its is wanted, and not with the adapter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch.func import functional_call
+
+from ...spec.errors import Unsupported
+from ..binding import Binding
+from .layers import lent
+
+_SOURCE = "https://github.com/huggingface/transformers/blob/main/src/transformers/models/"
+
+_IN_FLOAT32 = {"float64": "float64 data is computed in float32, and returned as float64"}
+
+#: What Llama and T5 have in common.
+_BEFORE_GAIN = {
+    "cast": "x / rms(x) is rounded to 16 bits before the weight multiplies it",
+    "mixed_dtypes": "the last step is a product with the weight, so that a float32 weight makes y float32",
+    **_IN_FLOAT32,
+}
+
+#: The values of the conventions that these reasons are about.
+_VALUES = {"float64": "float32", "cast": "before-gain", "mixed_dtypes": "promoted", "gain": "one-plus-gamma"}
+
+
+def _rms_norm(module: str, name: str):
+    # One cache for each class; the number of features and eps are all that a module is made of.
+    @lru_cache(maxsize=256)
+    def module_of(features: int, **eps: float):
+        with torch.device("meta"):
+            return getattr(importlib.import_module(module), name)(features, **eps)
+
+    def rms_norm(x, gamma, *, axes, mode, **eps):
+        del axes  # the last one, as accepts() sees to
+        if gamma is None:
+            raise Unsupported(f"{name} always has a weight")
+        layer = module_of(x.shape[-1], **eps)
+        layer.train(mode == "training")
+        return functional_call(layer, lent(gamma, None), (x,))
+
+    return rms_norm
+
+
+def _binding(model: str, name: str, reasons: Mapping[str, str]) -> Binding:
+    module = f"transformers.models.{model}.modeling_{model}"
+    call = _rms_norm(module, name)
+
+    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        return None if len(settings["axes"]) == 1 else f"{name} normalises the last axis alone"
+
+    return Binding(
+        "rms_norm",
+        f"transformers {name}",
+        call,
+        conventions={key: _VALUES[key] for key in reasons},
+        reasons={
+            key: f"{reason}; {_SOURCE}{model}/modeling_{model}.py ({name}.forward)" for key, reason in reasons.items()
+        },
+        accepts=accepts,
+        has_modes=True,
+        load=lambda: importlib.import_module(module),
+        defaults=call,
+    )
+
+
+def bindings() -> tuple[Binding, ...]:
+    """The layers, none where ``transformers`` is not installed."""
+    if importlib.util.find_spec("transformers") is None:
+        return ()
+    return (
+        _binding("llama", "LlamaRMSNorm", _BEFORE_GAIN),
+        _binding("t5", "T5LayerNorm", _BEFORE_GAIN),
+        _binding("gemma", "GemmaRMSNorm", {"gain": "the weight is stored less 1", **_IN_FLOAT32}),
+    )
