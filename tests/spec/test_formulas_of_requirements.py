@@ -51,9 +51,10 @@ WORDS = {
     "LN-L15": NO_MODE,
     "LN-G11": SUBSETS,
     "RM-F2: rms_norm((x, x), None) [~] (y, y)": RELATION,
-    "RM-F3: w(e) = ((x_i - x_j) / (y_i - y_j))^2 of y = rms_norm(x, None, eps=e): w(4e) - w(e) [~] the same in every group": (
-        RELATION
-    ),
+    (
+        "RM-F3: w(e) = ((x_i - x_j) / (y_i - y_j))^2 of y = rms_norm(x, None, eps=e):"
+        " w(4e) - w(e) [~] the same in every group"
+    ): RELATION,
     **dict.fromkeys(("RM-F4", "GN-F4", "IN-F4"), SENTENCE),
     **dict.fromkeys(("RM-F7", "GN-F7", "IN-F7"), "is about shapes"),
     **dict.fromkeys(("RM-L15", "GN-L15", "IN-L15"), NO_MODE),
