@@ -68,7 +68,7 @@ class GammaOverwritten(Normalisation):
         return results
 
 
-@fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state")
+@fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state", apart=("rm",))
 class BetaOverwritten(Normalisation):
     """Uses beta's memory for dbeta in the backward pass."""
 

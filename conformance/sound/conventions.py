@@ -6,13 +6,13 @@ import numpy as np
 
 from .batch_norm import BatchNorm
 from .normalisation import Normalisation
-from .registry import OPERATORS, sound
+from .registry import CENTRED, NORMALISATIONS, OPERATORS, sound
 from .rows import Array, Rows, Statistics
 from .staged import Arrays
 from .storage import Storage
 
 
-@sound("one-pass", conventions={"variance_algorithm": "one-pass"})
+@sound("one-pass", operators=CENTRED, conventions={"variance_algorithm": "one-pass"})
 class OnePass(Rows):
     """The variance as mean(x^2) - mean(x)^2, not below zero."""
 
@@ -21,7 +21,7 @@ class OnePass(Rows):
         return np.maximum(self.row_mean(x * x) - mean * mean, 0)
 
 
-@sound("shifted", conventions={"variance_algorithm": "shifted"})
+@sound("shifted", operators=CENTRED, conventions={"variance_algorithm": "shifted"})
 class Shifted(Rows):
     """The variance of x less its first value, in one pass."""
 
@@ -38,7 +38,7 @@ class Shifted(Rows):
         return origin + offset, np.maximum(self.row_mean(moved * moved) - offset * offset, 0)
 
 
-@sound("shifted-by-maximum", conventions={"variance_algorithm": "shifted"})
+@sound("shifted-by-maximum", operators=CENTRED, conventions={"variance_algorithm": "shifted"})
 class ShiftedByMaximum(Shifted):
     """The variance of x less its largest value, in one pass: of -x that is another value."""
 
@@ -138,7 +138,7 @@ class Promoted(Normalisation):
         return super().write(array, shape, self.wider if role == "y" else dtype, role)
 
 
-@sound("one-plus-gamma", operators=("layer_norm", "batch_norm"), conventions={"gain": "one-plus-gamma"})
+@sound("one-plus-gamma", operators=NORMALISATIONS, conventions={"gain": "one-plus-gamma"})
 class OnePlusGamma(Storage):
     """A gain that is stored as its difference from 1."""
 
