@@ -24,7 +24,7 @@ def _run(node: Node, arrays: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
 
 _OPS = "https://github.com/onnx/onnx/blob/main/onnx/reference/ops/"
 
-#: Why 16-bit data is computed in 16 bits throughout, in both operators.
+#: Why 16-bit data is computed in 16 bits throughout; GroupNormalization is run as the function that defines it.
 _NATIVE = {
     "layer_norm": (
         "every step is computed in the dtype of X, although stash_type=1 asks for the statistics in float32: mended"
@@ -35,6 +35,12 @@ _NATIVE = {
         + _OPS
         + "op_batch_normalization.py"
     ),
+    "rms_norm": (
+        "every step is computed in the dtype of X, although stash_type=1 asks for the first stage in float32; "
+        + _OPS
+        + "op_rms_normalization.py"
+    ),
+    "instance_norm": f"every step is computed in the dtype of X; {_OPS}op_instance_normalization.py",
 }
 
 EVALUATOR = Evaluator(
