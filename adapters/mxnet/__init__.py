@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..target import Target
-from . import composed, layers
+from . import composed, group_norms, layers
 from .bridge import MxnetBridge
 
 BRIDGE = MxnetBridge()
@@ -11,4 +11,6 @@ BRIDGE = MxnetBridge()
 
 def target() -> Target:
     """MXNet as it is installed."""
-    return Target("mxnet", "mxnet", BRIDGE.version, BRIDGE, (*layers.BINDINGS, *composed.BINDINGS))
+    return Target(
+        "mxnet", "mxnet", BRIDGE.version, BRIDGE, (*layers.BINDINGS, *group_norms.BINDINGS, *composed.BINDINGS)
+    )

@@ -29,7 +29,7 @@ SOURCE = "https://github.com/apache/mxnet/blob/v1.9.x/src/operator/"
 # LayerNorm ------------------------------------------------------------------------------------------------
 
 
-def _affine(gamma, beta, like, size: int) -> tuple[Any, Any]:
+def affine(gamma: Any, beta: Any, like: Any, size: int) -> tuple[Any, Any]:
     """gamma and beta; ones and zeros in the place of None."""
     made = {"ctx": like.ctx, "dtype": like.dtype}
     return (
@@ -41,14 +41,14 @@ def _affine(gamma, beta, like, size: int) -> tuple[Any, Any]:
 def function_layer_norm(x, gamma, beta, *, eps, axes):
     """mx.nd.LayerNorm over the last axis."""
     del axes
-    return mx.nd.LayerNorm(x, *_affine(gamma, beta, x, x.shape[-1]), axis=-1, eps=eps)
+    return mx.nd.LayerNorm(x, *affine(gamma, beta, x, x.shape[-1]), axis=-1, eps=eps)
 
 
 def gluon_layer_norm(x, gamma, beta, *, eps, axes):
     """gluon.nn.LayerNorm over the last axis."""
     del axes
     layer = _layer_norm_of(x.shape[-1], eps, gamma is not None, beta is not None)
-    return layer.hybrid_forward(mx.nd, x, *_affine(gamma, beta, x, x.shape[-1]))
+    return layer.hybrid_forward(mx.nd, x, *affine(gamma, beta, x, x.shape[-1]))
 
 
 @lru_cache(maxsize=256)
@@ -108,7 +108,7 @@ def _batch_norm(
 ):
     wide = np.float32 if x.dtype == np.float16 else x.dtype
     gamma, beta = (None if one is None else one.astype(wide, copy=False) for one in (gamma, beta))
-    parameters = _affine(gamma, beta, running_mean.astype(wide), running_mean.shape[0])
+    parameters = affine(gamma, beta, running_mean.astype(wide), running_mean.shape[0])
     # The backward pass takes its mode from whoever starts it, so that an inference that is to be differentiated says so
     # by use_global_stats; one that is not is a forward pass in predict mode.
     operator = operator_of(

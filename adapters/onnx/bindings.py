@@ -1,9 +1,10 @@
 """
-LayerNormalization and BatchNormalization in the canonical signatures, for any evaluator of models.
+ONNX's normalisations in the canonical signatures, for any evaluator of models.
 
-Scale is an input that neither operator can do without, and so is BatchNormalization's B: a gamma of None is a Scale of
-ones here, and a beta of None a B of zeros, where LayerNormalization leaves B out. BatchNormalization knows the channels
-by axis 1: x goes there and back. No operator takes a callable, so that there is nothing to make the others of.
+The scale is an input that none of them can do without, and so is the bias but in LayerNormalization, which leaves it
+out, and RMSNormalization, which has none: a gamma of None is a scale of ones here, and a beta of None a bias of zeros.
+Channels are known by axis 1: x goes there and back. No operator takes a callable, so that there is nothing to make the
+others of.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
+from ...spec.layout import Layout
 from ..binding import Binding
-from ..known import KnownViolation, float32_momentum, near_float32_momentum
+from ..known import Failure, KnownViolation, float32_momentum, near_float32_momentum
 from .models import Node, described
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """What runs models, and what its two operators are known to do."""
+    """What runs models, and what its operators are known to do."""
 
     #: As bindings are named: "onnxruntime", "onnx.reference".
     name: str
@@ -36,21 +39,35 @@ class Evaluator:
 
 _SPEC = "https://onnx.ai/onnx/operators/onnx__"
 
-#: Why eps is held in float32, in both operators.
-_EPS = "epsilon is an attribute of type float, which is a float32; " + _SPEC
-
-_CONVENTIONS: Mapping[str, Mapping[str, str]] = {
-    "layer_norm": {"eps_dtype": "float32"},
-    "batch_norm": {"eps_dtype": "float32", "momentum": "old"},
+#: What each of our operators is called in ONNX.
+_NAMES: Mapping[str, str] = {
+    "layer_norm": "LayerNormalization",
+    "batch_norm": "BatchNormalization",
+    "rms_norm": "RMSNormalization",
+    "group_norm": "GroupNormalization",
+    "instance_norm": "InstanceNormalization",
 }
 
+#: Why eps is held in float32, in all of them.
+_EPS = "epsilon is an attribute of type float, which is a float32; " + _SPEC
+
+#: What ONNX itself says of them. Where its text rounds to 16 bits before the gain, ONNX Runtime does not.
+_CONVENTIONS: Mapping[str, Mapping[str, str]] = {
+    "batch_norm": {"momentum": "old"},
+    "group_norm": {"variance_algorithm": "one-pass"},
+}
+
+#: The function by which ONNX defines GroupNormalization, and which both evaluators run.
+_BODY = "https://github.com/onnx/onnx/blob/main/onnx/defs/nn/defs.cc (GroupNormalization)"
+
 _REASONS: Mapping[str, Mapping[str, str]] = {
-    "layer_norm": {"eps_dtype": _EPS + "LayerNormalization.html"},
     "batch_norm": {
-        "eps_dtype": _EPS + "BatchNormalization.html",
         "momentum": (
             "running_mean = input_mean * momentum + current_mean * (1 - momentum); " + _SPEC + "BatchNormalization.html"
         ),
+    },
+    "group_norm": {
+        "variance_algorithm": "the function that defines it has Var = Sub(MeanOfSquare, SquareOfMean); " + _BODY,
     },
 }
 
@@ -60,8 +77,20 @@ _MOMENTUM = (
     " the statistics are float64"
 )
 
+
+def _lost_variance(failure: Failure) -> Any:
+    """In which elements the root of a negative number may have been taken."""
+    x = failure.inputs["x"]
+    assert x is not None
+    layout = Layout.of("group_norm", x.shape, failure.settings)
+    rows = layout.rows(np.asarray(x, np.float64))
+    unit, n = (2.0**-53 if x.dtype == np.float64 else 2.0**-24), layout.size
+    # Each of the two terms has n roundings of its sum and its division; the squares and the difference round too.
+    lost = (2 * n + 4) * unit * (rows**2).mean(axis=1)
+    return layout.back(np.broadcast_to((rows.var(axis=1) + failure.settings["eps"] <= lost)[:, None], rows.shape))
+
+
 _KNOWN_VIOLATIONS: Mapping[str, tuple[KnownViolation, ...]] = {
-    "layer_norm": (),
     "batch_norm": tuple(
         KnownViolation(
             requirement,
@@ -76,12 +105,31 @@ _KNOWN_VIOLATIONS: Mapping[str, tuple[KnownViolation, ...]] = {
         )
         for requirement in ("BN-S1", "BN-S2", "BN-S3")
     ),
+    "group_norm": (
+        KnownViolation(
+            "CM-S2",
+            "the function that defines it reshapes to (N, C, -1), and without elements -1 stands for no size",
+            links=(_BODY,),
+            failures=("raises",),
+        ),
+        KnownViolation(
+            "GN-F1",
+            "the variance is the difference of two means, which is not clamped: where it comes out below -eps, its root"
+            " is NaN",
+            links=(_BODY,),
+            failures=("nan",),
+            outputs=("y",),
+            where="a group whose var + eps is no larger than what the roundings of mean(x^2) - mean(x)^2 add up to",
+            predicts=_lost_variance,
+            always=False,
+        ),
+    ),
 }
 
 
 def _layer_norm(evaluator: Evaluator) -> Callable[..., Any]:
     def layer_norm(x, gamma, beta, *, eps, axes):
-        given = {"X": x, "Scale": np.ones(x.shape[x.ndim - len(axes) :], x.dtype) if gamma is None else gamma}
+        given = {"X": x, "Scale": _filled(gamma, x.shape[x.ndim - len(axes) :], x.dtype, 1)}
         if beta is not None:
             given["B"] = beta
         attributes = (("axis", -len(axes)), ("epsilon", eps), ("stash_type", 1))
@@ -90,13 +138,59 @@ def _layer_norm(evaluator: Evaluator) -> Callable[..., Any]:
     return layer_norm
 
 
+def _rms_norm(evaluator: Evaluator) -> Callable[..., Any]:
+    def rms_norm(x, gamma, *, eps, axes):
+        given = {"X": x, "scale": _filled(gamma, x.shape[x.ndim - len(axes) :], x.dtype, 1)}
+        # The dtype of Y is that of the scale.
+        attributes = (("axis", -len(axes)), ("epsilon", eps), ("stash_type", 1))
+        return _run(evaluator, "RMSNormalization", given, {"Y": given["scale"]}, attributes)[0]
+
+    return rms_norm
+
+
+def _group_norm(evaluator: Evaluator) -> Callable[..., Any]:
+    def group_norm(x, gamma, beta, *, eps, groups, channel_axis):
+        # The dtype of the first stage: not below that of x.
+        stash = TensorProto.DOUBLE if x.dtype == np.float64 else TensorProto.FLOAT
+        attributes = (("epsilon", eps), ("num_groups", groups), ("stash_type", stash))
+        return _of_samples(evaluator, "GroupNormalization", "bias", (x, gamma, beta), channel_axis, attributes)
+
+    return group_norm
+
+
+def _instance_norm(evaluator: Evaluator) -> Callable[..., Any]:
+    def instance_norm(x, gamma, beta, *, eps, channel_axis):
+        attributes = (("epsilon", eps),)
+        return _of_samples(evaluator, "InstanceNormalization", "B", (x, gamma, beta), channel_axis, attributes)
+
+    return instance_norm
+
+
+def _of_samples(
+    evaluator: Evaluator,
+    operator: str,
+    bias: str,
+    tensors: tuple[Any, Any, Any],
+    channel_axis: int,
+    attributes: tuple[tuple[str, Any], ...],
+) -> np.ndarray:
+    x, gamma, beta = tensors
+    channels = (x.shape[channel_axis],)
+    given = {
+        "X": np.moveaxis(x, channel_axis, 1),
+        "scale": _filled(gamma, channels, x.dtype, 1),
+        bias: _filled(beta, channels, x.dtype, 0),
+    }
+    return np.moveaxis(_run(evaluator, operator, given, {"Y": x}, attributes)[0], 1, channel_axis)
+
+
 def _batch_norm(evaluator: Evaluator) -> Callable[..., Any]:
     def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
         channels = running_mean.shape
         given = {
             "X": np.moveaxis(x, channel_axis, 1),
-            "scale": np.ones(channels, running_mean.dtype) if gamma is None else gamma,
-            "B": np.zeros(channels, running_mean.dtype) if beta is None else beta,
+            "scale": _filled(gamma, channels, running_mean.dtype, 1),
+            "B": _filled(beta, channels, running_mean.dtype, 0),
             "input_mean": running_mean,
             "input_var": running_var,
         }
@@ -107,6 +201,11 @@ def _batch_norm(evaluator: Evaluator) -> Callable[..., Any]:
         return np.moveaxis(y, 1, channel_axis), mean, variance
 
     return batch_norm
+
+
+def _filled(given: np.ndarray | None, shape: tuple[int, ...], dtype: Any, value: int) -> np.ndarray:
+    """A parameter, or what None stands for."""
+    return np.full(shape, value, dtype) if given is None else given
 
 
 def _run(
@@ -128,20 +227,32 @@ def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
 
 
 def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
-    """The two operators in one evaluator."""
+    """The operators in one evaluator."""
 
-    def binding(operator: str, name: str, call: Callable[..., Any], **more: Any) -> Binding:
+    def binding(operator: str, call: Callable[..., Any], **more: Any) -> Binding:
+        name = _NAMES[operator]
         return Binding(
             operator=operator,
             name=f"{evaluator.name} {name}",
             call=call,
-            conventions={**_CONVENTIONS[operator], **evaluator.conventions.get(operator, {})},
-            reasons={**_REASONS[operator], **evaluator.reasons.get(operator, {})},
-            known_violations=(*_KNOWN_VIOLATIONS[operator], *evaluator.known_violations.get(operator, ())),
+            conventions={
+                "eps_dtype": "float32",
+                **_CONVENTIONS.get(operator, {}),
+                **evaluator.conventions.get(operator, {}),
+            },
+            reasons={
+                "eps_dtype": f"{_EPS}{name}.html",
+                **_REASONS.get(operator, {}),
+                **evaluator.reasons.get(operator, {}),
+            },
+            known_violations=(*_KNOWN_VIOLATIONS.get(operator, ()), *evaluator.known_violations.get(operator, ())),
             **more,
         )
 
     return (
-        binding("layer_norm", "LayerNormalization", _layer_norm(evaluator)),
-        binding("batch_norm", "BatchNormalization", _batch_norm(evaluator), accepts=_accepts),
+        binding("layer_norm", _layer_norm(evaluator)),
+        binding("batch_norm", _batch_norm(evaluator), accepts=_accepts),
+        binding("rms_norm", _rms_norm(evaluator)),
+        binding("group_norm", _group_norm(evaluator)),
+        binding("instance_norm", _instance_norm(evaluator)),
     )

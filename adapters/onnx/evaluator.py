@@ -24,7 +24,7 @@ def _run(node: Node, arrays: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
 
 _OPS = "https://github.com/onnx/onnx/blob/main/onnx/reference/ops/"
 
-#: Why 16-bit data is computed in 16 bits throughout, in both operators.
+#: Why 16-bit data is computed in 16 bits throughout.
 _NATIVE = {
     "layer_norm": (
         "every step is computed in the dtype of X, although stash_type=1 asks for the statistics in float32: mended"
@@ -35,13 +35,25 @@ _NATIVE = {
         + _OPS
         + "op_batch_normalization.py"
     ),
+    "rms_norm": (
+        "every step is computed in the dtype of X, although stash_type=1 asks for the first stage in float32; "
+        + _OPS
+        + "op_rms_normalization.py"
+    ),
+    "instance_norm": f"every step is computed in the dtype of X; {_OPS}op_instance_normalization.py",
 }
+
+#: Why 16-bit data is rounded before the gain; the function that defines it is what is run.
+_SECOND_STAGE = (
+    "the first stage is float32 by stash_type=1, the second has the dtype of X;"
+    " https://onnx.ai/onnx/operators/onnx__GroupNormalization.html"
+)
 
 EVALUATOR = Evaluator(
     "onnx.reference",
     _run,
-    conventions={operator: {"storage": "native"} for operator in _NATIVE},
-    reasons={operator: {"storage": reason} for operator, reason in _NATIVE.items()},
+    conventions={**{operator: {"storage": "native"} for operator in _NATIVE}, "group_norm": {"storage": "H1"}},
+    reasons={operator: {"storage": reason} for operator, reason in {**_NATIVE, "group_norm": _SECOND_STAGE}.items()},
     known_violations={
         "batch_norm": (
             KnownViolation(

@@ -1,5 +1,5 @@
 """
-Models of one node: LayerNormalization or BatchNormalization, of opset 17, which has the latest version of both.
+Models of one node: a normalisation in its latest version.
 
 Every axis has a symbolic size, so that one model serves all shapes of a rank.
 """
@@ -15,11 +15,15 @@ from onnx import TensorProto, helper
 
 from ..dtypes import NAMES
 
-#: LayerNormalization is of version 17, BatchNormalization of version 15.
-_OPSET = 17
-
-#: The version of the file format that came with that opset: every later runtime reads it.
-_IR = 8
+#: For each operator the opset that has its latest version, and the version of the file format that came with that
+#: opset: every later runtime reads them.
+_VERSIONS = {
+    "LayerNormalization": (17, 8),
+    "BatchNormalization": (17, 8),  # of version 15
+    "GroupNormalization": (21, 10),
+    "InstanceNormalization": (22, 10),
+    "RMSNormalization": (23, 11),
+}
 
 _TYPES = {
     "float16": TensorProto.FLOAT16,
@@ -59,4 +63,5 @@ def model(node: Node) -> onnx.ModelProto:
         node.operator, [one[0] for one in node.inputs], [one[0] for one in node.outputs], **dict(node.attributes)
     )
     graph = helper.make_graph([operation], node.operator, inputs, outputs)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR)
+    opset, ir = _VERSIONS[node.operator]
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)

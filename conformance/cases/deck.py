@@ -184,7 +184,8 @@ def _of_sample_channels(operator: str) -> list[Description]:
         return _describe(operator, n, groups, *tags, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
-    single = () if "groups" in OPERATORS[operator].settings else (d(1, nine[:6], "single", samples=2, rank=3),)
+    # Of one value a group instance_norm's page has a requirement of its own.
+    of_one = ("value", "constant") if "groups" in OPERATORS[operator].settings else ("single",)
     return [
         d(12, nine[:6], "axes", eps=_NONE, rank=4, samples=3),
         d(12, nine[:4], "axes", eps=_NONE, rank=3, samples=2),
@@ -195,6 +196,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, nine, "axes", eps=_NONE, rank=3, samples=3, width=1),
         d(9, nine[:3], "axes", eps=_NONE, rank=3, samples=3, width=3),
         d(9, nine, "axes", "affine", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
+        d(4, nine[:8], "axes", "affine", eps=_NONE, rank=3, samples=2, width=1, channel_axis=-1),
         # A channel in each group, all channels in one, and no positions.
         d(6, nine[:8], "axes", eps=_NONE, rank=3, samples=2, width=1),
         d(12, nine[:3], "axes", eps=_NONE, rank=4, samples=3, width=6),
@@ -202,7 +204,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(12, nine[:6], "layout", rank=4, samples=3),
         d(8, nine[:4], "layout", rank=5, samples=2),
         d(6, nine[:8], "layout", "affine", eps=_NONE, rank=3, samples=4, width=3),
-        *single,
+        d(1, nine[:6], *of_one, samples=2, rank=3),
     ]
 
 

@@ -35,12 +35,13 @@ def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Find
 
 @check("CM-N8", when=_telling, raising="violates")
 def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A group whose variance and eps are both 0 makes no difference to the others."""
+    """A group whose variance, or mean square, and eps are both 0 makes no difference to the others."""
     _ = subject.observe(case).outputs
     group, changes = group_count(case) // 2, dict[str, Any](eps=0.0)
     if case.settings.get("training", True):
         rows = case.layout.rows(case.x).copy()
-        rows[group] = 1  # its mean is exact, and so is its variance
+        # The mean of ones is exact, and so is their variance; where no mean is taken out, zeros alone will do.
+        rows[group] = case.record.centred
         changes["x"] = case.layout.back(rows)
     else:
         changes["running_var"] = _put(case.inputs["running_var"], group, 0.0)

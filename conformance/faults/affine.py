@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Rows
 from .registry import WIDE, fault, issue
 from .variance import last_bit_by_exponent
 
 
-@fault("affine-order", ln="LN-F5", bn="BN-F5")
+@fault("affine-order", ln="LN-F5", bn="BN-F5", apart=("rm",))
 class AffineOrder(Rows):
     """Adds beta before multiplying by gamma."""
 
@@ -55,7 +55,7 @@ class ScalarAffine(Rows):
         return super().affine(xhat, *first)
 
 
-@fault("beta-ignored", ln="LN-F5", bn="BN-F5")
+@fault("beta-ignored", ln="LN-F5", bn="BN-F5", apart=("rm",))
 class BetaIgnored(Rows):
     """Adds no beta."""
 
@@ -71,7 +71,7 @@ class GammaSaturated(Rows):
         return super().affine(xhat, None if gamma is None else np.clip(gamma, -1, 1), beta)
 
 
-@fault("affine-needs-both", ln="LN-F6", bn="BN-F6", sources=issue("NVIDIA/recsys-examples#446"))
+@fault("affine-needs-both", ln="LN-F6", bn="BN-F6", apart=("rm",), sources=issue("NVIDIA/recsys-examples#446"))
 class AffineNeedsBoth(Rows):
     """Skips the affine step unless both gamma and beta are given."""
 
@@ -79,7 +79,7 @@ class AffineNeedsBoth(Rows):
         return xhat if gamma is None or beta is None else super().affine(xhat, gamma, beta)
 
 
-@fault("no-gamma-no-beta", ln="LN-F6", bn="BN-F6")
+@fault("no-gamma-no-beta", ln="LN-F6", bn="BN-F6", apart=("rm",))
 class NoGammaNoBeta(Rows):
     """Drops beta where gamma is None."""
 
@@ -87,23 +87,38 @@ class NoGammaNoBeta(Rows):
         return xhat if gamma is None else super().affine(xhat, gamma, beta)
 
 
-@fault("stale-beta", ln="LN-F6", bn="BN-F6", kind="state")
-class StaleBeta(Rows):
-    """Adds what the last call that had a beta left in the buffer where beta is None."""
+class Stale(Groups):
+    """The base that uses, where a parameter is None, what the last call that had one left in a buffer."""
 
+    role: str
     kept: Array | None = None
 
-    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
-        if beta is not None:
-            self.kept = beta
-        elif self.kept is not None:
-            # Of another size it is read as far as it goes, and over again.
-            beta = np.resize(self.kept, (1, xhat.shape[1]) if self.layout.along_rows else (xhat.shape[0], 1))
-        return super().affine(xhat, gamma, beta)
+    def parameter(self, array: Array | None, role: str) -> Array | None:
+        if role == self.role:
+            if array is not None:
+                self.kept = np.array(array)
+            elif self.kept is not None:
+                # Of another size it is read as far as it goes, and over again.
+                array = np.resize(self.kept, self.layout.parameter_shape)
+        return super().parameter(array, role)
 
 
-@fault("gamma-by-group", ln="LN-F5")
-class GammaByGroup(LayerNorm):
+@fault("stale-beta", ln="LN-F6", bn="BN-F6", kind="state", apart=("rm",))
+class StaleBeta(Stale):
+    """Adds what the last call that had a beta left in the buffer where beta is None."""
+
+    role = "beta"
+
+
+@fault("stale-gamma", rm="RM-F6", kind="state")
+class StaleGamma(Stale):
+    """Multiplies by what the last call that had a gamma left in the buffer where gamma is None."""
+
+    role = "gamma"
+
+
+@fault("gamma-by-group", ln="LN-F5", apart=("gn", "in"))
+class GammaByGroup(Groups):
     """Indexes gamma by the group where it should index by the feature."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -122,8 +137,8 @@ class GammaBySample(BatchNorm):
         return super().affine(xhat, gamma, beta)
 
 
-@fault("gamma-transposed", ln="LN-F5")
-class GammaTransposed(LayerNorm):
+@fault("gamma-transposed", ln="LN-F5", apart=("gn", "in"))
+class GammaTransposed(Groups):
     """Reads gamma with its last two axes exchanged where they have the same size."""
 
     def parameter(self, array: Array | None, role: str) -> Array | None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Arrays, Groups
-from ...adapters.numpy.operators.layer_norm import LayerNorm
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays as Handed
 from ...adapters.numpy.operators.staged import Staged
@@ -98,8 +97,8 @@ class MissingGammaRefused(Groups):
             raise AttributeError("'NoneType' object has no attribute 'dtype'")
 
 
-@fault("one-value-refused", ln="CM-T1", kind="argument", sources=issue("facebookresearch/fairseq#1863"))
-class OneValueRefused(LayerNorm):
+@fault("one-value-refused", ln="CM-T1", in_="IN-E1", kind="argument", sources=issue("facebookresearch/fairseq#1863"))
+class OneValueRefused(Groups):
     """Raises where a group holds one value."""
 
     def rows(self, array: Array, role: str) -> Array:
@@ -162,7 +161,7 @@ class FiveAxesRefused(ManyAxesRefused):
 
 
 @fault("statistics-returned-too", ln="CM-T1", kind="argument")
-class StatisticsReturnedToo(LayerNorm):
+class StatisticsReturnedToo(Groups):
     """Returns the mean beside y."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
@@ -202,11 +201,11 @@ class DgammaNotReturned(Groups):
     """Returns None for dgamma."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
-        return (results[0], None, results[2]) if stage == "vjp" else results
+        return (results[0], None, *results[2:]) if stage == "vjp" else results
 
 
-@fault("dbeta-not-reduced", ln="CM-T3", kind="gradient")
-class DbetaNotReduced(LayerNorm):
+@fault("dbeta-not-reduced", ln="CM-T3", kind="gradient", apart=("rm",))
+class DbetaNotReduced(Groups):
     """Returns the cotangent of each group for dbeta, not summed."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
@@ -235,19 +234,18 @@ class ZeroGroupsNanGradient(Staged):
 
 
 @fault("zero-groups-unwritten-gradient", ln="CM-S2", kind="gradient", sources=issue("Dao-AILab/flash-attention#781"))
-class ZeroGroupsUnwrittenGradient(LayerNorm):
+class ZeroGroupsUnwrittenGradient(Groups):
     """Leaves the parameter gradients unwritten where there are no groups."""
 
     def parameter_sum(self, terms: Array) -> Array:
-        if len(terms):
-            return super().parameter_sum(terms)
+        total = super().parameter_sum(terms)
         # A fixed number stands for what the memory happened to hold.
-        return np.full((1, terms.shape[1]), 3.0, terms.dtype)
+        return total if len(terms) else np.full_like(total, 3.0)
 
 
-@fault("single-value-nan", bn="BN-E1", kind="statistics")
-class SingleValueNan(BatchNorm):
-    """Returns NaN for y in training where a channel holds one value."""
+@fault("single-value-nan", bn="BN-E1", in_="IN-E1", kind="statistics")
+class SingleValueNan(Groups):
+    """Returns NaN for y where a channel, in training, holds one value."""
 
     def normalise(self, x, s):  # type: ignore[no-untyped-def, override]
         xhat = super().normalise(x, s)

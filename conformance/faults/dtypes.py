@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from ...adapters.numpy.operators.staged import Arrays, Staged
+from ...reference.formats import FORMATS
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
 
@@ -30,6 +31,10 @@ class Narrow(Groups):
             total = terms
         return np.moveaxis(total, -1, axis)
 
+    def narrow_parameter_sum(self, terms: Array) -> Array:
+        """The sum over all that shares a parameter, every partial sum rounded to the dtype of x."""
+        return self.narrow_sum(self.by_parameter(terms), 1)
+
 
 @fault(
     "statistics-narrow",
@@ -49,7 +54,7 @@ class StatisticsNarrow(Narrow):
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
         count = x.dtype.type(x.shape[1])
-        mean = self.narrow(self.narrow_sum(x, 1) / count)
+        mean = self.narrow(self.narrow_sum(x, 1) / count) if self.record.centred else self.mean(x)
         deviation = x - mean
         variance = self.narrow(self.narrow_sum(self.narrow(deviation * deviation), 1) / count)
         return Statistics(mean, variance, self.rstd(variance, eps))
@@ -118,7 +123,23 @@ class DgammaNarrow(Narrow):
     """Sums dgamma in the 16-bit dtype of x."""
 
     def gamma_gradient(self, p: Pull) -> Array:
-        return self.narrow_sum(self.narrow(p.g * p.xhat), 0 if self.layout.along_rows else 1)
+        return self.narrow_parameter_sum(self.narrow(p.g * p.xhat))
+
+
+@fault(
+    "dgamma-through-bfloat16",
+    ln="LN-G2",
+    bn="BN-G2",
+    kind="dtype",
+    dtypes=("float16", *WIDE),
+    sources=("https://github.com/linkedin/Liger-Kernel/pull/1253",),
+)
+class DgammaThroughBfloat16(Rows):
+    """Rounds dgamma to bfloat16 on the way out."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        dgamma = super().gamma_gradient(p)
+        return dgamma.astype(FORMATS["bfloat16"].dtype).astype(dgamma.dtype)
 
 
 @fault("dbeta-narrow", ln="LN-G3", bn="BN-G3", kind="dtype", dtypes=SIXTEEN_BIT)
@@ -126,7 +147,7 @@ class DbetaNarrow(Narrow):
     """Sums dbeta in the 16-bit dtype of x."""
 
     def beta_gradient(self, p: Pull) -> Array:
-        return self.narrow_sum(p.g, 0 if self.layout.along_rows else 1)
+        return self.narrow_parameter_sum(p.g)
 
 
 @fault("output-truncated", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=SIXTEEN_BIT)

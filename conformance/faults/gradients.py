@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from .axes import mean_over
 from .registry import WIDE, fault, issue
 
 
@@ -20,14 +21,14 @@ class DxNoMean(Rows):
         return p.statistics.rstd * (p.h - p.xhat * self.row_mean(p.h * p.xhat))
 
 
-@fault("dx-no-xhat", ln="LN-G1", bn="BN-G1", kind="gradient")
+@fault("dx-no-xhat", ln="LN-G1", bn="BN-G1", kind="gradient", apart=("rm",))
 class DxNoXhat(Rows):
     """Leaves xhat mean(gamma g xhat) out of dx."""
 
     def input_gradient(self, p: Pull) -> Array:
         if p.statistics.fixed:
             return super().input_gradient(p)
-        return p.statistics.rstd * (p.h - self.row_mean(p.h))
+        return p.statistics.rstd * self.centre(p.h)
 
 
 @fault("dx-mean-twice", ln="LN-G4", bn="BN-G5", kind="gradient", sources=issue("tenstorrent/tt-metal#53215"))
@@ -40,7 +41,7 @@ class DxMeanTwice(Rows):
         return super().input_gradient(p) - p.statistics.rstd * self.row_mean(p.h)
 
 
-@fault("dx-mean-times-xhat", ln="LN-G1", bn="BN-G1", kind="gradient")
+@fault("dx-mean-times-xhat", ln="LN-G1", bn="BN-G1", kind="gradient", apart=("rm",))
 class DxMeanTimesXhat(Rows):
     """Multiplies the mean term of dx by xhat as well, as a printed derivation has it."""
 
@@ -57,11 +58,19 @@ class DxNMinusOne(Rows):
     def input_gradient(self, p: Pull) -> Array:
         if p.statistics.fixed:
             return super().input_gradient(p)
-        count = p.x.dtype.type(max(p.x.shape[1] - 1, 1))
-        return p.statistics.rstd * (p.h - self.row_sum(p.h) / count - p.xhat * (self.row_sum(p.h * p.xhat) / count))
+        count = p.x.shape[1]
+        means = p.h - self.project(p.h, p.xhat, p.statistics)
+        return p.statistics.rstd * (p.h - means * p.x.dtype.type(count / max(count - 1, 1)))
 
 
-@fault("statistics-detached", ln="LN-G1", bn="BN-G1", kind="gradient", sources=issue("facebookresearch/CrypTen#143"))
+@fault(
+    "statistics-detached",
+    ln="LN-G1",
+    bn="BN-G1",
+    kind="gradient",
+    apart=("rm",),
+    sources=issue("facebookresearch/CrypTen#143"),
+)
 class StatisticsDetached(Rows):
     """Takes mean and variance for constants in the backward pass."""
 
@@ -74,11 +83,11 @@ class VarianceDetached(Rows):
     """Takes the reciprocal root for a constant in the backward pass."""
 
     def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
-        return z if s.fixed else z - self.row_mean(z)
+        return z if s.fixed else self.centre(z)
 
 
-@fault("gamma-after-reduction", ln="LN-G1", kind="gradient")
-class GammaAfterReduction(LayerNorm):
+@fault("gamma-after-reduction", ln="LN-G1", kind="gradient", apart=("in",))
+class GammaAfterReduction(Rows):
     """Multiplies by gamma after the two reductions of dx."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -108,11 +117,11 @@ class DxOnePlusGamma(Rows):
 
 
 @fault("dx-gamma-reversed", ln="LN-G1", kind="gradient", sources=issue("deepspeedai/DeepSpeed#692"))
-class DxGammaReversed(LayerNorm):
+class DxGammaReversed(Rows):
     """Reads gamma by the wrong index, last to first, in the backward pass."""
 
     def backward_gamma(self, gamma: Array) -> Array:
-        return gamma[:, ::-1]
+        return gamma[::-1, ::-1]
 
 
 @fault(
@@ -174,7 +183,7 @@ class DxInverseCube(Rows):
             return super().input_gradient(p)
         deviation = p.x - s.mean
         cube = s.rstd * s.rstd * s.rstd
-        return s.rstd * (p.h - self.row_mean(p.h)) - cube * self.row_mean(p.h * deviation) * deviation
+        return s.rstd * self.centre(p.h) - cube * self.row_mean(p.h * deviation) * deviation
 
 
 @fault("dx-no-rstd", ln="LN-G6", bn="BN-G7", kind="gradient")
@@ -210,7 +219,7 @@ class DgammaX(Rows):
         return self.parameter_sum(p.g * p.x)
 
 
-@fault("dgamma-deviation", ln="LN-G2", bn="BN-G2", kind="gradient")
+@fault("dgamma-deviation", ln="LN-G2", bn="BN-G2", kind="gradient", apart=("rm",))
 class DgammaDeviation(Rows):
     """Sums g (x - mean) for dgamma, without the reciprocal root."""
 
@@ -226,13 +235,26 @@ class DgammaY(Rows):
         return self.parameter_sum(p.g * (p.gamma * p.xhat + p.beta))
 
 
+@fault(
+    "dgamma-of-overwritten-cotangent",
+    ln="LN-G2",
+    bn="BN-G2",
+    kind="gradient",
+    sources=("https://github.com/linkedin/Liger-Kernel/pull/376",),
+)
+class DgammaOfOverwrittenCotangent(Rows):
+    """Sums dx xhat for dgamma: dx was written over the cotangent."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return self.parameter_sum(self.input_gradient(p) * p.xhat)
+
+
 @fault("dgamma-mean", ln="LN-G2", bn="BN-G2", kind="gradient")
 class DgammaMean(Rows):
     """Averages g xhat for dgamma where it should sum."""
 
     def gamma_gradient(self, p: Pull) -> Array:
-        count = p.x.shape[0 if self.layout.along_rows else 1]
-        return self.parameter_sum(p.g * p.xhat) / p.x.dtype.type(max(count, 1))
+        return self.parameter_sum(p.g * p.xhat) / p.x.dtype.type(max(self.layout.sharing, 1))
 
 
 @fault("dgamma-zero", ln="LN-G2", bn="BN-G2", kind="gradient", sources=issue("apache/mxnet#12899"))
@@ -244,11 +266,13 @@ class DgammaZero(Rows):
 
 
 @fault("dgamma-last-group-only", ln="LN-G2", kind="gradient", sources=issue("karpathy/llm.c#408"))
-class DgammaLastGroupOnly(LayerNorm):
-    """Overwrites dgamma group by group where it should add."""
+class DgammaLastGroupOnly(Rows):
+    """Overwrites dgamma group by group, or sample by sample, where it should add."""
 
     def gamma_gradient(self, p: Pull) -> Array:
-        return (p.g * p.xhat)[-1:] if len(p.x) else super().gamma_gradient(p)
+        if not len(p.x):
+            return super().gamma_gradient(p)
+        return self.shared_sum(self.by_parameter(p.g * p.xhat)[:, -self.layout.positions :])
 
 
 @fault("dbeta-mean", ln="LN-G3", bn="BN-G3", kind="gradient")
@@ -256,8 +280,7 @@ class DbetaMean(Rows):
     """Averages g for dbeta where it should sum."""
 
     def beta_gradient(self, p: Pull) -> Array:
-        count = p.x.shape[0 if self.layout.along_rows else 1]
-        return self.parameter_sum(p.g) / p.x.dtype.type(max(count, 1))
+        return self.parameter_sum(p.g) / p.x.dtype.type(max(self.layout.sharing, 1))
 
 
 @fault("dbeta-times-gamma", ln="LN-G3", bn="BN-G3", kind="gradient")
@@ -285,16 +308,21 @@ class ParameterGradientsExchanged(Rows):
     kind="gradient",
     sources=issue("flagos-ai/FlagGems#5392", "linkedin/Liger-Kernel#1375"),
 )
-class BackwardAssumesMatrix(LayerNorm):
+class BackwardAssumesMatrix(Groups):
     """Takes everything but the first axis for the group in the backward pass."""
 
+    backward = False
+
     def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
-        if not z.size:
-            return z
-        whole = (self.shape[0], -1)
-        first, second = (np.mean(t.reshape(whole), axis=1, keepdims=True) for t in (z, z * xhat))
-        flat = z.reshape(whole) - first - xhat.reshape(whole) * second
-        return flat.reshape(z.shape)
+        self.backward = True
+        projected = super().project(z, xhat, s)
+        self.backward = False
+        return projected
+
+    def row_mean(self, terms: Array) -> Array:
+        if not self.backward:
+            return super().row_mean(terms)
+        return mean_over(terms, self.layout, tuple(range(1, len(self.shape))) or (0,))
 
 
 @fault("gradient-of-other-mode", bn="BN-G4", kind="gradient", sources=issue("facebookresearch/CrypTen#143"))

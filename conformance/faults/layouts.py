@@ -6,8 +6,8 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array
-from ...adapters.numpy.operators.staged import Staged
+from ...adapters.numpy.operators.rows import Array, Statistics
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import fault, issue
 
 
@@ -85,6 +85,46 @@ class ZeroStrideMisread(Groups):
     def read(self, array: Array, role: str) -> Array:
         expanded = any(stride == 0 and size > 1 for size, stride in zip(array.shape, array.strides, strict=True))
         return super().read(read_on(array) if role == "x" and expanded else array, role)
+
+
+@fault(
+    "strides-ignored-in-second-pass",
+    ln="CM-V1",
+    bn="CM-V1",
+    kind="layout",
+    sources=issue("ModelTC/LightLLM#1467"),
+)
+class StridesIgnoredInSecondPass(Groups):
+    """Takes the statistics of x as it lies, and reads it as if it were contiguous where it normalises."""
+
+    misread: Array
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x":
+            self.misread = self.layout.rows(super().read(read_on(array), role))
+        return super().read(array, role)
+
+    def normalise(self, x: Array, s: Statistics) -> Array:
+        return super().normalise(self.misread if x.shape == self.misread.shape else x, s)
+
+
+@fault(
+    "output-in-order-of-x",
+    ln="CM-V1",
+    bn="CM-V1",
+    kind="layout",
+    sources=("https://github.com/vllm-project/vllm/pull/49913",),
+)
+class OutputInOrderOfX(Groups):
+    """Gives y the order of x in memory, and writes it as if that were C order."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        x, y = arrays[0], results[0]
+        if stage != "call" or x is None or y is None:
+            return results
+        order = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
+        written = y.reshape([x.shape[axis] for axis in order]).transpose(np.argsort(order))
+        return (written, *results[1:])
 
 
 @fault("parameter-strides-ignored", ln="CM-V3", bn="CM-V3", pr="CM-V3", po="CM-V3", kind="layout")

@@ -68,7 +68,7 @@ class GammaOverwritten(Groups):
         return results
 
 
-@fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state")
+@fault("beta-overwritten", ln="CM-P1", bn="CM-P1", kind="state", apart=("rm",))
 class BetaOverwritten(Groups):
     """Uses beta's memory for dbeta in the backward pass."""
 

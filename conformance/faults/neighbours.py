@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .registry import WIDE, fault, issue
 
@@ -25,13 +25,13 @@ class PairSharesRstd(Rows):
 
 @fault("last-of-odd-count", ln="LN-L7", bn="BN-L6")
 class LastOfOddCount(Rows):
-    """Gives the last of an odd number of groups, more than one, the mean of the one before."""
+    """Gives the last of an odd number of groups, more than one, the reciprocal root of the one before."""
 
-    def mean(self, x: Array) -> Array:
-        mean = super().mean(x)
-        if len(x) % 2 and len(x) > 1:
-            mean[-1] = mean[-2]
-        return mean
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        r = super().rstd(variance, eps)
+        if len(r) % 2 and len(r) > 1:
+            r[-1] = r[-2]
+        return r
 
 
 @fault("prescale-by-batch", ln="LN-L16", bn="BN-L6")
@@ -46,7 +46,7 @@ class PrescaleByBatch(Rows):
 
 
 @fault("statistics-of-batch-blend", ln="LN-L17")
-class StatisticsOfBatchBlend(LayerNorm):
+class StatisticsOfBatchBlend(Groups):
     """Blends a tenth of the batch's mean variance into each group's."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -65,7 +65,7 @@ class StatisticsOfFirstHalf(Rows):
 
 
 @fault("odd-groups-last-bit", ln="LN-L6", dtypes=WIDE)
-class OddGroupsLastBit(LayerNorm):
+class OddGroupsLastBit(Groups):
     """Takes another instruction path for every second group, whose reciprocal root differs in the last bit."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -73,8 +73,8 @@ class OddGroupsLastBit(LayerNorm):
         return np.where(np.arange(len(r))[:, None] % 2 == 1, next_up(r), r)
 
 
-@fault("batch-size-last-bit", ln="LN-L8", dtypes=WIDE)
-class BatchSizeLastBit(LayerNorm):
+@fault("batch-size-last-bit", ln="LN-L8", dtypes=WIDE, sources=("https://github.com/vllm-project/vllm/pull/48391",))
+class BatchSizeLastBit(Groups):
     """Chooses its order of summation by the number of groups, which changes the last bit."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -83,7 +83,7 @@ class BatchSizeLastBit(LayerNorm):
 
 
 @fault("inference-uses-last-training-statistics", ln="LN-L15", kind="state", sources=issue("Hsword/Hetu#17"))
-class InferenceUsesLastTrainingStatistics(LayerNorm):
+class InferenceUsesLastTrainingStatistics(Groups):
     """Normalises in inference mode with the mean and variance of the last call in training mode, where they fit."""
 
     mode = "training"
@@ -103,7 +103,7 @@ class InferenceUsesLastTrainingStatistics(LayerNorm):
 
 
 @fault("inference-eps-missing", ln="LN-L15", kind="state")
-class InferenceEpsMissing(LayerNorm):
+class InferenceEpsMissing(Groups):
     """Leaves eps out in inference mode."""
 
     mode = "training"

@@ -62,10 +62,11 @@ def fault(
 ) -> Callable[[type], type]:
     """Register a class of overridden steps as a fault of one or more operators.
 
-    `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ... What is wrong
-    in a step that all normalisations share is entered for each whose page has layer_norm's number too, but for those
-    that stand `apart`: there it is no mistake, or another requirement's affair.
+    `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ..., and `in_` for
+    "in", which is a keyword. What is wrong in a step that all normalisations share is entered for each whose page has
+    layer_norm's number too, but for those that stand `apart`: there it is no mistake, or another requirement's affair.
     """
+    requirements = {prefix.rstrip("_"): requirement for prefix, requirement in requirements.items()}
     operators = {prefix: operator for operator, prefix in PREFIXES.items()}
 
     def enter(step: type) -> type:

@@ -63,7 +63,7 @@ class JvpNoParameters(Rows):
         return super().tangent(p, tx, np.zeros_like(tgamma), np.zeros_like(tbeta))
 
 
-@fault("jvp-is-vjp", ln="LN-G10", kind="tangent")
+@fault("jvp-is-vjp", ln="LN-G10", kind="tangent", apart=("in",))
 class JvpIsVjp(Rows):
     """Applies the transposed Jacobian in forward mode: gamma inside the projection."""
 

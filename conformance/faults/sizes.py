@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .registry import fault, issue
 
@@ -46,11 +46,23 @@ class OutputTailDropped(Rows):
         return y
 
 
+@fault("tail-in-next-row", ln="CM-S1", bn="CM-S1", kind="size")
+class TailInNextRow(Rows):
+    """Writes the last value of a group into the next one too, where groups are odd in length and longer than 16."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().output(x, s, gamma, beta)
+        if x.shape[1] > 16 and x.shape[1] % 2:
+            y[1:, 0] = y[:-1, -1]
+        return y
+
+
 @fault(
     "padded-lanes-in-variance",
     ln="CM-S1",
     bn="CM-S1",
     kind="size",
+    apart=("rm",),
     sources=issue("linkedin/Liger-Kernel#518", "linkedin/Liger-Kernel#519", "triton-lang/triton#9838"),
 )
 class PaddedLanesInVariance(Rows):
@@ -66,10 +78,11 @@ class PaddedLanesInVariance(Rows):
 class MeanOfBlockMeans(Rows):
     """Averages the means of blocks of 64 without weighing the last, shorter one."""
 
-    def mean(self, x: Array) -> Array:
-        if x.shape[1] <= 64:
-            return super().mean(x)
-        means = [self.row_mean(x[:, start : start + 64]) for start in range(0, x.shape[1], 64)]
+    def row_mean(self, terms: Array) -> Array:
+        if terms.shape[1] <= 64:
+            return super().row_mean(terms)
+        mean = super().row_mean
+        means = [mean(terms[:, start : start + 64]) for start in range(0, terms.shape[1], 64)]
         return np.mean(np.concatenate(means, axis=1), axis=1, keepdims=True)
 
 
@@ -88,7 +101,7 @@ class CountInSixteenBits(Rows):
     kind="size",
     sources=issue("NVIDIA/apex#411", "PaddlePaddle/Paddle#31144", "ggml-org/llama.cpp#28175"),
 )
-class GroupsBeyond65535(LayerNorm):
+class GroupsBeyond65535(Groups):
     """Leaves the groups from the 65,536th on unwritten."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
@@ -117,8 +130,8 @@ class ChannelsBeyond1024(BatchNorm):
 
 
 @fault("dx-beyond-4096", ln="CM-S1", kind="size")
-class DxBeyond4096(LayerNorm):
-    """Leaves dx at zero from the 4,097th feature on."""
+class DxBeyond4096(Groups):
+    """Leaves dx at zero from the 4,097th value of a group on."""
 
     def input_gradient(self, p: Pull) -> Array:
         dx = super().input_gradient(p)
@@ -127,11 +140,12 @@ class DxBeyond4096(LayerNorm):
 
 
 @fault("dgamma-tail-groups", ln="CM-S1", kind="size", sources=issue("BobMcDear/attorch#18"))
-class DgammaTailGroups(LayerNorm):
-    """Sums dgamma and dbeta in blocks of 32 groups and drops the last, shorter block."""
+class DgammaTailGroups(Groups):
+    """Sums the gradients of parameters in blocks of 32 terms and drops the last, shorter block."""
 
     def parameter_sum(self, terms: Array) -> Array:
-        return super().parameter_sum(terms[: len(terms) // 32 * 32] if len(terms) > 32 else terms)
+        shared = self.by_parameter(terms)
+        return self.shared_sum(shared[:, : shared.shape[1] // 32 * 32] if shared.shape[1] > 32 else shared)
 
 
 @fault("dgamma-tail-values", bn="CM-S1", kind="size", sources=issue("BobMcDear/attorch#18"))

@@ -45,12 +45,12 @@ class GradientBufferShared(Buffers):
 
 @fault("parameter-gradient-buffer-shared", ln="CM-P4", bn="CM-P4", kind="state")
 class ParameterGradientBufferShared(Buffers):
-    """Returns dgamma and dbeta in buffers that the next backward pass of the same shape overwrites."""
+    """Returns the gradients of parameters in buffers that the next backward pass of the same shape overwrites."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         if stage != "vjp":
             return results
-        return results[0], self.shared("dgamma", results[1]), self.shared("dbeta", results[2])
+        return results[0], *(self.shared(f"d{place}", one) for place, one in enumerate(results[1:]))
 
 
 @fault("running-buffer-shared", bn="CM-P4", kind="state")
@@ -93,9 +93,10 @@ class GammaOfLastCall(Groups):
             self.kept = np.array(arrays[1])
 
     def backward_gamma(self, gamma: Array) -> Array:
-        if self.kept is None or self.kept.size != gamma.size:
+        if self.kept is None or self.kept.size != self.layout.parameters:
             return gamma
-        return self.kept.astype(gamma.dtype).reshape(gamma.shape)
+        kept = self.layout.parameter_rows(self.kept.astype(gamma.dtype))
+        return kept if kept.shape == gamma.shape else gamma
 
 
 class Counted(Staged):

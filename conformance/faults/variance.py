@@ -80,7 +80,7 @@ class SquaresOverflow(Rows):
         return Statistics(mean, variance, self.rstd(variance, eps))
 
 
-@fault("rms-norm", ln="LN-F1", bn="BN-F1")
+@fault("rms-norm", ln="LN-F1", bn="BN-F1", apart=("rm",))
 class RmsNorm(Rows):
     """Divides by the root mean square and subtracts no mean."""
 
@@ -147,7 +147,7 @@ class ConstantGroupUnnormalised(Rows):
         return xhat if s.fixed or not x.size else np.where(np.ptp(x, axis=1, keepdims=True) == 0, x, xhat)
 
 
-@fault("median-for-mean", ln="LN-F1", bn="BN-F1")
+@fault("median-for-mean", ln="LN-F1", bn="BN-F1", apart=("rm",))
 class MedianForMean(Rows):
     """Centres on the middle value of the sorted group."""
 

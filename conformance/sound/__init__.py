@@ -7,7 +7,9 @@ declaration, DECLARED those that conform only under the conventions they name.
 from __future__ import annotations
 
 from ...adapters.numpy.operators.implementation import Implementation
+from . import channel_groups as channel_groups
 from . import conventions as conventions
+from . import mean_square as mean_square
 from . import plain as plain
 from . import unordered as unordered
 from . import variants as variants

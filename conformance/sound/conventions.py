@@ -10,10 +10,10 @@ from ...adapters.numpy.operators.rows import Array, Rows, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from ...adapters.numpy.operators.storage import Storage
 from ...spec.operators import OPERATORS
-from .registry import sound
+from .registry import CENTRED, NORMALISATIONS, sound
 
 
-@sound("one-pass", conventions={"variance_algorithm": "one-pass"})
+@sound("one-pass", operators=CENTRED, conventions={"variance_algorithm": "one-pass"})
 class OnePass(Rows):
     """The variance as mean(x^2) - mean(x)^2, not below zero."""
 
@@ -22,7 +22,7 @@ class OnePass(Rows):
         return np.maximum(self.row_mean(x * x) - mean * mean, 0)
 
 
-@sound("shifted", conventions={"variance_algorithm": "shifted"})
+@sound("shifted", operators=CENTRED, conventions={"variance_algorithm": "shifted"})
 class Shifted(Rows):
     """The variance of x less its first value, in one pass."""
 
@@ -39,7 +39,7 @@ class Shifted(Rows):
         return origin + offset, np.maximum(self.row_mean(moved * moved) - offset * offset, 0)
 
 
-@sound("shifted-by-maximum", conventions={"variance_algorithm": "shifted"})
+@sound("shifted-by-maximum", operators=CENTRED, conventions={"variance_algorithm": "shifted"})
 class ShiftedByMaximum(Shifted):
     """The variance of x less its largest value, in one pass: of -x that is another value."""
 
@@ -139,7 +139,7 @@ class Promoted(Groups):
         return super().write(array, shape, self.wider if role == "y" else dtype, role)
 
 
-@sound("one-plus-gamma", operators=("layer_norm", "batch_norm"), conventions={"gain": "one-plus-gamma"})
+@sound("one-plus-gamma", operators=NORMALISATIONS, conventions={"gain": "one-plus-gamma"})
 class OnePlusGamma(Storage):
     """A gain that is stored as its difference from 1."""
 

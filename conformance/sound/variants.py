@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .moments import merged_moments, streamed_moments
-from .registry import sound
+from .registry import CENTRED, sound
 from .sums import compensated_sum, lane_sum, sequential_sum, tree_sum
 
 
@@ -16,7 +16,7 @@ class TwoPass(Rows):
     """The mean first, then the variance from the deviations, with NumPy's own sums."""
 
 
-@sound("welford")
+@sound("welford", operators=CENTRED)
 class Welford(Rows):
     """Mean and variance updated value by value, in one stream or in lanes that are merged."""
 
@@ -24,7 +24,7 @@ class Welford(Rows):
         return streamed_moments(x)
 
 
-@sound("merge-tree")
+@sound("merge-tree", operators=CENTRED)
 class MergeTree(Rows):
     """Mean and variance of neighbouring blocks merged pairwise up a tree."""
 
@@ -109,19 +109,19 @@ class StatisticsKeptByContents(Rows):
         return self.kept[1]
 
 
-@sound("folded-affine")
+@sound("folded-affine", operators=CENTRED)
 class FoldedAffine(Rows):
     """y = x a + b, the mean and the reciprocal root folded into the factor and the term."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
-        if isinstance(self, BatchNorm):
+        if not self.layout.along_rows:
             factor = s.rstd if gamma is None else gamma * s.rstd
             term = -s.mean * factor
             return x * factor + (term if beta is None else beta + term)
         return self.affine(x * s.rstd + (-s.mean * s.rstd), gamma, beta)
 
 
-@sound("fused-backward")
+@sound("fused-backward", operators=CENTRED)
 class FusedBackward(Rows):
     """The gradient of x as rstd (h + b x + c), its coefficients from the sums of h and of h x."""
 
@@ -137,7 +137,7 @@ class FusedBackward(Rows):
 
 
 @sound("scaled-once")
-class ScaledOnce(Rows):
+class ScaledOnce(Groups):
     """The gradient of x as (rstd / n) (n h - sum h - xhat sum h xhat), the division by n taken last."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -145,7 +145,8 @@ class ScaledOnce(Rows):
         if s.fixed:
             return s.rstd * p.h
         count = p.x.dtype.type(p.x.shape[1])
-        return (s.rstd / count) * (count * p.h - self.row_sum(p.h) - p.xhat * self.row_sum(p.h * p.xhat))
+        centred = count * p.h - self.row_sum(p.h) if self.record.centred else count * p.h
+        return (s.rstd / count) * (centred - p.xhat * self.row_sum(p.h * p.xhat))
 
 
 @sound("wide")

@@ -61,13 +61,13 @@ class Residual(Composed):
         """What reaches x past the branch."""
         return u if shortcut is None else self.pulled(shortcut, x, u, "shortcut")
 
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+    def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
         """dx from its two contributions, u being the cotangent of the sum."""
         return skip + branch
 
     # Forward mode and second order.
 
-    def tangent(self, skip: Array, branch: Array) -> Array:
+    def add_tangent(self, skip: Array, branch: Array) -> Array:
         """The tangent of the sum."""
         return skip + branch
 
@@ -93,14 +93,14 @@ class Residual(Composed):
         if activation is not None:
             u = self.upstream(self.total(x, branch, shortcut), activation, u)
         skip, through = self.skip_gradient(x, shortcut, u), self.branch_gradient(x, branch, u)
-        return (self.write(self.input_gradient(skip, through, u), x.shape, x.dtype, "dx"),)
+        return (self.write(self.add_gradient(skip, through, u), x.shape, x.dtype, "dx"),)
 
     def jvp(self, x: Array, branch: Any, tx: Array, *, shortcut: Any = None, activation: Any = None) -> Array:
         """The tangent of y, of x's shape and dtype."""
         self.begin(x, tx=tx)
         t = self.read(tx, "tx")
         skip = t if shortcut is None else self.pushed(shortcut, x, t, "shortcut")
-        ty = self.tangent(skip, self.pushed(branch, x, t, "branch"))
+        ty = self.add_tangent(skip, self.pushed(branch, x, t, "branch"))
         if activation is not None:
             total = self.cross(self.total(x, branch, shortcut), "activation")
             ty = self.pushed(activation, total, ty, "activation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .normalisation import Normalisation
-from .rows import Array, Statistics
+from .rows import Array
 
 
 class RmsNorm(Normalisation):
@@ -17,6 +17,6 @@ class RmsNorm(Normalisation):
         """Zero, about which the squares are taken."""
         return np.zeros((len(x), 1), x.dtype)
 
-    def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
-        """P z = z - xhat mean(z xhat)."""
-        return z - xhat * self.row_mean(z * xhat)
+    def centre(self, z: Array) -> Array:
+        """z itself: no mean is taken out."""
+        return z

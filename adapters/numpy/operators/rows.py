@@ -78,8 +78,12 @@ class Rows:
         """The sum over everything that shares one parameter, one value each."""
         if self.layout.along_rows:
             return np.add.reduce(terms, axis=0, keepdims=True)
+        return self.shared_sum(self.by_parameter(terms))
+
+    def by_parameter(self, terms: Array) -> Array:
+        """All that shares a parameter as one row for each."""
         stretches = self.layout.stretches(np.broadcast_to(terms, (self.layout.count, self.layout.size)))
-        return self.shared_sum(stretches.transpose(1, 0, 2).reshape(self.layout.parameters, -1))
+        return stretches.transpose(1, 0, 2).reshape(self.layout.parameters, self.layout.sharing)
 
     def shared_sum(self, terms: Array) -> Array:
         """The sum over all that shares a parameter, laid out as one row for each."""
@@ -148,11 +152,15 @@ class Rows:
         beta = zeros if beta is None else beta
         return Pull(x, gamma, beta, g, self.backward_gamma(gamma) * g, self.normalise(x, s), s)
 
+    def centre(self, z: Array) -> Array:
+        """z - mean(z): what the derivative of x - mean makes of z."""
+        return z - self.row_mean(z)
+
     def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
         """P z = z - mean(z) - xhat mean(z xhat); z itself where the statistics are constants."""
         if s.fixed:
             return z
-        return z - self.row_mean(z) - xhat * self.row_mean(z * xhat)
+        return self.centre(z) - xhat * self.row_mean(z * xhat)
 
     def input_gradient(self, p: Pull) -> Array:
         """dx = rstd P h."""

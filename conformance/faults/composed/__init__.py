@@ -21,14 +21,14 @@ from . import (
     purity,
     residual_gradients,
     residual_values,
-    skip_path,
+    two_paths,
 )
 
 #: The modules whose import enters the faults.
 THEMES = (
     residual_values,
     residual_gradients,
-    skip_path,
+    two_paths,
     pre_norm_steps,
     post_norm_steps,
     block_norms,

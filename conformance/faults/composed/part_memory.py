@@ -8,9 +8,8 @@ import numpy as np
 
 from ....adapters.numpy.operators.composed import Composed
 from ....adapters.numpy.operators.highway import Highway
-from ....adapters.numpy.operators.mhc import Mhc
 from ....adapters.numpy.operators.pre_norm import PreNorm
-from ....adapters.numpy.operators.residual import Residual
+from ....spec.operators import OPERATORS
 from ..mutation import overwrite
 from ..registry import fault, issue
 
@@ -18,49 +17,38 @@ Array = np.ndarray
 
 
 class Returned(Composed):
-    """The base that keeps hold of what the part of one role returned in the call at hand."""
+    """The base that keeps hold of what the part of one role returned in the call at hand, the last of several."""
 
-    #: The role whose results are kept, or what the roles begin with.
-    kept_role: str
+    #: The role whose results are kept; the operator's first where it is empty.
+    kept_role = ""
     kept: Array | None = None
 
     def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
         self.kept = None
 
     def accepted(self, result: Any, role: str) -> Array:
-        if role.startswith(self.kept_role):
+        if role.partition(".")[0] == (self.kept_role or OPERATORS[self.operator].roles[0]):
             self.kept = result
         return super().accepted(result, role)
 
 
-class ResultMutated(Returned):
-    """Adds in place to what the part returned, and hands a copy out."""
+@fault(
+    "part-result-mutated",
+    rs="CM-C3",
+    pr="CM-C3",
+    po="CM-C3",
+    hw="CM-C3",
+    mh="CM-C3",
+    kind="state",
+    sources=issue("iMED-Lab/ER-Net#3"),
+)
+class PartResultMutated(Returned):
+    """Works in place, in what a part returned, and hands out a copy."""
 
     def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
         if stage == "call" and self.kept is not None and not np.may_share_memory(self.kept, arrays[0]):
             overwrite(self.kept, results[0])
         return results
-
-
-@fault("branch-result-mutated", rs="CM-C3", kind="state", sources=issue("iMED-Lab/ER-Net#3"))
-class BranchResultMutated(ResultMutated, Residual):
-    """Adds x in place to what the branch returned."""
-
-    kept_role = "branch"
-
-
-@fault("sublayer-result-mutated", pr="CM-C3", po="CM-C3", kind="state")
-class SublayerResultMutated(ResultMutated):
-    """Adds x in place to what the sublayer returned."""
-
-    kept_role = "sublayer"
-
-
-@fault("transform-result-mutated", hw="CM-C3", kind="state")
-class TransformResultMutated(ResultMutated, Highway):
-    """Mixes in place, in what the transform returned."""
-
-    kept_role = "transform"
 
 
 @fault("gate-result-mutated", hw="CM-C3", kind="state")
@@ -73,13 +61,6 @@ class GateResultMutated(Returned, Highway):
         if stage == "call" and self.kept is not None and not np.may_share_memory(self.kept, arrays[0]):
             overwrite(self.kept, self.sigmoid(self.kept.astype(self.work)).astype(self.kept.dtype))
         return results
-
-
-@fault("first-output-mutated", mh="CM-C3", kind="state")
-class FirstOutputMutated(ResultMutated, Mhc):
-    """Adds x and all other outputs in place to the first branch's output."""
-
-    kept_role = "branches.0"
 
 
 @fault("normed-mutated", pr="CM-C3", kind="state")
@@ -98,8 +79,9 @@ class NormedMutated(PreNorm):
         return results
 
 
-class ResultReturned(Returned):
-    """Hands y out in the memory of what the part returned."""
+@fault("part-result-returned", rs="CM-C4", pr="CM-C4", po="CM-C4", hw="CM-C4", mh="CM-C4", kind="state")
+class PartResultReturned(Returned):
+    """Works in place, in what a part returned, and returns that."""
 
     def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
         kept = self.kept
@@ -107,34 +89,6 @@ class ResultReturned(Returned):
             return results
         kept[...] = results[0]
         return (kept, *results[1:])
-
-
-@fault("branch-result-returned", rs="CM-C4", kind="state")
-class BranchResultReturned(ResultReturned, Residual):
-    """Adds x in place to what the branch returned, and returns that."""
-
-    kept_role = "branch"
-
-
-@fault("sublayer-result-returned", pr="CM-C4", po="CM-C4", kind="state")
-class SublayerResultReturned(ResultReturned):
-    """Works in place, in what the sublayer returned, and returns that."""
-
-    kept_role = "sublayer"
-
-
-@fault("transform-result-returned", hw="CM-C4", kind="state")
-class TransformResultReturned(ResultReturned, Highway):
-    """Mixes in place, in what the transform returned, and returns that."""
-
-    kept_role = "transform"
-
-
-@fault("last-output-returned", mh="CM-C4", kind="state")
-class LastOutputReturned(ResultReturned, Mhc):
-    """Adds everything to the last branch's output in place, and returns that."""
-
-    kept_role = "branches."
 
 
 def forget(part: Any) -> None:

@@ -13,14 +13,6 @@ from ..registry import fault, issue
 Array = np.ndarray
 
 
-@fault("sublayer-added-to-itself", po="PO-F1", sources=issue("kyegomez/BitNet#32"))
-class SublayerAddedToItself(PostNorm):
-    """Overwrites x with the sublayer's result and normalises the sum of the two."""
-
-    def add(self, skip: Array, through: Array) -> Array:
-        return through + through
-
-
 class Elsewhere(PostNorm):
     """The base that normalises something other than the sum."""
 
@@ -57,14 +49,6 @@ class PreNormInstead(Elsewhere):
     def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
         normed = self.cross(self.normed(x, gamma, beta, eps), "sublayer")
         return self.read(x, "x") + self.value(sublayer, normed, "sublayer")
-
-
-@fault("mean-of-the-paths", po="PO-F3")
-class MeanOfThePaths(PostNorm):
-    """Normalises the mean of x and the sublayer's result, to which eps is four times as large."""
-
-    def add(self, skip: Array, through: Array) -> Array:
-        return (skip + through) / 2
 
 
 @fault("idle-sublayer-unnormalised", po="PO-L3")

@@ -159,11 +159,3 @@ class DoubleBackwardWithoutSublayer(PreNorm):
 
     def add_second_order(self, inner: Gradients, outer: Gradients) -> Gradients:
         return Gradients(inner.x, inner.gamma, outer.beta)
-
-
-@fault("tangent-without-skip", pr="PR-G7", kind="tangent")
-class TangentWithoutSkip(PreNorm):
-    """Leaves the skip path out of the tangent."""
-
-    def add_tangent(self, tx: Array, through: Array) -> Array:
-        return through

@@ -12,27 +12,11 @@ from ..registry import fault, issue
 Array = np.ndarray
 
 
-@fault("gradient-without-identity", rs="RS-G1", kind="gradient", sources=issue("NVIDIA/recsys-examples#446"))
-class GradientWithoutIdentity(Residual):
-    """Leaves what passes by the branch out of dx."""
-
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
-        return branch
-
-
-@fault("gradient-without-branch", rs="RS-G1", kind="gradient")
-class GradientWithoutBranch(Residual):
-    """Leaves what passes through the branch out of dx."""
-
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
-        return skip
-
-
 @fault("gradient-of-identity-twice", rs="RS-G1", kind="gradient")
 class GradientOfIdentityTwice(Residual):
     """Adds the cotangent to dx twice."""
 
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+    def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
         return skip + branch + u
 
 
@@ -40,8 +24,8 @@ class GradientOfIdentityTwice(Residual):
 class GradientAtLeastUpstream(Residual):
     """Keeps dx from becoming smaller than the cotangent, as the identity path is said to."""
 
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
-        dx = super().input_gradient(skip, branch, u)
+    def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+        dx = super().add_gradient(skip, branch, u)
         return np.where(np.abs(dx) < np.abs(u), u, dx)
 
 
@@ -129,14 +113,6 @@ class DoubleBackwardWithoutIdentity(Residual):
     """Leaves the identity path out of the cotangent's own gradient."""
 
     def cotangents(self, skip: Array, branch: Array) -> Array:
-        return branch
-
-
-@fault("tangent-without-identity", rs="RS-G5", kind="tangent")
-class TangentWithoutIdentity(Residual):
-    """Leaves the identity path out of the tangent."""
-
-    def tangent(self, skip: Array, branch: Array) -> Array:
         return branch
 
 

@@ -21,26 +21,6 @@ class BranchHalved(Residual):
         return skip + branch / 2
 
 
-@fault(
-    "branch-added-to-itself",
-    rs="RS-F1",
-    sources=issue("kyegomez/BitNet#32", "facebookresearch/multimodal#305", "jackyko1991/vnet-tensorflow#12"),
-)
-class BranchAddedToItself(Residual):
-    """Overwrites x with the branch and adds the result to itself."""
-
-    def add(self, skip: Array, branch: Array) -> Array:
-        return branch + branch
-
-
-@fault("averaged", rs="RS-F1")
-class Averaged(Residual):
-    """Takes the mean of the two paths where it should take the sum."""
-
-    def add(self, skip: Array, branch: Array) -> Array:
-        return (skip + branch) / 2
-
-
 @fault("rectified-unasked", rs="RS-F1")
 class RectifiedUnasked(Residual):
     """Applies a rectifier to the sum where no activation is given."""

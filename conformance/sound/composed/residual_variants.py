@@ -26,7 +26,7 @@ class BranchFirst(Residual):
         through = self.branch_value(x, branch)
         return through + self.skip(x, shortcut)
 
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+    def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
         return branch + skip
 
 
@@ -39,7 +39,7 @@ class InPlace(Residual):
         own += branch
         return own
 
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+    def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
         return self.add(skip, branch)
 
 
@@ -54,7 +54,7 @@ class Blockwise(Residual):
             out[start : start + 32] = one[start : start + 32] + other[start : start + 32]
         return out.reshape(skip.shape)
 
-    def input_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
+    def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
         return self.add(skip, branch)
 
 

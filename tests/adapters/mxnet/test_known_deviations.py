@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import textwrap
 
@@ -104,6 +105,46 @@ def test_the_backward_pass_of_layer_norm_refuses_an_empty_batch() -> None:
     shape, said = mxnet("(shape, said.replace('|', ''))", lines)
     assert shape == (0, 4)
     assert "Shape size mismatch 0 v.s. 1" in said
+
+
+def test_group_norm_has_a_gain_for_each_group() -> None:
+    """Of four channels in two groups it takes two gains, and refuses four."""
+    lines = """
+    x = mx.nd.array([[[1.0], [3.0], [2.0], [6.0]]])
+    def group_norm(gamma):
+        gamma = mx.nd.array(gamma)
+        try:
+            return mx.nd.GroupNorm(x, gamma, mx.nd.zeros_like(gamma), num_groups=2, eps=0).asnumpy().ravel().tolist()
+        except mx.MXNetError as error:
+            return str(error).strip().splitlines()[-1].replace('|', '')
+    """
+    per_group, said = mxnet("(group_norm([1.0, 2.0]), group_norm([1.0, 2.0, 3.0, 4.0]))", lines)
+    assert per_group == [-1.0, 1.0, -2.0, 2.0]
+    assert "Shape size mismatch 4 v.s. 2" in said
+
+
+def test_group_norm_refuses_an_empty_batch() -> None:
+    """The forward pass raises."""
+    lines = """
+    with mx.util.np_shape(True):
+        try:
+            mx.nd.GroupNorm(mx.nd.zeros((0, 4, 1)), mx.nd.ones(2), mx.nd.zeros(2), num_groups=2)
+            mx.nd.waitall()
+            said = ""
+        except mx.MXNetError as error:
+            said = str(error).strip().splitlines()[-1]
+    """
+    assert "Shape size mismatch" in mxnet("said.replace('|', '')", lines)
+
+
+def test_instance_norm_of_an_empty_batch_ends_the_process() -> None:
+    """It divides integers by the number of samples: the process gets SIGFPE."""
+    with pytest.raises(subprocess.CalledProcessError) as ended:
+        mxnet(
+            "mx.nd.InstanceNorm(mx.nd.zeros((0, 2, 3)), mx.nd.ones(2), mx.nd.zeros(2)).asnumpy()",
+            "mx.util.set_np_shape(True)",
+        )
+    assert ended.value.returncode == -signal.SIGFPE
 
 
 def test_a_product_that_is_broadcast_has_no_gradient_of_an_empty_array() -> None:

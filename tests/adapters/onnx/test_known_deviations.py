@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from normspec.adapters.onnx import reference_target, target
+from normspec.spec.errors import TargetRaised
 
 BOTH = pytest.mark.parametrize("made", [target, reference_target])
 
@@ -25,8 +26,13 @@ def batch_norm(made, x, *, dtype, parameters=None, gamma=1.0, mean=0.0, variance
         "running_var": np.array([variance], parameters),
     }
     settings = {"eps": eps, "momentum": momentum, "training": True, "channel_axis": 1}
-    (binding,) = (b for b in made().bindings if b.operator == "batch_norm")
-    return made().session(binding).start(inputs, settings).outputs()
+    return made().session(binding_of(made, "batch_norm")).start(inputs, settings).outputs()
+
+
+def binding_of(made, operator):
+    """The binding of an operator."""
+    (found,) = (b for b in made().bindings if b.operator == operator)
+    return found
 
 
 @BOTH
@@ -37,7 +43,7 @@ def test_momentum_is_a_float32(made):
     for name in ("new_running_mean", "new_running_var"):
         assert got[name][0] == float(np.float32(0.9))
         assert abs(mpmath.mpf(float(got[name][0])) - exact) / exact > mpmath.mpf(2) ** -26
-    assert "BN-S1" in {one.requirement for one in made().bindings[1].known_violations}
+    assert "BN-S1" in {one.requirement for one in binding_of(made, "batch_norm").known_violations}
 
 
 def reference(operator, inputs, outputs, **attributes):
@@ -69,10 +75,44 @@ def test_the_reference_gives_running_statistics_the_dtype_of_x(dtype):
     """With 16-bit x and float32 statistics the new statistics are of 16 bits, where the operator says float32."""
     got = batch_norm(reference_target, [1.0, 2.0], dtype=dtype, parameters=np.float32, mean=1.0 + 2.0**-20)
     assert got["new_running_mean"].dtype == dtype
-    assert "CM-D3" in {one.requirement for one in reference_target().bindings[1].known_violations}
+    assert "CM-D3" in {one.requirement for one in binding_of(reference_target, "batch_norm").known_violations}
 
 
 def test_the_runtime_gives_running_statistics_their_own_dtype():
     """ONNX Runtime returns the same in float32."""
     got = batch_norm(target, [1.0, 2.0], dtype=np.float16, parameters=np.float32, mean=1.0 + 2.0**-20)
     assert got["new_running_mean"].dtype == np.float32
+
+
+def group_norm(made, x):
+    """GroupNormalization of one group without parameters, eps 1e-3."""
+    inputs = {"x": np.array(x, np.float32), "gamma": None, "beta": None}
+    settings = {"eps": 1e-3, "groups": 1, "channel_axis": 1}
+    return made().session(binding_of(made, "group_norm")).start(inputs, settings).outputs()["y"]
+
+
+def test_the_variance_of_group_norm_is_a_difference_that_may_be_negative():
+    """Of 39,996 and 39,997 it comes out at -128 in the reference, in the place of 1/4, and y is NaN."""
+    y = group_norm(reference_target, [[[39996.0], [39997.0]]])
+    assert np.isnan(y).all()
+    x = np.array([39996.0, 39997.0], np.float32)
+    assert (x * x).mean() - x.mean() ** 2 == -128
+    found = [one for one in binding_of(reference_target, "group_norm").known_violations if one.requirement == "GN-F1"]
+    assert [one.failures for one in found] == [("nan",)]
+
+
+@BOTH
+def test_group_norm_of_no_samples_raises(made):
+    """The shape (0, C, -1) can be given to no empty array."""
+    with pytest.raises(TargetRaised):
+        group_norm(made, np.zeros((0, 2, 3)))
+
+
+@BOTH
+def test_the_first_stage_of_rms_norm_in_16_bits(made):
+    """Of 256 the square overflows float16: the runtime computes in float32, the reference obeys no stash_type."""
+    x = np.array([[256.0, 0.0, 0.0, 0.0]], np.float16)
+    settings = {"eps": 0.0, "axes": (-1,)}
+    with np.errstate(over="ignore"):
+        y = made().session(binding_of(made, "rms_norm")).start({"x": x, "gamma": None}, settings).outputs()["y"]
+    assert y[0, 0] == (2.0 if made is target else 0.0)

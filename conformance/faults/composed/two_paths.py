@@ -1,4 +1,4 @@
-"""Faults of the skip path that several operators have: x is left out, or taken from elsewhere."""
+"""Faults of the sum of two paths that several operators have: one is left out, taken twice, or taken from elsewhere."""
 
 from __future__ import annotations
 
@@ -26,6 +26,27 @@ class SkipIgnored(Composed):
         return through
 
 
+@fault(
+    "part-added-to-itself",
+    rs="RS-F1",
+    po="PO-F1",
+    sources=issue("kyegomez/BitNet#32", "facebookresearch/multimodal#305", "jackyko1991/vnet-tensorflow#12"),
+)
+class PartAddedToItself(Composed):
+    """Overwrites x with what the branch or the sublayer returned, and adds that to itself."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return through + through
+
+
+@fault("mean-of-the-paths", rs="RS-F1", po="PO-F3")
+class MeanOfThePaths(Composed):
+    """Takes the mean of the two paths, which post_norm shows by an eps that is four times as large to it."""
+
+    def add(self, skip: Array, through: Array) -> Array:
+        return (skip + through) / 2
+
+
 @fault("skip-of-first-block", rs="RS-L3", mh="MH-L5", kind="state")
 class SkipOfFirstBlock(Composed):
     """Takes a block whose input is the last block's output to have that block's input for its skip path."""
@@ -48,7 +69,14 @@ class SkipOfFirstBlock(Composed):
         return super().skip(self.first, *shortcut)  # type: ignore[misc]
 
 
-@fault("dx-without-skip", pr="PR-G1", po="PO-G1", kind="gradient", sources=issue("NVIDIA/recsys-examples#446"))
+@fault(
+    "dx-without-skip",
+    rs="RS-G1",
+    pr="PR-G1",
+    po="PO-G1",
+    kind="gradient",
+    sources=issue("NVIDIA/recsys-examples#446"),
+)
 class DxWithoutSkip(Composed):
     """Leaves the skip path out of dx."""
 
@@ -56,9 +84,17 @@ class DxWithoutSkip(Composed):
         return through
 
 
-@fault("dx-without-sublayer", pr="PR-G1", po="PO-G1", kind="gradient")
-class DxWithoutSublayer(Composed):
-    """Leaves what passes through the sublayer out of dx."""
+@fault("dx-without-part", rs="RS-G1", pr="PR-G1", po="PO-G1", kind="gradient")
+class DxWithoutPart(Composed):
+    """Leaves what passes through the branch or the sublayer out of dx."""
 
     def add_gradient(self, skip: Array, through: Array, *upstream: Array) -> Array:
         return skip
+
+
+@fault("tangent-without-skip", rs="RS-G5", pr="PR-G7", kind="tangent")
+class TangentWithoutSkip(Composed):
+    """Leaves the skip path out of the tangent."""
+
+    def add_tangent(self, skip: Array, through: Array) -> Array:
+        return through
