@@ -51,6 +51,8 @@ class Run:
 
     plan: Plan
     listener: Listener | None = None
+    #: Libraries by operator and kind, which several runs share; None where each unit lets go of its own.
+    libraries: dict[Any, Library] | None = None
     interrupted: bool = False
     _results: list[Result] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
@@ -122,14 +124,15 @@ class Run:
     # -- one unit --------------------------------------------------------------------------------
 
     def _run_unit(self, operator: str, dtype: str) -> None:
-        cases, libraries = self.plan.profile.cases(operator, self.plan.seed), dict[Any, Library]()
+        cases = self.plan.profile.cases(operator, self.plan.seed)
+        libraries = {} if self.libraries is None else self.libraries
         for target in self.plan.targets:
             bindings = [binding for binding in target.bindings if binding.operator == operator]
             if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
                 continue
             for binding in bindings:
                 subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
-                library = libraries.setdefault(subject.library.kind, subject.library)
+                library = libraries.setdefault((operator, *subject.library.kind), subject.library)
                 if not probe.works:
                     self._results += self._unusable(subject, probe)
                     continue

@@ -13,7 +13,7 @@ class FaultRow:
     op: str
     #: The requirement that must kill it.
     requirement: str
-    #: Every requirement it was found to violate, in page order.
+    #: Every requirement it was found to violate, in page order, of those that it was run on.
     killed_by: tuple[str, ...]
     summary: str = ""
 
@@ -42,6 +42,8 @@ class Matrix:
     sound: tuple[SoundRow, ...]
     profile: str
     seed: int
+    #: True when each fault was run on all requirements, not only on the one that must kill it.
+    whole: bool = False
     #: True when the run was interrupted: the rows that are here were established.
     partial: bool = False
     seconds: float = 0.0

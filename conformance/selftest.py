@@ -13,6 +13,7 @@ from ..adapters.targets import check_operators
 from .api import DEFAULT_SEED, checked_dtypes
 from .engine import Run
 from .faults import FAULTS, Fault
+from .library import Library
 from .matrix import FaultRow, Matrix, SoundRow
 from .plan import Plan
 from .profiles import profile_of
@@ -33,12 +34,14 @@ def selftest(
     dtypes: Iterable[str] | None = None,
     profile: str = "quick",
     seed: int | None = None,
+    others: bool = False,
     progress: Listener | None = None,
 ) -> Matrix:
     """Run the suite against every fault and every sound variant and return the matrix.
 
-    A fault is run in the dtypes in which it shows. One that the profile's cases do not reach (a size
-    beyond them) is run again with `standard`'s. Raises a NormspecError for unknown names.
+    A fault is run in the dtypes in which it shows, on the check of the requirement that must kill it; ``others``: on
+    all checks, to find what else it violates, which takes many times as long. One that the profile's cases do not
+    reach (a size beyond them) is run again with `standard`'s. Raises a NormspecError for unknown names.
     """
     operators = check_operators(op)
     wanted = checked_dtypes(dtypes)
@@ -47,14 +50,17 @@ def selftest(
     faults = [f for f in FAULTS if f.operator in operators]
     sound = [s for s in (*SOUND, *DECLARED) if s.operator in operators]
     started = time.perf_counter()
-    jobs: list[Job] = [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound]
-    jobs += [(judge_fault, (f.name, wanted, profile, chosen)) for f in faults]
+    jobs: list[Job] = []
+    for operator in operators:
+        jobs += [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound if s.operator == operator]
+        jobs += [(judge_fault, (f.name, wanted, profile, chosen, others)) for f in faults if f.operator == operator]
     rows, partial = _in_parallel(jobs, progress)
     return Matrix(
         faults=tuple(row for row in rows if isinstance(row, FaultRow)),
         sound=tuple(row for row in rows if isinstance(row, SoundRow)),
         profile=profile,
         seed=chosen,
+        whole=others,
         partial=partial,
         seconds=time.perf_counter() - started,
     )
@@ -83,9 +89,22 @@ def _numbered(numbered: tuple[int, Job]) -> tuple[int, Row]:
     return place, work(*arguments)
 
 
+#: The libraries of the operator at hand, by operator, profile and seed: its cases and their truths are built once a
+#: process for all its faults and sound functions, which come one after the other.
+_libraries: dict[tuple[str, str, int], dict[Any, Library]] = {}
+
+
+def _libraries_of(operator: str, profile: str, seed: int) -> dict[Any, Library]:
+    key = operator, profile, seed
+    if key not in _libraries:
+        _libraries.clear()
+    return _libraries.setdefault(key, {})
+
+
 def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, **plan: Any) -> Report:
     conventions = dict(getattr(specimen, "conventions", {}))
     target = target_of(specimen.name, specimen.operator, specimen.build(), conventions)
+    shared = _libraries_of(specimen.operator, profile, seed) if profile == "quick" else None
     return Run(
         Plan(
             targets=(target,),
@@ -96,18 +115,19 @@ def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: 
             seed=seed,
             explain=False,
             **plan,
-        )
+        ),
+        libraries=shared,
     ).report()
 
 
-def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> FaultRow:
-    """Return which requirements kill one fault."""
+def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False) -> FaultRow:
+    """Return whether the requirement that must kill one fault does; with ``others``, all requirements that kill it."""
     fault = next(f for f in FAULTS if f.name == name)
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
-    killed = _killed(_report(fault, shows, profile, seed))
+    own = frozenset({fault.requirement})
+    killed = _killed(_report(fault, shows, profile, seed, requirements=None if others else own))
     if fault.requirement not in killed and profile == "quick":
-        again = _report(fault, shows, "standard", seed, requirements=frozenset({fault.requirement}))
-        killed |= _killed(again)
+        killed |= _killed(_report(fault, shows, "standard", seed, requirements=own))
     return FaultRow(
         fault=fault.name,
         op=fault.operator,

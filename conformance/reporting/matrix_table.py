@@ -80,7 +80,7 @@ def last_word(matrix: Matrix) -> tuple[str, str]:
 
 
 def print_matrix(matrix: Matrix, console: Console) -> None:
-    """Print the matrix operator by operator, each fault's fate, and the last word."""
+    """Print each fault's fate operator by operator, the matrix above it where it is whole, and the last word."""
     symbols = symbols_for(console.encoding)
     room = max(10, width_of(console) - _ID_WIDTH)
     for op in dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]):
@@ -89,16 +89,17 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
         console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
         rows = list(enumerate((row for row in matrix.faults if row.op == op), start=1))
         ids = page_order(i for _, row in rows for i in (*row.killed_by, row.requirement))
-        for start in range(0, len(rows), room):
+        for start in range(0, len(rows) if matrix.whole else 0, room):
             _print_block(rows[start : start + room], ids, console, symbols)
         _print_names(rows, console)
         _print_sound(matrix, op, console, symbols)
     console.print()
-    for symbol, meaning in (
+    legend = (
         (symbols.kills, "the requirement that must kill the fault did"),
         (symbols.also, "this one did too"),
         (symbols.survived, "it did not"),
-    ):
+    )
+    for symbol, meaning in legend if matrix.whole else ():
         console.print(Text(f"{symbol} {meaning}", style="dim"))
     words, style = last_word(matrix)
     console.print(Text(f"profile {matrix.profile}, seed {matrix.seed}, {matrix.seconds:.1f} s", style="dim"))

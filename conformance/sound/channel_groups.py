@@ -27,7 +27,8 @@ class SumsOfChannels(Groups):
     def input_gradient(self, p: Pull) -> Array:
         s, count = p.statistics, p.x.dtype.type(p.x.shape[1])
         gamma = self.of_channels(p.gamma)
-        ds, db = (self.row_sum((gamma * self.sums(terms)).reshape(self.layout.count, -1)) for terms in (p.g * p.x, p.g))
+        width = self.layout.size // self.layout.positions
+        ds, db = (self.row_sum((gamma * self.sums(terms)).reshape(-1, width)) for terms in (p.g * p.x, p.g))
         c2 = (ds - s.mean * db) * s.rstd / count * s.rstd
         return s.rstd * (p.h - c2 * p.x + (c2 * s.mean - db / count))
 

@@ -110,11 +110,11 @@ class StatisticsKeptByContents(Rows):
 
 
 @sound("folded-affine", operators=CENTRED)
-class FoldedAffine(Rows):
+class FoldedAffine(Normalisation):
     """y = x a + b, the mean and the reciprocal root folded into the factor and the term."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
-        if not self.layout.along_rows:
+        if self.record.has_channels:
             factor = s.rstd if gamma is None else gamma * s.rstd
             term = -s.mean * factor
             return x * factor + (term if beta is None else beta + term)

@@ -223,7 +223,9 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
 
     monkeypatch.setitem(sys.modules, "normspec.conformance.selftest", types.SimpleNamespace(selftest=run))
     assert main(["selftest", "--op", "layer_norm", "--dtype", "float32", "--seed", "3"]) == 1
-    assert calls == [{"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "progress": None}]
+    assert calls == [
+        {"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "others": False, "progress": None}
+    ]
     assert "SURVIVED LN-F2" in capsys.readouterr().out
 
 

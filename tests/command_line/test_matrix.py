@@ -31,16 +31,23 @@ def test_each_fault_is_listed_with_the_requirement_that_killed_it():
 
 def test_the_rows_are_requirements_and_the_columns_faults():
     """A filled mark is the kill that has to be, an open one a further kill, a cross a fault that lives."""
-    lines = shown(Matrix((KILLED, SURVIVOR), (SOUND,), "quick", 1)).splitlines()
+    lines = shown(Matrix((KILLED, SURVIVOR), (SOUND,), "quick", 1, whole=True)).splitlines()
     assert "LN-F1   ○○" in lines
     assert "LN-F2   ·✗" in lines
     assert "LN-F3   ●·" in lines
 
 
+def test_there_is_no_matrix_where_each_fault_was_run_on_its_own_requirement_alone():
+    """The faults are named with their fates, and nothing more."""
+    text = shown(Matrix((KILLED, SURVIVOR), (SOUND,), "quick", 1))
+    assert "SURVIVED LN-F2" in text
+    assert not any(line.startswith("LN-") for line in text.splitlines())
+
+
 def test_many_faults_fold_into_blocks_that_fit():
     """More faults than columns continue below."""
     faults = tuple(FaultRow(f"fault-{i}", "layer_norm", "LN-F1", ("LN-F1",)) for i in range(150))
-    text = shown(Matrix(faults, (SOUND,), "quick", 1))
+    text = shown(Matrix(faults, (SOUND,), "quick", 1, whole=True))
     assert max(map(len, text.splitlines())) <= 80
     assert sum(line.startswith("LN-F1") for line in text.splitlines()) == 3
 
