@@ -110,7 +110,7 @@ class StatisticsKeptByContents(Rows):
 
 
 @sound("folded-affine", operators=CENTRED)
-class FoldedAffine(Normalisation):
+class FoldedAffine(Groups):
     """y = x a + b, the mean and the reciprocal root folded into the factor and the term."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
