@@ -119,8 +119,7 @@ def _narrow_cases(bench: Bench) -> Iterator[Case]:
 
 def _gamma_and_g(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.Generator(np.random.Philox(12))
-    across = SHAPE[0] if bench.record.has_channels else SHAPE[1]
-    return random.standard_normal(across) + 0.5, random.standard_normal(SHAPE) + 0.5
+    return random.standard_normal(bench.parameters(*SHAPE)) + 0.5, random.standard_normal(SHAPE) + 0.5
 
 
 def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case], *, gradients: bool) -> Cell:
@@ -143,7 +142,7 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
         observed.append(Observed(case, results, n / (n - 1) if unbiased and training else 1.0))
     ratios: dict[str, float] = {}
     for accuracy in classes:
-        name = _name(accuracy) if classes is _ARITHMETICS else _name_of_storage(accuracy)
+        name = _name(accuracy, bench) if classes is _ARITHMETICS else _name_of_storage(accuracy)
         worst = 0.0
         for seen in observed:
             kind = Truth if bench.operator in NORMALISATIONS else ComposedTruth
@@ -154,8 +153,9 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
     return Cell("no class", evidence={"ratios": ratios})
 
 
-def _name(accuracy: AccuracyClass) -> str:
-    return f"{accuracy.variance} / {accuracy.affine}"
+def _name(accuracy: AccuracyClass, bench: Bench) -> str:
+    # Where no mean is taken out nothing cancels, and all classes of arithmetic are one.
+    return f"{accuracy.variance} / {accuracy.affine}" if bench.record.centred else "within rounding"
 
 
 def _name_of_storage(accuracy: AccuracyClass) -> str:

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...spec.errors import Unsupported
+from ...spec.layout import Layout
+from ...spec.operators import OPERATORS, Groups
 from ..cases.case import Case
 from .bench import MOMENTUM, Bench
 from .failing import UnclearAnswer
-from .probe import probe
+from .probe import NORMALISATIONS, probe
 from .table import Cell
 
+#: Shapes with six channels on axis 1, of each rank: the first rank that a binding takes is measured.
+_SHAPES = ((4, 6, 2), (4, 6), (2, 6, 2, 2), (2, 6, 2, 2, 2))
 
-def _reached(bench: Bench, shape: tuple[int, ...], parameters: tuple[int, ...], settings: dict[str, Any]) -> list[int]:
-    """The axes of x along which a change of its first value reaches y."""
+
+def _changed(bench: Bench, shape: tuple[int, ...], settings: dict[str, Any]) -> np.ndarray:
+    """Where a change of the first value of x reaches y."""
     kind = bench.format.dtype
     random = np.random.Generator(np.random.Philox(7))
-    before = random.integers(-8, 9, shape).astype(np.float64)
+    before = random.integers(-8, 9, shape) + 0.5  # none is zero: where no mean is taken out, a zero stays one
     after = before.copy()
     after[(0,) * len(shape)] += 96.0
+    parameters = Layout.of(bench.operator, shape, settings).parameter_shape
+    filled = {"gamma": 1, "beta": 0, "running_mean": 0, "running_var": 1}
     ys = []
     for x in (before, after):
-        inputs: dict[str, Any] = {"x": x.astype(kind), "gamma": np.ones(parameters, kind)}
-        inputs["beta"] = np.zeros(parameters, kind)
-        if bench.record.statistics:
-            inputs |= {"running_mean": np.zeros(parameters, kind), "running_var": np.ones(parameters, kind)}
+        inputs: dict[str, Any] = {"x": x.astype(kind)}
+        inputs |= {name: np.full(parameters, filled[name], kind) for name in bench.record.parameters}
         case = Case(bench.operator, inputs, settings, np.ones(shape, kind))
         ys.append(bench.outputs(case)["y"].astype(np.float64))
     # The change is so large that all of its group moves; repetition moves last bits.
     changed = np.abs(ys[1] - ys[0]) > 2.0**-6
-    changed |= np.isnan(ys[1]) != np.isnan(ys[0])
+    return changed | (np.isnan(ys[1]) != np.isnan(ys[0]))
+
+
+def _reached(bench: Bench, shape: tuple[int, ...], settings: dict[str, Any]) -> list[int]:
+    """The axes of x along which a change of its first value reaches y."""
+    changed = _changed(bench, shape, settings)
     found = [axis for axis in range(len(shape)) if np.any(np.take(changed, range(1, shape[axis]), axis=axis))]
     whole = np.zeros(shape, bool)
     whole[tuple(slice(None) if axis in found else slice(0, 1) for axis in range(len(shape)))] = True
-    if not np.array_equal(changed, whole):
+    if changed.any() and not np.array_equal(changed, whole):  # a value normalised by itself changes nothing
         raise UnclearAnswer("a change of one value reaches part of an axis")
     return [axis - len(shape) for axis in found]
 
@@ -44,14 +55,18 @@ def _written(axes: list[int]) -> str:
     return f"({', '.join(map(str, axes))})" if axes else "none"
 
 
-@probe("axes", "axes normalised", ("layer_norm",))
-def layer_norm_axes(bench: Bench) -> Cell:
+def _of(*groups: Groups) -> list[str]:
+    return [name for name in NORMALISATIONS if OPERATORS[name].groups in groups]
+
+
+@probe("axes", "axes normalised", _of(Groups.TRAILING))
+def trailing_axes(bench: Bench) -> Cell:
     """Of an array with three axes, for axes (-1,) and (-2, -1)."""
     words, evidence = [], {}
     for axes in ((-1,), (-2, -1)):
         asked = _written(list(axes))
         try:
-            found = _reached(bench, (2, 3, 4), (3, 4)[2 - len(axes) :], {"eps": 2.0**-10, "axes": axes})
+            found = _reached(bench, (2, 3, 4), {"eps": 2.0**-10, "axes": axes})
         except Unsupported as lacking:
             if axes == (-1,):
                 raise
@@ -64,25 +79,62 @@ def layer_norm_axes(bench: Bench) -> Cell:
     return Cell("; ".join(words) or "as given", evidence=evidence)
 
 
-@probe("channel_axis", "channel axis", ("batch_norm",))
-def channel_axis(bench: Bench) -> Cell:
-    """All axes but the channels' are reached, with the channels at axis 1 and at the last one."""
-    words, evidence = [], {}
-    tried = 0
-    for shape in ((4, 3, 2), (4, 3), (2, 3, 2, 2), (2, 3, 2, 2, 2)):
+def _placed(bench: Bench, **more: Any) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """Shapes of one rank that is taken, with the channels at axis 1 and at the last one, and their settings."""
+    values = {"eps": 2.0**-10, "momentum": MOMENTUM, "training": True, **more}
+    taken = False
+    for shape in _SHAPES:
         for axis in (1, -1):
-            settings = {"eps": 2.0**-10, "momentum": MOMENTUM, "training": True, "channel_axis": axis}
-            if bench.binding.accepts(shape, settings):
-                continue
-            tried += 1
-            asked = f"{axis} of {len(shape)}"
-            found = _reached(bench, shape, (shape[axis],), settings)
-            evidence[asked] = found
-            own = axis % len(shape) - len(shape)
-            if found != [other for other in range(-len(shape), 0) if other != own]:
-                words.append(f"{asked}: {_written(found)} normalised")
-        if tried:
-            break
-    if not tried:
-        raise Unsupported("no shape that was tried is taken")
+            x_shape = shape if axis == 1 else (shape[0], *shape[2:], shape[1])
+            settings = {name: {**values, "channel_axis": axis}[name] for name in bench.record.settings}
+            if not bench.binding.accepts(x_shape, settings):
+                taken = True
+                yield x_shape, settings
+        if taken:
+            return
+    raise Unsupported("no shape that was tried is taken")
+
+
+@probe("channel_axis", "channel axis", (name for name in NORMALISATIONS if OPERATORS[name].has_channels))
+def channel_axis(bench: Bench) -> Cell:
+    """
+    The axes that are reached, with the channels at axis 1 and at the last one.
+
+    All but that of the channels, where samples are normalised together; otherwise the positions. Of a group_norm all
+    channels are one group, so that the positions and the channels are reached.
+    """
+    words, evidence = [], {}
+    for shape, settings in _placed(bench, groups=1):
+        axis, rank = settings["channel_axis"], len(shape)
+        asked = f"{axis} of {rank}"
+        found = _reached(bench, shape, settings)
+        evidence[asked] = found
+        layout = Layout.of(bench.operator, shape, settings)
+        one = layout.back(np.arange(layout.count * layout.size).reshape(layout.count, layout.size) < layout.size)
+        expected = [place - rank for place in range(rank) if np.take(one, range(1, shape[place]), axis=place).any()]
+        if found != expected:
+            words.append(f"{asked}: {_written(found)} normalised")
     return Cell("; ".join(words) or "as given", evidence=evidence)
+
+
+@probe("channels", "channels of a group", (name for name in NORMALISATIONS if "groups" in OPERATORS[name].settings))
+def channels_of_a_group(bench: Bench) -> Cell:
+    """Which of six channels in two groups a change of the first one reaches."""
+    words, evidence = [], {}
+    for shape, settings in _placed(bench, groups=2):
+        axis = settings["channel_axis"]
+        changed = np.moveaxis(_changed(bench, shape, settings)[0], axis - (axis > 0), 0).reshape(6, -1)
+        found = [channel for channel in range(6) if changed[channel].any()]
+        evidence[f"{axis} of {len(shape)}"] = found
+        words.append(_CHANNELS.get(tuple(found), f"channels {', '.join(map(str, found))} of 6 in 2 groups"))
+    return Cell("; ".join(dict.fromkeys(words)), evidence=evidence)
+
+
+#: What each set of channels beside the first is called, of six in two groups.
+_CHANNELS = {
+    (0, 1, 2): "consecutive",
+    (0, 2, 4): "interleaved (c mod G)",
+    (0, 1): "G channels each",
+    (0,): "each channel alone",
+    (0, 1, 2, 3, 4, 5): "all of a sample",
+}

@@ -2,7 +2,8 @@
 The bench: one binding under measurement, called with plain groups of numbers.
 
 A group is what is normalised together: a row of LayerNorm, a channel of BatchNorm. Probes speak of groups, the bench
-lays them out as the operator wants them, so that one probe measures both.
+lays them out as the operator wants them, so that one probe measures all. It finds out whether a target takes gamma or
+gamma - 1, and hands that over.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from ...adapters.binding import Binding, differentiable
 from ...adapters.target import Target
 from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
+from ...spec.layout import Layout
 from ...spec.operators import Groups, Operator
+from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.recipes import Drawn, made
 from ..cases.shapes import settings_of, shape_of
+from ..translated import TranslatedSession, Translation, one_plus
 
 #: An eps that shows nowhere beside variances of order one.
 NO_EPS = 2.0**-100
@@ -30,8 +34,15 @@ NO_EPS = 2.0**-100
 #: Weight of the new statistic: no half, so that it differs from the weight of the old.
 MOMENTUM = 0.25
 
-#: Ranks to lay a BatchNorm out in, where a binding does not take them all.
+#: Ranks to lay channels out in, where a binding does not take them all; with a sample's channels there are positions.
 _RANKS = (2, 4, 3, 5)
+_RANKS_OF_SAMPLES = (4, 3, 5, 2)
+
+#: The group of every witness: its mean is zero and its deviation the number it is multiplied by.
+PATTERN = np.array([-1.0, -1.0, 1.0, 1.0])
+
+#: What is handed over for gamma, beside 1, to see what becomes of it.
+GAINS = (3.0, -0.5)
 
 #: With which sublayer the output of a block is the normalisation itself, or that added to x.
 _SUBLAYERS = {"post_norm": "zero", "pre_norm": "identity"}
@@ -88,10 +99,39 @@ class Bench:
         return self.at(max(self.target.dtypes, key=list(FORMATS).index))
 
     @property
-    def session(self) -> Any:
+    def opened(self) -> Any:
+        """The target's own session; raises where there is no such device."""
         if "session" not in self._shared:
             self._shared["session"] = self.target.session(self.binding, self.device)
         return self._shared["session"]
+
+    @property
+    def session(self) -> Any:
+        """The session, which is handed what the target takes for gamma."""
+        return TranslatedSession(self.opened, Translation(gain=True)) if self.one_plus else self.opened
+
+    @cached_property
+    def gained(self) -> tuple[float, ...]:
+        """The y of a group for each of GAINS over that for a gamma of 1, handed over as it is."""
+        case = self._case([PATTERN], eps=1.0)
+        gamma = case.inputs["gamma"]
+        assert gamma is not None
+        first, *others = (
+            self._answered(self.opened, case.replace(gamma=np.full_like(gamma, value))).group[0]
+            for value in (1.0, *GAINS)
+        )
+        with np.errstate(all="ignore"):
+            return tuple(float(other / first) for other in others)
+
+    @cached_property
+    def one_plus(self) -> bool:
+        """Whether it adds 1 to what it is handed for gamma; of one that does not answer nothing is known."""
+        if self.record.composed or not self.record.has_gain:
+            return False
+        try:
+            return np.allclose(self.gained, [(1 + value) / 2 for value in GAINS], rtol=2.0**-6, atol=0)
+        except CALL_FAILED:
+            return False
 
     def once(self, key: str, measure: Any) -> Any:
         """What was measured under this name in this dtype, measured when it is first asked for."""
@@ -104,19 +144,35 @@ class Bench:
 
     @cached_property
     def _rank(self) -> int:
-        for rank in _RANKS:
+        ranks = _RANKS_OF_SAMPLES if self.record.groups is Groups.SAMPLE_CHANNELS else _RANKS
+        for rank in ranks:
             described = self._described(3, 4, rank)
             if self.binding.accepts(shape_of(described), settings_of(described)) is None:
                 return rank
-        return _RANKS[0]
+        return ranks[0]
 
     def _described(self, groups: int, n: int, rank: int) -> Description:
-        """So many groups in so many dimensions; where they are of samples, the channels of one, each by itself."""
-        one = Description(self.operator, n, (("normal", 0),), eps=0.5, repeat=groups, momentum=MOMENTUM, rank=rank)
-        of_samples = self.record.groups is Groups.SAMPLE_CHANNELS
-        return attrs.evolve(one, samples=1, width=1) if of_samples else one
+        """
+        So many groups in so many dimensions.
 
-    def case(
+        Groups of a sample are one channel each, where there are positions: which channels are normalised together is
+        the affair of one row.
+        """
+        one = Description(self.operator, n, (("normal", 0),), eps=0.5, repeat=groups, momentum=MOMENTUM, rank=rank)
+        return attrs.evolve(one, width=1)
+
+    def parameters(self, groups: int, n: int) -> int:
+        """How many values gamma has for so many groups."""
+        described = self._described(groups, n, self._rank)
+        return Layout.of(self.operator, shape_of(described), settings_of(described)).parameters
+
+    def case(self, rows: Any, **values: Any) -> Case:
+        """The call on these groups; a gamma for which the target is handed gamma - 1 is one where that is exact."""
+        made = self._case(rows, **values)
+        gamma = made.inputs.get("gamma")
+        return made.replace(gamma=one_plus(gamma)) if self.one_plus and gamma is not None else made
+
+    def _case(
         self,
         rows: Any,
         *,
@@ -132,12 +188,12 @@ class Bench:
         kind = self.format.dtype
         rows = np.asarray(rows, dtype=np.float64)
         groups, n = rows.shape
-        across = groups if self.record.has_channels else n
+        described = self._described(groups, n, self._rank)
+        shape = Layout.of(self.operator, shape_of(described), settings_of(described)).parameter_shape
 
         def vector(values: Any) -> np.ndarray:
-            return np.broadcast_to(np.asarray(values, dtype=np.float64), (across,)).astype(kind)
+            return np.broadcast_to(np.asarray(values, dtype=np.float64), shape).astype(kind)
 
-        described = self._described(groups, n, self._rank)
         settings = settings_of(attrs.evolve(described, eps=eps, momentum=momentum, training=training))
         given = {"gamma": gamma, "beta": beta, "running_mean": running[0], "running_var": running[1]}
         inputs: dict[str, np.ndarray | None] = {"x": np.empty(shape_of(described), kind)}
@@ -170,7 +226,13 @@ class Bench:
 
     def answer(self, case: Case, **options: Any) -> Answer:
         """The results of a case by group."""
-        found = self.outputs(case, **options)
+        return self._by_group(case, self.outputs(case, **options))
+
+    def _answered(self, session: Any, case: Case) -> Answer:
+        found = session.start(case.inputs, case.settings, parts=case.parts, mode="training").outputs()
+        return self._by_group(case, checked(found, case))
+
+    def _by_group(self, case: Case, found: Mapping[str, np.ndarray]) -> Answer:
         y = case.layout.rows(found["y"])
         if self.operator == "pre_norm":
             y = y.astype(np.float64) - case.layout.rows(case.x).astype(np.float64)

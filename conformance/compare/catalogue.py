@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # isort: off
 # Imported for their decorators, in the order in which the rows stand.
-from . import epsilon, variance, running, axes, accuracy, degenerate, special, repetition, derivatives  # noqa: F401
+from . import epsilon, variance, gain, running, axes, accuracy, degenerate, special, repetition, derivatives  # noqa: F401
 
 # isort: on
 from .probe import PROBES, Probe

@@ -10,7 +10,7 @@ from ..checks.sizes import emptied
 from ..truth import Truth, arithmetic_of
 from .bench import Bench
 from .plain import SHAPE, plain_case
-from .probe import NORMALISATIONS, probe
+from .probe import CENTRED, NORMALISATIONS, probe
 from .table import Cell
 
 #: Values of constant groups: exact ones, ones whose mean rounds, small and large.
@@ -20,7 +20,7 @@ _CONSTANTS = (0.0, 1.0, 0.1, -7.3, 1234.0, 2.0**-7, 99.99)
 _WEAKEST = AccuracyClass(variance="one-pass", affine="folded", storage="native")
 
 
-@probe("constant", "constant groups")
+@probe("constant", "constant groups", CENTRED)
 def constant_groups(bench: Bench) -> Cell:
     """
     Whether y is beta where nothing varies, to the last bit.
@@ -43,7 +43,7 @@ def constant_groups(bench: Bench) -> Cell:
     return Cell("beta, rounded" if np.all(np.abs(within) <= bound) else "not beta", evidence=evidence)
 
 
-@probe("single", "one value per group")
+@probe("single", "one value per group", CENTRED)
 def one_value(bench: Bench) -> Cell:
     """y = beta, NaN or an error, and of batch_norm what becomes of the running variance."""
     answer = bench.call([[3.0], [-5.0]], eps=1.0, gamma=1.5, beta=0.75, asked=True)

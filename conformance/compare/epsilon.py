@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from ...spec.errors import TargetRaised
-from .bench import Bench
+from .bench import PATTERN, Bench
 from .decimals import shortest
 from .failing import ByCaller, UnclearAnswer
-from .placement import PATTERN, factor_at, fit, placement_of, ratio_of
+from .placement import factor_at, fit, placement_of, ratio_of
 from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
 
@@ -37,7 +37,7 @@ def default_eps(bench: Bench) -> Cell:
     tolerance = max(64 * wide.format.unit_roundoff, 2.0**-22)
     # At zero the solution is a difference of terms no larger than the deviation, or its inverse where it is large.
     text = shortest(eps, tolerance) if eps > tolerance * min(deviation, 1 / deviation) else "0"
-    return Cell(text, evidence={"eps": eps, "placement": found.name, "dtype": wide.dtype})
+    return Cell(text, evidence={"eps": eps, "placement": found.words(bench.record), "dtype": wide.dtype})
 
 
 @probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))
@@ -45,12 +45,12 @@ def eps_placement(bench: Bench) -> Cell:
     """The formula that witnesses with variances about eps fit; of batch_norm in inference too."""
     found = placement_of(bench)
     evidence = {"factors": list(found.measured), "distance": found.distance}
-    text = found.placement.name
+    text = found.placement.words(bench.record)
     if bench.record.has_modes:
         other = fit(bench, training=False)
         evidence |= {"inference": {"factors": list(other.measured), "distance": other.distance}}
         if other.placement != found.placement:
-            text = f"{text}; in inference {other.placement.name}"
+            text = f"{text}; in inference {other.placement.words(bench.record)}"
     return Cell(text, evidence=evidence)
 
 
@@ -73,7 +73,7 @@ def eps_float32(bench: Bench) -> Cell:
 
 @probe("eps_zero", "eps = 0", (*NORMALISATIONS, *BLOCKS))
 def eps_zero(bench: Bench) -> Cell:
-    """On a group with a variance, the eps that is used instead, if one is; and a constant group."""
+    """On a group with a variance, the eps that is used instead, if one is; and a group with none, or of zeros."""
     deviation = 2.0**-6 if bench.format.name == "float16" else 2.0**-12
     known = placement_of(bench)
     factor = factor_at(bench, deviation, 0.0, asked=True)
@@ -83,12 +83,16 @@ def eps_zero(bench: Bench) -> Cell:
     # A solution from a factor of one group is off by a few roundings of the largest term.
     doubt = 16 * bench.format.unit_roundoff * max(deviation**2, deviation)
     text = "as given" if not abs(used) > doubt else f"taken as {shortest(used, 2.0**-6)}"
+    record = bench.record
+    beta = 0.5 if "beta" in record.arguments else 0.0
+    alike, left = "constants" if record.centred else "zeros", "beta" if beta else "0"
+    group = np.full(4, 3.0 if record.centred else 0.0)
     try:
-        y = bench.call([np.full(4, 3.0)], eps=0.0, gamma=1.5, beta=0.5, asked=True).group
+        y = bench.call([group], eps=0.0, gamma=1.5, beta=beta, asked=True).group
     except TargetRaised as raised:
-        return Cell(f"{text}; constants raise", evidence={"eps": used, "reason": str(raised)})
+        return Cell(f"{text}; {alike} raise", evidence={"eps": used, "reason": str(raised)})
     if np.all(np.isnan(y)):
-        constant = "NaN"
+        becomes = "NaN"
     else:
-        constant = "beta" if np.all(y == 0.5) else "neither NaN nor beta"
-    return Cell(f"{text}; constants {constant}", evidence={"eps": used, "constant": [float(v) for v in y]})
+        becomes = left if np.all(y == beta) else f"neither NaN nor {left}"
+    return Cell(f"{text}; {alike} {becomes}", evidence={"eps": used, "constant": [float(v) for v in y]})

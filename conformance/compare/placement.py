@@ -8,11 +8,9 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 
-from .bench import Bench
+from ...spec.operators import Operator
+from .bench import PATTERN, Bench
 from .failing import UnclearAnswer
-
-#: The group of every witness: its mean is zero and its deviation the number it is multiplied by.
-PATTERN = np.array([-1.0, -1.0, 1.0, 1.0])
 
 #: (deviation, eps) pairs, powers of two in every dtype; no two candidates agree on all of them.
 _WITNESSES = ((1.0, 0.25), (0.25, 0.25), (0.25, 0.0625), (2.0, 1.0), (0.0625, 0.25))
@@ -33,6 +31,12 @@ class Placement:
     solve: Callable[[float, float], float] | None = None
     told_at: float = _SMALL
 
+    def words(self, record: Operator) -> str:
+        """The name, in the words of an operator: where no mean is taken out, there is no variance."""
+        if record.centred:
+            return self.name
+        return self.name.replace("deviation", "root mean square").replace("var", "mean square").replace("std", "rms")
+
 
 def _squared(s: float, f: float) -> float:
     return 1 / f**2 - s**2
@@ -52,8 +56,9 @@ PLACEMENTS: tuple[Placement, ...] = (
     Placement("after the root", lambda s, e: 1 / s + e, lambda s, f: f - 1 / s, _LARGE),
 )
 
-#: What n values of a variance are divided by, where that can change what is read as the place of eps.
-_DIVISORS = (1.0, 4 / 3)
+#: What four values of a variance are divided by, where that can change what is read as the place of eps: n, n - 1, 1.
+#: By how much that makes the variance larger:
+_DIVISORS = (1.0, 4 / 3, 4.0)
 
 
 @attrs.frozen

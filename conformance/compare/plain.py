@@ -26,7 +26,7 @@ def plain_case(bench: Bench, shape: tuple[int, int] = SHAPE) -> Case:
     if bench.operator not in NORMALISATIONS:
         return composed_case(bench, shape)
     random = np.random.Generator(np.random.Philox(3))
-    across = shape[0] if bench.record.has_channels else shape[1]
+    across = bench.parameters(*shape)
     return bench.case(
         random.standard_normal(shape),
         eps=0.5,

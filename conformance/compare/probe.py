@@ -14,6 +14,8 @@ Body = Callable[[Bench], Cell]
 
 #: The operators that have statistics of their own, and the blocks that contain one.
 NORMALISATIONS = tuple(name for name, one in OPERATORS.items() if one.normalises and not one.composed)
+#: Those of them that take the mean out, so that a group of equal values has nothing left.
+CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
 BLOCKS = tuple(name for name, one in OPERATORS.items() if one.normalises and one.composed)
 
 
@@ -39,10 +41,12 @@ def probe(
 ) -> Callable[[Body], Body]:
     """Register a function as the probe of a row."""
 
+    about = tuple(operators)
+
     def register(body: Body) -> Body:
-        if key in PROBES or not set(operators) <= set(OPERATORS):
-            raise ValueError(f"{key} is there already, or names no operators: {operators}")
-        PROBES[key] = Probe(key, title, tuple(operators), dtype, body)
+        if key in PROBES or not set(about) <= set(OPERATORS):
+            raise ValueError(f"{key} is there already, or names no operators: {about}")
+        PROBES[key] = Probe(key, title, about, dtype, body)
         return body
 
     return register

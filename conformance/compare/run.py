@@ -219,7 +219,7 @@ class Measuring:
             bindings: list[Binding] = [b for b in target.bindings if b.operator == operator and b.seams is None]
             for binding in bindings if self.all_bindings else bindings[:1]:
                 bench = Bench(target, binding, self.dtype, self.device)
-                _ = bench.session  # a device that is not there is told before anything is measured
+                _ = bench.opened  # a device that is not there is told before anything is measured
                 found.append(bench)
         return found
 

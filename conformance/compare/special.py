@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...spec.operators import OPERATORS
-from .bench import Bench
-from .placement import PATTERN
+from .bench import PATTERN, Bench
 from .plain import plain_case
 from .probe import NORMALISATIONS, probe
 from .table import Cell

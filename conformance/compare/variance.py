@@ -1,18 +1,24 @@
-"""The variance that is divided by."""
+"""The variance that is divided by, or the mean of the squares."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from .bench import NO_EPS, Bench
+from ...spec.operators import OPERATORS
+from .bench import NO_EPS, PATTERN, Bench
 from .decimals import shortest
 from .failing import UnclearAnswer
-from .placement import PATTERN, ratio_of
-from .probe import BLOCKS, NORMALISATIONS, probe
+from .placement import ratio_of
+from .probe import BLOCKS, CENTRED, NORMALISATIONS, probe
 from .table import Cell
 
 #: The variance of four values against the biased one, by what they are divided by.
 _DIVISORS = {1.0: "biased (n)", 4 / 3: "unbiased (n - 1)", 4 / 5: "divided by n + 1", 2.0: "divided by n - 2"}
+
+#: The same of the mean of their squares.
+_OF_SQUARES = {1.0: "divided by n", 4 / 3: "divided by n - 1", 4 / 5: "divided by n + 1", 4.0: "not divided"}
 
 
 def relative_variance(bench: Bench) -> float:
@@ -23,18 +29,36 @@ def relative_variance(bench: Bench) -> float:
     return 1 / (factor * large) ** 2
 
 
-@probe("variance", "variance", (*NORMALISATIONS, *BLOCKS))
+def _named(bench: Bench, found: float, names: Mapping[float, str], of: str) -> str:
+    for value, name in names.items():
+        if abs(found / value - 1) <= max(2.0**-9, 8 * bench.format.unit_roundoff):
+            return name
+    if not found > 0:
+        raise UnclearAnswer(f"the {of} used is {found:g} times the {'biased' if of == 'variance' else 'right'} one")
+    return f"{shortest(found, 2.0**-9)} times {'biased' if of == 'variance' else 'the mean'}"
+
+
+def _off_zero(bench: Bench) -> np.ndarray:
+    """y of 0, 0, 16, 16: the sign of the first value is that of x - mean, and without a mean it is 0."""
+    return bench.call([PATTERN * 8.0 + 8.0], eps=NO_EPS).group
+
+
+@probe("variance", "variance", (*CENTRED, *BLOCKS))
 def variance(bench: Bench) -> Cell:
     """The divisor, from four values; and whether the mean is taken off, from the same values elsewhere."""
     found = bench.once("relative_variance", relative_variance)
-    moved = bench.call([PATTERN * 8.0 + 8.0], eps=NO_EPS).group
+    moved = _off_zero(bench)
     evidence = {"relative": found, "moved": [float(v) for v in moved]}
-    # From 0, 0, 16, 16: the sign of the first value is that of x - mean.
     if not np.all(np.isfinite(moved)) or moved[0] >= 0:
         return Cell("mean not subtracted", evidence=evidence)
-    for value, name in _DIVISORS.items():
-        if abs(found / value - 1) <= max(2.0**-9, 8 * bench.format.unit_roundoff):
-            return Cell(name, evidence=evidence)
-    if not found > 0:
-        raise UnclearAnswer(f"the variance used is {found:g} times the biased one")
-    return Cell(f"{shortest(found, 2.0**-9)} times biased", evidence=evidence)
+    return Cell(_named(bench, found, _DIVISORS, "variance"), evidence=evidence)
+
+
+@probe("mean_square", "mean square", (name for name in NORMALISATIONS if not OPERATORS[name].centred))
+def mean_square(bench: Bench) -> Cell:
+    """The divisor, from four values whose mean is 0; and whether a mean is taken off, which must not be."""
+    found = bench.once("relative_variance", relative_variance)
+    moved = _off_zero(bench)
+    evidence = {"relative": found, "moved": [float(v) for v in moved]}
+    text = _named(bench, found, _OF_SQUARES, "mean square")
+    return Cell(text if moved[0] == 0 else f"{text}; mean subtracted", evidence=evidence)

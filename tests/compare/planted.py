@@ -1,4 +1,4 @@
-"""A plain LayerNorm and BatchNorm on NumPy arrays, and for each row of the table the same with one thing changed."""
+"""Plain normalisations on NumPy arrays, and for each row of the table the same with one thing changed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy as np
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.numpy.operators.batch_norm import BatchNorm
+from normspec.adapters.numpy.operators.group_norm import GroupNorm, InstanceNorm
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm
+from normspec.adapters.numpy.operators.rms_norm import RmsNorm
 from normspec.adapters.numpy.operators.rows import Rows, Statistics
 from normspec.adapters.target import Target
 from normspec.conformance.sound.sums import sequential_sum
+from normspec.spec.operators import OPERATORS
 
-BASES = {"layer_norm": LayerNorm, "batch_norm": BatchNorm}
+BASES = {base.operator: base for base in (LayerNorm, BatchNorm, RmsNorm, GroupNorm, InstanceNorm)}
+#: Those that take the mean out.
+CENTRED = ("layer_norm", "batch_norm", "group_norm", "instance_norm")
 FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 
 
@@ -55,7 +60,7 @@ def target(operator: str, change: type = Plain, name: str = "plain") -> Target:
     call = implementation.call
 
     def defaults(*tensors, **settings):
-        if operator == "batch_norm":
+        if OPERATORS[operator].statistics:
             settings["momentum"] = made.default_momentum
         return call(*tensors, eps=made.default_eps, **settings)
 
@@ -104,7 +109,8 @@ class NeverZero(Plain):
 # The variance -----------------------------------------------------------------------------------------------
 
 
-@planted("variance")
+@planted("mean_square", "rms_norm")
+@planted("variance", *CENTRED)
 class Unbiased(Plain):
     """The variance is divided by n - 1, in the gradient too; the running one stays biased."""
 
@@ -119,7 +125,7 @@ class Unbiased(Plain):
         if s.fixed:
             return z
         n = z.shape[1]
-        return z - self.row_mean(z) - xhat * (self.row_sum(z * xhat) / z.dtype.type(max(n - 1, 1)))
+        return self.centre(z) - xhat * (self.row_sum(z * xhat) / z.dtype.type(max(n - 1, 1)))
 
     def contributed_variance(self, variance, count, eps):
         """The biased one."""
@@ -133,7 +139,7 @@ def one_pass(x):
     return mean, np.maximum(squares - mean * mean, 0)
 
 
-@planted("accuracy")
+@planted("accuracy", *CENTRED)
 class OnePass(Plain):
     """The variance of the forward pass is formed in one pass."""
 
@@ -142,13 +148,41 @@ class OnePass(Plain):
         return one_pass(x) if self.stage == "call" else super().moments(x)
 
 
-@planted("accuracy_gradients")
+@planted("accuracy_gradients", *CENTRED)
 class OnePassBackward(Plain):
     """The variance of the backward pass is formed in one pass."""
 
     def moments(self, x):
         """In one pass where gradients are computed."""
         return one_pass(x) if self.stage == "vjp" else super().moments(x)
+
+
+def _rough(stage: str) -> type:
+    class Rough(Plain):
+        def rstd(self, variance, eps):
+            """Off by some roundings of float32."""
+            rstd = super().rstd(variance, eps)
+            off = self.data == np.float32 and self.stage == stage
+            return rstd * rstd.dtype.type(1 + 2.0**-18) if off else rstd
+
+    return Rough
+
+
+planted("accuracy", "rms_norm")(_rough("call"))
+planted("accuracy_gradients", "rms_norm")(_rough("vjp"))
+
+
+# The gain ---------------------------------------------------------------------------------------------------
+
+
+@planted("gain")
+class OnePlus(Plain):
+    """What is handed over for gamma is the gain less 1."""
+
+    def parameter(self, array, role):
+        """With 1 added to gamma."""
+        value = super().parameter(array, role)
+        return value + value.dtype.type(1) if role == "gamma" and value is not None else value
 
 
 # Running statistics -------------------------------------------------------------------------------------------
@@ -184,16 +218,16 @@ class Bessel(Plain):
 # Axes -------------------------------------------------------------------------------------------------------
 
 
-@planted("axes", "layer_norm")
+@planted("axes", "layer_norm", "rms_norm")
 class LastAxisAlone(Plain):
     """Of several axes the last alone is normalised."""
 
-    def call(self, x, gamma, beta, *, eps, axes):
+    def call(self, x, gamma, *beta, eps, axes):
         """Over the last axis, whatever the axes."""
         if len(axes) == 1:
-            return super().call(x, gamma, beta, eps=eps, axes=axes)
-        y = super().call(x, None, None, eps=eps, axes=(-1,))
-        return (y * gamma + beta).astype(x.dtype)
+            return super().call(x, gamma, *beta, eps=eps, axes=axes)
+        y = super().call(x, None, *(None for _ in beta), eps=eps, axes=(-1,))
+        return sum(beta, y * gamma).astype(x.dtype)
 
 
 @planted("channel_axis", "batch_norm")
@@ -211,6 +245,31 @@ class SamplesAlone(Plain):
         y, mean, var = super().call(columns, *rest, **{**settings, "channel_axis": 1})
         y = np.moveaxis(y.reshape(moved.shape), 1, settings["channel_axis"])
         return np.ascontiguousarray(y), mean[::places].copy(), var[::places].copy()
+
+
+@planted("channel_axis", "group_norm", "instance_norm")
+class PlaceByPlace(Plain):
+    """Where the channels are last, each position is normalised by itself."""
+
+    def call(self, x, gamma, beta, *, channel_axis, **settings):
+        """As if each position were a sample."""
+        if channel_axis != -1:
+            return super().call(x, gamma, beta, channel_axis=channel_axis, **settings)
+        y = super().call(x.reshape(-1, x.shape[-1], 1), gamma, beta, channel_axis=1, **settings)
+        return y.reshape(x.shape)
+
+
+@planted("channels", "group_norm")
+class Interleaved(Plain):
+    """Channel c is of group c mod G."""
+
+    def call(self, x, gamma, beta, *, groups, channel_axis, **settings):
+        """With the channels sorted by their group."""
+        channels = x.shape[channel_axis]
+        order = np.arange(channels).reshape(-1, groups).T.ravel()
+        sorted_x = np.take(x, order, axis=channel_axis)
+        y = super().call(sorted_x, gamma[order], beta[order], groups=groups, channel_axis=channel_axis, **settings)
+        return np.take(y, np.argsort(order), axis=channel_axis)
 
 
 # 16 bits ------------------------------------------------------------------------------------------------------
@@ -234,7 +293,7 @@ planted("bfloat16_gradients")(_rounding(BFLOAT16, "vjp"))
 # Groups without variance, and none at all ---------------------------------------------------------------------
 
 
-@planted("constant")
+@planted("constant", *CENTRED)
 class ExactWhereConstant(Plain):
     """The mean of a constant group is its value, to the last bit."""
 
@@ -246,7 +305,7 @@ class ExactWhereConstant(Plain):
         return (x - np.where(alike & (not s.fixed), x[:, :1], s.mean)) * s.rstd
 
 
-@planted("single")
+@planted("single", *CENTRED)
 class NothingToDivideBy(Plain):
     """One value alone gives NaN."""
 
@@ -315,11 +374,11 @@ class OnceInFifty(Plain):
 
 @planted("batch_invariance")
 class AnotherOrderAlone(Plain):
-    """A row by itself is summed one value after the other, a sample by itself has its affine map folded."""
+    """A sample by itself is summed one value after the other, and with given statistics has its affine map folded."""
 
     def row_sum(self, terms):
-        """In order where there is one row."""
-        if len(terms) == 1 and terms.shape[1] > 1:
+        """In order where there is one sample."""
+        if self.shape[0] == 1 and terms.shape[1] > 1:
             return sequential_sum(terms)
         return super().row_sum(terms)
 

@@ -8,8 +8,9 @@ import pytest
 from normspec.conformance.compare.decimals import shortest
 from normspec.conformance.compare.placement import PLACEMENTS
 from normspec.conformance.compare.run import compare
+from normspec.spec.operators import OPERATORS
 
-from .planted import OnePass, OnTheDeviation, Plain, Unbiased, target
+from .planted import BASES, OnePass, OnTheDeviation, Plain, Unbiased, target
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -31,11 +32,11 @@ def _placed(placement):
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS, ids=lambda p: p.name)
-@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm", "rms_norm"])
 def test_every_placement_is_named_and_its_default_solved_for(placement, operator):
     """Each formula is told from all others, and eps is solved for by it."""
     table = compare(target(operator, _placed(placement), "own"), op=operator)
-    assert table.cell(operator, "eps_placement", "own").text == placement.name
+    assert table.cell(operator, "eps_placement", "own").text == placement.words(OPERATORS[operator])
     default = table.cell(operator, "default_eps", "own").text
     assert default == ("unclear" if placement.solve is None else "0.03125")
 
@@ -63,7 +64,7 @@ def test_changes_do_not_hide_one_another():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
-@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+@pytest.mark.parametrize("operator", BASES)
 def test_a_table_in_another_dtype_says_the_same(operator, dtype):
     """A plain function is the same in every dtype: nothing that a row says depends on it."""
     texts = []
@@ -72,6 +73,58 @@ def test_a_table_in_another_dtype_says_the_same(operator, dtype):
         # Of 16 bits results alone are rounded, which hides how they were computed.
         texts.append({row.key: row.cells[0].text for row in section.rows if row.key not in ("accuracy", "constant")})
     assert texts[0] == texts[1]
+
+
+class _NotDivided(Plain):
+    def variance(self, x, mean):
+        return super().variance(x, mean) * x.dtype.type(x.shape[1])
+
+
+class _MeanSubtracted(Plain):
+    def read(self, array, role):
+        values = super().read(array, role)
+        return values - values.mean(axis=-1, keepdims=True) if role == "x" else values
+
+
+class _RoundedBeforeTheGain(Plain):
+    def normalise(self, x, s):
+        return super().normalise(x, s).astype(self.data).astype(self.work)
+
+
+@pytest.mark.parametrize(
+    ("change", "row", "text"),
+    [
+        (_NotDivided, "mean_square", "not divided"),
+        (_NotDivided, "eps_placement", "inside the root"),
+        (_MeanSubtracted, "mean_square", "divided by n; mean subtracted"),
+        (_RoundedBeforeTheGain, "float16", "before-gain"),
+        (OnTheDeviation, "eps_placement", "on the root mean square"),
+        (Plain, "eps_zero", "as given; zeros NaN"),
+        (Plain, "accuracy", "within rounding"),
+    ],
+)
+def test_what_an_rms_norm_can_do_otherwise_is_named(change, row, text):
+    """A sum in the place of a mean, a mean taken out, a rounding before the gain: each in the words of rms_norm."""
+    assert _text(change, row, "rms_norm") == text
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda g: np.abs(g), "the magnitude of gamma"),
+        (lambda g: np.ones_like(g), "not used"),
+        (np.exp, "another function of gamma"),
+    ],
+)
+def test_what_becomes_of_gamma_is_named(change, text):
+    """A gain that is neither gamma nor 1 + gamma is told from both."""
+
+    class Changed(Plain):
+        def parameter(self, array, role):
+            value = super().parameter(array, role)
+            return change(value) if role == "gamma" else value
+
+    assert _text(Changed, "gain") == text
 
 
 @pytest.mark.parametrize(
