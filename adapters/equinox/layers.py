@@ -1,5 +1,5 @@
 """
-LayerNorm and BatchNorm of equinox, over the axes of a batch by jax.vmap, as they are documented.
+LayerNorm, RMSNorm, BatchNorm and GroupNorm of equinox, over the axes of a batch by jax.vmap, as they are documented.
 
 Each is compiled as a whole, as Equinox's documentation does with everything: under two maps, an operation at a time
 would be compiled for nobody. BatchNorm is taken in mode "batch". Mode "ema" normalises in training by the running
@@ -9,7 +9,7 @@ statistics, which is another operator than the one that is specified here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ..binding import Binding
-from ..jax.layers import EMPTY
+from ..jax.layers import EMPTY, jitted
 from ..known import ONE_OF, KnownViolation
 
 SOURCE = "https://github.com/patrick-kidger/equinox/blob/main/equinox/nn/"
@@ -28,25 +28,64 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-# LayerNorm ------------------------------------------------------------------------------------------------
+def _affine(layer: Any, gamma: Any, beta: Any) -> Any:
+    """A layer that has both a weight and a bias, with these: what is not given is what it is at the beginning."""
+    given: Any = beta if gamma is None else gamma
+    weight = jnp.ones_like(given) if gamma is None else gamma
+    bias = jnp.zeros_like(given) if beta is None else beta
+    return _lent(layer, weight, bias)
+
+
+def _lent(layer: Any, weight: Any, bias: Any) -> Any:
+    """A layer with this weight and this bias, either of which may be None."""
+    return eqx.tree_at(lambda one: (one.weight, one.bias), layer, (weight, bias), is_leaf=lambda leaf: leaf is None)
+
+
+# LayerNorm and RMSNorm ------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
-def _layer_norm_of(shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool) -> Any:
+def _trailing_of(kind: Any, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool) -> Any:
     """A layer of these settings, without values."""
-    make = eqx.nn.LayerNorm
-    return eqx.filter_eval_shape(lambda: make(shape, use_weight=weight, use_bias=bias, **_given(eps=eps)))
+    return eqx.filter_eval_shape(lambda: kind(shape, use_weight=weight, use_bias=bias, **_given(eps=eps)))
 
 
-@partial(jax.jit, static_argnames=("axes", "eps"))
-def layer_norm(x, gamma, beta, *, axes, eps=None):
-    """LayerNorm by equinox.nn.LayerNorm."""
+def _trailing(kind: Any, x: Any, gamma: Any, beta: Any, axes: tuple[int, ...], eps: float | None) -> Any:
+    """What a layer over the last axes makes of x."""
     shape = tuple(x.shape[x.ndim - len(axes) :])
-    layer = _layer_norm_of(shape, eps, gamma is not None, beta is not None)
-    layer = eqx.tree_at(lambda one: (one.weight, one.bias), layer, (gamma, beta), is_leaf=lambda leaf: leaf is None)
+    layer = _lent(_trailing_of(kind, shape, eps, gamma is not None, beta is not None), gamma, beta)
     for _ in range(x.ndim - len(axes)):
         layer = jax.vmap(layer)
     return layer(x)
+
+
+@jitted
+def layer_norm(x, gamma, beta, *, axes, eps=None):
+    """LayerNorm by equinox.nn.LayerNorm."""
+    return _trailing(eqx.nn.LayerNorm, x, gamma, beta, axes, eps)
+
+
+@jitted
+def _rms_norm(x, gamma, *, axes, eps=None):
+    return _trailing(eqx.nn.RMSNorm, x, gamma, None, axes, eps)
+
+
+# GroupNorm ------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _group_norm_of(groups: int, channels: int, eps: float | None, affine: bool) -> Any:
+    """A layer of these settings, without values."""
+    make = eqx.nn.GroupNorm
+    return eqx.filter_eval_shape(lambda: make(groups, channels, channelwise_affine=affine, **_given(eps=eps)))
+
+
+@jitted
+def _group_norm(x, gamma, beta, *, channel_axis, groups=None, eps=None):
+    channels, affine = x.shape[channel_axis], gamma is not None or beta is not None
+    layer = _group_norm_of(groups or channels, channels, eps, affine)
+    layer = _affine(layer, gamma, beta) if affine else layer
+    return jnp.moveaxis(jax.vmap(layer)(jnp.moveaxis(x, channel_axis, 1)), 1, channel_axis)
 
 
 # BatchNorm ------------------------------------------------------------------------------------------------
@@ -71,11 +110,7 @@ def _batch_norm(
 ):
     affine = gamma is not None or beta is not None
     layer, state = _batch_norm_of(x.shape[channel_axis], running_mean.dtype, eps, momentum, affine)
-    if affine:  # both or none: what is not given is what it would be at the beginning
-        given: Any = beta if gamma is None else gamma
-        weight = jnp.ones_like(given) if gamma is None else gamma
-        bias = jnp.zeros_like(given) if beta is None else beta
-        layer = eqx.tree_at(lambda one: (one.weight, one.bias), layer, (weight, bias))
+    layer = _affine(layer, gamma, beta) if affine else layer
     # set() takes the state that it is called on out of use: a copy of it is changed. Its count of batches stays 0, so
     # that inference takes the running statistics as they are. After k batches it would divide them by
     # 1 - momentum^k, as though both had begun at zero: a test of the project shows what comes of that.
@@ -103,24 +138,44 @@ _NATIVE = (
     f" {SOURCE}_batch_norm.py (_stats)"
 )
 
+_SUMMED = (
+    "16-bit weight and bias are broadcast over the positions before they are converted to float32, so that each term of"
+    f" their gradients is rounded to 16 bits before the sum; {SOURCE}_normalisation.py (GroupNorm.__call__)"
+)
+
 _WIDENED = (
     "with float32 parameters and statistics, y for 16-bit x is float32: the result is not converted to x's dtype, as"
     f" that of LayerNorm is; {SOURCE}_batch_norm.py (_norm)"
 )
 
-#: What LayerNorm lets pass, and every block around it.
+#: What all but BatchNorm let pass, and every block around LayerNorm.
 BROADCAST = (
     KnownViolation(
         "CM-A1",
-        "the shapes of weight and bias are annotated and not checked, and a weight of one element broadcasts",
-        links=(f"{SOURCE}_normalisation.py (LayerNorm.__call__)",),
+        "the shapes of weight and bias are not checked, and a weight of one element broadcasts",
+        links=(f"{SOURCE}_normalisation.py (LayerNorm, GroupNorm and RMSNorm, __call__)",),
         failures=("accepts",),
         notes=(ONE_OF["gamma"], ONE_OF["beta"]),
     ),
 )
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("layer_norm", "equinox.nn.LayerNorm", layer_norm, known_violations=BROADCAST, defaults=layer_norm),
+    *(
+        Binding(operator, f"equinox.nn.{layer}", call, known_violations=BROADCAST, defaults=call)
+        for operator, layer, call in (("layer_norm", "LayerNorm", layer_norm), ("rms_norm", "RMSNorm", _rms_norm))
+    ),
+    *(
+        Binding(
+            operator,
+            f"equinox.nn.{layer}",
+            _group_norm,
+            conventions={"storage": "H2"},
+            reasons={"storage": _SUMMED},
+            known_violations=BROADCAST,
+            defaults=_group_norm,
+        )
+        for operator, layer in (("group_norm", "GroupNorm"), ("instance_norm", "GroupNorm(channels, channels)"))
+    ),
     Binding(
         "batch_norm",
         'equinox.nn.BatchNorm(mode="batch")',

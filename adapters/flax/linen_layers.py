@@ -1,4 +1,4 @@
-"""LayerNorm and BatchNorm of flax.linen, applied to the parameters that are handed in."""
+"""The normalisations of flax.linen, applied to the parameters that are handed in."""
 
 from __future__ import annotations
 
@@ -17,21 +17,45 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _applied(kind: Any, x: Any, gamma: Any, beta: Any, *, eps: float | None, **settings: Any) -> Any:
+    """What a module of this kind and these settings makes of x, with these parameters alone."""
+    if "use_bias" in kind.__dataclass_fields__:
+        settings["use_bias"] = beta is not None
+    module = kind(dtype=x.dtype, use_scale=gamma is not None, **settings, **_given(epsilon=eps))
+    return module.apply({"params": _given(scale=gamma, bias=beta)}, x)
+
+
 def _layer_norm(fast: bool):
     @jitted
     def layer_norm(x, gamma, beta, *, axes, eps=None):
-        module = linen.LayerNorm(
-            dtype=x.dtype,
-            use_scale=gamma is not None,
-            use_bias=beta is not None,
-            reduction_axes=axes,
-            feature_axes=axes,
-            use_fast_variance=fast,
-            **_given(epsilon=eps),
-        )
-        return module.apply({"params": _given(scale=gamma, bias=beta)}, x)
+        over = {"reduction_axes": axes, "feature_axes": axes}
+        return _applied(linen.LayerNorm, x, gamma, beta, eps=eps, use_fast_variance=fast, **over)
 
     return layer_norm
+
+
+@jitted
+def _rms_norm(x, gamma, *, axes, eps=None):
+    return _applied(linen.RMSNorm, x, gamma, None, eps=eps, reduction_axes=axes, feature_axes=axes)
+
+
+def _group_norm(fast: bool):
+    @jitted
+    def group_norm(x, gamma, beta, *, channel_axis, groups, eps=None):
+        x = jnp.moveaxis(x, channel_axis, -1)  # where Flax has the channels
+        y = _applied(linen.GroupNorm, x, gamma, beta, eps=eps, num_groups=groups, use_fast_variance=fast)
+        return jnp.moveaxis(y, -1, channel_axis)
+
+    return group_norm
+
+
+def _instance_norm(fast: bool):
+    @jitted
+    def instance_norm(x, gamma, beta, *, channel_axis, eps=None):
+        over = {"feature_axes": channel_axis}
+        return _applied(linen.InstanceNorm, x, gamma, beta, eps=eps, use_fast_variance=fast, **over)
+
+    return instance_norm
 
 
 def _batch_norm(fast: bool):
@@ -57,17 +81,29 @@ def _batch_norm(fast: bool):
     return batch_norm
 
 
-def _binding(operator: str, layer: str, call: Any, fast: bool) -> Binding:
+def _binding(operator: str, layer: str, call: Any, *, fast: bool, suffix: str = "") -> Binding:
     conventions, reasons = declared(PARTS_ROUNDED, fast=fast, statistics=operator == "batch_norm")
-    known_violations = EMPTY if operator == "batch_norm" else ()
-    name = f"flax.linen.{layer}" + ("" if fast else "(use_fast_variance=False)")
     return Binding(
-        operator, name, call, conventions=conventions, reasons=reasons, known_violations=known_violations, defaults=call
+        operator,
+        f"flax.linen.{layer}{suffix}",
+        call,
+        conventions=conventions,
+        reasons=reasons,
+        known_violations=EMPTY if operator == "batch_norm" else (),
+        defaults=call,
     )
 
 
-BINDINGS: tuple[Binding, ...] = tuple(
-    _binding(operator, layer, made(fast), fast)
-    for operator, layer, made in (("layer_norm", "LayerNorm", _layer_norm), ("batch_norm", "BatchNorm", _batch_norm))
-    for fast in (True, False)
+BINDINGS: tuple[Binding, ...] = (
+    *(
+        _binding(operator, layer, made(fast), fast=fast, suffix="" if fast else "(use_fast_variance=False)")
+        for operator, layer, made in (
+            ("layer_norm", "LayerNorm", _layer_norm),
+            ("batch_norm", "BatchNorm", _batch_norm),
+            ("group_norm", "GroupNorm", _group_norm),
+            ("instance_norm", "InstanceNorm", _instance_norm),
+        )
+        for fast in (True, False)
+    ),
+    _binding("rms_norm", "RMSNorm", _rms_norm, fast=False),  # no variance, of whichever kind
 )

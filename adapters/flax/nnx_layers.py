@@ -1,17 +1,19 @@
 """
-LayerNorm and BatchNorm of flax.nnx, merged with the parameters that are handed in.
+The normalisations of flax.nnx, merged with the parameters that are handed in.
 
 A module is made once for its settings, without values, and merged with those of the call whenever one is traced.
 """
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
 from flax import nnx
 
+from ...spec.operators import OPERATORS
 from ..binding import Binding
 from ..jax.layers import EMPTY, jitted
 from ..known import KnownViolation
@@ -23,7 +25,7 @@ NARROWED = (
         "CM-D1",
         "with dtype=bfloat16 the float32 parameters are rounded to bfloat16 before they are used, by promote_dtype,"
         " which flax.linen does not do; without dtype the result for 16-bit x is float32",
-        links=(f"{SOURCE}nnx/nn/normalization.py (LayerNorm.__call__, BatchNorm.__call__)",),
+        links=(f"{SOURCE}nnx/nn/normalization.py (__call__ of each layer)",),
         failures=("value",),
         outputs=("dbeta",),
         dtypes=("float16", "bfloat16"),
@@ -49,29 +51,54 @@ def _parameters(gamma: Any, beta: Any) -> dict[str, nnx.Variable]:
     return {name: nnx.Param(value.reshape(-1)) for name, value in given.items() if value is not None}
 
 
+def _called(kind: Any, x: Any, gamma: Any, beta: Any, features: int, **settings: Any) -> Any:
+    """What a module of this kind and these settings makes of x, with these parameters alone."""
+    if kind is not nnx.RMSNorm:  # which has no bias
+        settings["use_bias"] = beta is not None
+    given = _parameters(gamma, beta)
+    return _merged(kind, features, given, dtype=x.dtype, use_scale=gamma is not None, **settings)(x)
+
+
 def layer_norm(fast: bool):
     """LayerNorm by flax.nnx.LayerNorm with this setting of use_fast_variance."""
 
     @jitted
     def layer_norm(x, gamma, beta, *, axes, eps=None):
-        features = 1
-        for axis in axes:
-            features *= x.shape[axis]
-        module = _merged(
-            nnx.LayerNorm,
-            features,
-            _parameters(gamma, beta),
-            epsilon=eps,
-            dtype=x.dtype,
-            use_scale=gamma is not None,
-            use_bias=beta is not None,
-            reduction_axes=tuple(axes),
-            feature_axes=tuple(axes),
-            use_fast_variance=fast,
-        )
-        return module(x)
+        over = {"reduction_axes": tuple(axes), "feature_axes": tuple(axes), "use_fast_variance": fast}
+        return _called(nnx.LayerNorm, x, gamma, beta, _features(x, axes), epsilon=eps, **over)
 
     return layer_norm
+
+
+@jitted
+def _rms_norm(x, gamma, *, axes, eps=None):
+    over = {"reduction_axes": tuple(axes), "feature_axes": tuple(axes)}
+    return _called(nnx.RMSNorm, x, gamma, None, _features(x, axes), epsilon=eps, **over)
+
+
+def _features(x: Any, axes: tuple[int, ...]) -> int:
+    """How many values of x differ in these axes alone."""
+    return math.prod(x.shape[axis] for axis in axes)
+
+
+def _group_norm(fast: bool):
+    @jitted
+    def group_norm(x, gamma, beta, *, channel_axis, groups, eps=None):
+        x = jnp.moveaxis(x, channel_axis, -1)  # where Flax has the channels
+        over = {"num_groups": groups, "use_fast_variance": fast}
+        y = _called(nnx.GroupNorm, x, gamma, beta, x.shape[-1], epsilon=eps, **over)
+        return jnp.moveaxis(y, -1, channel_axis)
+
+    return group_norm
+
+
+def _instance_norm(fast: bool):
+    @jitted
+    def instance_norm(x, gamma, beta, *, channel_axis, eps=None):
+        over = {"feature_axes": channel_axis, "use_fast_variance": fast}
+        return _called(nnx.InstanceNorm, x, gamma, beta, x.shape[channel_axis], epsilon=eps, **over)
+
+    return instance_norm
 
 
 def _batch_norm(fast: bool):
@@ -102,25 +129,32 @@ def _batch_norm(fast: bool):
     return batch_norm
 
 
-def _binding(operator: str, layer: str, call: Any, fast: bool) -> Binding:
+def _binding(operator: str, layer: str, call: Any, *, fast: bool, suffix: str = "") -> Binding:
     statistics = operator == "batch_norm"
     conventions, reasons = declared(
         INFERENCE_ROUNDED if statistics else PARTS_ROUNDED, fast=fast, statistics=statistics
     )
-    name = f"flax.nnx.{layer}" + ("" if fast else "(use_fast_variance=False)")
     return Binding(
         operator,
-        name,
+        f"flax.nnx.{layer}{suffix}",
         call,
         conventions=conventions,
         reasons=reasons,
-        known_violations=EMPTY if statistics else NARROWED,
+        known_violations=EMPTY if statistics else NARROWED if "beta" in OPERATORS[operator].arguments else (),
         defaults=call,
     )
 
 
-BINDINGS: tuple[Binding, ...] = tuple(
-    _binding(operator, layer, made(fast), fast)
-    for operator, layer, made in (("layer_norm", "LayerNorm", layer_norm), ("batch_norm", "BatchNorm", _batch_norm))
-    for fast in (True, False)
+BINDINGS: tuple[Binding, ...] = (
+    *(
+        _binding(operator, layer, made(fast), fast=fast, suffix="" if fast else "(use_fast_variance=False)")
+        for operator, layer, made in (
+            ("layer_norm", "LayerNorm", layer_norm),
+            ("batch_norm", "BatchNorm", _batch_norm),
+            ("group_norm", "GroupNorm", _group_norm),
+            ("instance_norm", "InstanceNorm", _instance_norm),
+        )
+        for fast in (True, False)
+    ),
+    _binding("rms_norm", "RMSNorm", _rms_norm, fast=False),  # no variance, of whichever kind
 )

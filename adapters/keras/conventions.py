@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...spec.layout import Layout
+from ...spec.operators import OPERATORS
 from ..known import OF_X, Failure, KnownViolation
 from .bridge import BACKEND
 
@@ -110,6 +112,27 @@ _BIAS = KnownViolation(
     outputs=("y",),
 )
 
+
+def _narrowed(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    gamma = inputs["gamma"]
+    return gamma is not None and bool((gamma.astype(inputs["x"].dtype) != gamma).any())
+
+
+_AUTOCAST = tuple(
+    KnownViolation(
+        "CM-D1",
+        "under mixed_float16 and mixed_bfloat16 the float32 scale is cast to 16 bits before it is used, and so is its"
+        " gradient: it is made without autocast=False, which the weights of the other normalisations have",
+        links=(f"{SOURCE}layers/normalization/rms_normalization.py (build)",),
+        failures=("value",),
+        outputs=outputs,
+        dtypes=("float16", "bfloat16"),
+        where=where,
+        cases=cases,
+    )
+    for outputs, where, cases in ((("y", "dx"), "a gamma that 16 bits do not hold", _narrowed), (("dgamma",), "", None))
+)
+
 # Bindings -------------------------------------------------------------------------------------------------
 
 
@@ -128,51 +151,54 @@ def _second_order(requirement: str, *dtypes: str) -> tuple[KnownViolation, ...]:
     )
 
 
-def _negative(*requirements: str) -> tuple[KnownViolation, ...]:
+def _negative(operator: str, *requirements: str) -> tuple[KnownViolation, ...]:
     if BACKEND != "torch":
         return ()
+    of_batches = OPERATORS[operator].has_modes
+
+    def lost(x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
+        """Which values stand in a group whose var + eps is below what rounding leaves of mean(x^2) - mean(x)^2."""
+        layout = Layout.of(operator, x.shape, settings)
+        rows = layout.rows(x.astype(np.float64))
+        unit = 2.0**-24
+        if of_batches:  # the operation rounds to 16 bits
+            unit = 2.0**-8 if x.dtype.name == "bfloat16" else 2.0**-11 if x.dtype == np.float16 else unit
+        # The sums, their division and the difference: four roundings of a number of mean(x^2)'s size, and one a level.
+        levels = 4 + np.log2(max(rows.shape[1], 1))
+        found = (rows**2).mean(axis=1) * unit * levels >= rows.var(axis=1) + settings["eps"]
+        return layout.back(np.repeat(found[:, None], rows.shape[1], axis=1))
+
+    def predicts(failure: Failure) -> np.ndarray:
+        """Which elements of the output belong to such a group."""
+        assert failure.got is not None
+        x = failure.inputs["x"]
+        assert x is not None
+        found = lost(x, failure.settings)
+        if failure.got.ndim == 1 and x.ndim > 1:  # a value for each channel
+            channel = failure.settings["channel_axis"]
+            return np.asarray(np.moveaxis(found, channel, 0).reshape(x.shape[channel], -1).any(axis=1))
+        return found
+
     return tuple(
         KnownViolation(
             one,
             _NOT_CLAMPED,
             links=_NOT_CLAMPED_LINKS,
-            modes=("training",),
-            where="a channel whose mean is so large that its variance and eps are lost beside mean^2",
-            cases=lambda inputs, settings: bool(_lost(inputs["x"], settings).any()),
-            predicts=_in_a_lost_channel,
+            modes=("training",) if of_batches else (),
+            where=f"a {'channel' if of_batches else 'group'} whose mean is so large that its variance and eps are lost"
+            " beside mean^2",
+            cases=lambda inputs, settings: bool(lost(inputs["x"], settings).any()),
+            predicts=predicts,
             always=False,  # which way the variance is rounded decides
         )
         for one in requirements
     )
 
 
-def _lost(x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
-    """The channels whose var + eps is below what rounding leaves of mean(x^2) - mean(x)^2."""
-    axis = settings["channel_axis"]
-    rows = np.moveaxis(x.astype(np.float64), axis, 0).reshape(x.shape[axis], -1)
-    unit = 2.0**-8 if x.dtype.name == "bfloat16" else 2.0**-11 if x.dtype == np.float16 else 2.0**-24
-    # The sums, their division and the difference: four roundings of a number of the size of mean(x^2), and one a level.
-    levels = 4 + np.log2(max(rows.shape[1], 1))
-    return (rows**2).mean(axis=1) * unit * levels >= rows.var(axis=1) + settings["eps"]
-
-
-def _in_a_lost_channel(failure: Failure) -> np.ndarray:
-    """Which elements belong to such a channel."""
-    assert failure.got is not None
-    x, settings = failure.inputs["x"], failure.settings
-    assert x is not None
-    lost = _lost(x, settings)
-    if failure.got.ndim == 1 and x.ndim > 1:
-        return lost
-    shape = [1] * x.ndim
-    shape[settings["channel_axis"]] = -1
-    return np.broadcast_to(lost.reshape(shape), x.shape)
-
-
 #: Where the accuracy class of 16-bit data hides it.
 _WIDE = ("float32", "float64")
 _MOMENTS = (_ONE_PASS,) if BACKEND == "torch" else ()
-_NEGATIVE = _negative("BN-F1", "BN-G1", "BN-G2")
+_NEGATIVE = _negative("batch_norm", "BN-F1", "BN-G1", "BN-G2")
 
 _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
@@ -194,6 +220,18 @@ LAYER_NORM = _declared(*_EVERYWHERE, known_violations=(*_second_order("LN-G9"), 
 BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, known_violations=(*_NEGATIVE, *_second_order("BN-G10")))
 OPS_BATCH_NORM = _declared(
     *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, known_violations=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))
+)
+RMS_NORM = _declared(*_EVERYWHERE, known_violations=_AUTOCAST)
+OPS_RMS_NORM = _declared(*_EVERYWHERE)
+GROUP_NORM = _declared(
+    *_EVERYWHERE,
+    *_MOMENTS,
+    known_violations=(*_negative("group_norm", "GN-F1", "GN-G1", "GN-G2"), *_second_order("GN-G9")),
+)
+INSTANCE_NORM = _declared(
+    *_EVERYWHERE,
+    *_MOMENTS,
+    known_violations=(*_negative("instance_norm", "IN-F1", "IN-G1", "IN-G2"), *_second_order("IN-G9")),
 )
 RESIDUAL = _declared(*_WITHOUT_MEAN, known_violations=_ADDED)
 PRE_NORM = _declared(*_EVERYWHERE, known_violations=(*_ADDED, *_second_order("PR-G6", *_WIDE)))

@@ -1,5 +1,5 @@
 """
-keras.layers.LayerNormalization and BatchNormalization in the canonical signatures.
+Keras's layers LayerNormalization, RMSNormalization, BatchNormalization and GroupNormalization, called canonically.
 
 A layer is made once for a configuration, with the dtypes that it is called in for its policy. Its weights are lent to
 it for one call, in a StatelessScope, so that gradients reach the tensors that were handed in; those that it was made
@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 import keras
+from keras import ops
 
 from ..binding import Binding
 from .compiled import KEPT, compiled
-from .conventions import BATCH_NORM, LAYER_NORM
+from .conventions import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM, Declared
 
 
 def policy(x: Any, *weights: Any) -> str:
@@ -66,6 +67,30 @@ def _layer_norm_of(
     return compiled(run)
 
 
+# RMSNormalization -----------------------------------------------------------------------------------------
+
+
+def _rms_norm(x, gamma, *, axes, mode, eps=None):
+    # The layer always has a gain, which begins as ones.
+    sizes = tuple(x.shape[axis] for axis in axes)
+    gamma = ops.ones(sizes, x.dtype) if gamma is None else gamma
+    return _rms_norm_of(sizes, axes, eps, policy(x, gamma), mode == "training")(x, gamma)
+
+
+@lru_cache(maxsize=KEPT)
+def _rms_norm_of(
+    sizes: tuple[int, ...], axes: tuple[int, ...], eps: float | None, dtype: str, training: bool
+) -> Callable[..., Any]:
+    layer = keras.layers.RMSNormalization(list(axes), dtype=dtype, **_given(epsilon=eps))
+    layer.build(sizes)
+
+    def run(x, gamma):
+        with _lent([(layer.scale, gamma)]):
+            return layer(x, training=training)
+
+    return compiled(run)
+
+
 # BatchNormalization ---------------------------------------------------------------------------------------
 
 
@@ -104,25 +129,61 @@ def _batch_norm_of(
     return compiled(run)
 
 
+# GroupNormalization ---------------------------------------------------------------------------------------
+
+
+def _group_norm(x, gamma, beta, *, channel_axis, mode, groups, eps=None):
+    shape = [None] * len(x.shape)
+    shape[channel_axis] = x.shape[channel_axis]
+    given, dtype = (gamma is not None, beta is not None), policy(x, gamma, beta)
+    run = _group_norm_of(tuple(shape), channel_axis, groups, eps, given, dtype, mode == "training")
+    return run(x, gamma, beta)
+
+
+def _instance_norm(x, gamma, beta, **settings):
+    return _group_norm(x, gamma, beta, groups=-1, **settings)
+
+
+@lru_cache(maxsize=KEPT)
+def _group_norm_of(
+    shape: tuple[int | None, ...],
+    axis: int,
+    groups: int,
+    eps: float | None,
+    given: tuple[bool, bool],
+    dtype: str,
+    training: bool,
+) -> Callable[..., Any]:
+    scale, center = given
+    layer = keras.layers.GroupNormalization(
+        groups, axis, center=center, scale=scale, dtype=dtype, **_given(epsilon=eps)
+    )
+    layer.build(shape)
+
+    def run(x, gamma, beta):
+        with _lent([(layer.gamma, gamma), (layer.beta, beta)]):
+            return layer(x, training=training)
+
+    return compiled(run)
+
+
+def _binding(operator: str, name: str, call: Callable[..., Any], declared: Declared) -> Binding:
+    return Binding(
+        operator,
+        f"keras.layers.{name}",
+        call,
+        conventions=declared.conventions,
+        reasons=declared.reasons,
+        known_violations=declared.known_violations,
+        has_modes=True,
+        defaults=call,
+    )
+
+
 BINDINGS: tuple[Binding, ...] = (
-    Binding(
-        "layer_norm",
-        "keras.layers.LayerNormalization",
-        layer_norm,
-        conventions=LAYER_NORM.conventions,
-        reasons=LAYER_NORM.reasons,
-        known_violations=LAYER_NORM.known_violations,
-        has_modes=True,
-        defaults=layer_norm,
-    ),
-    Binding(
-        "batch_norm",
-        "keras.layers.BatchNormalization",
-        _batch_norm,
-        conventions=BATCH_NORM.conventions,
-        reasons=BATCH_NORM.reasons,
-        known_violations=BATCH_NORM.known_violations,
-        has_modes=True,
-        defaults=_batch_norm,
-    ),
+    _binding("layer_norm", "LayerNormalization", layer_norm, LAYER_NORM),
+    _binding("rms_norm", "RMSNormalization", _rms_norm, RMS_NORM),
+    _binding("batch_norm", "BatchNormalization", _batch_norm, BATCH_NORM),
+    _binding("group_norm", "GroupNormalization", _group_norm, GROUP_NORM),
+    _binding("instance_norm", "GroupNormalization(groups=-1)", _instance_norm, INSTANCE_NORM),
 )

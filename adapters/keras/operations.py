@@ -1,4 +1,6 @@
-"""keras.ops.layer_normalization, and keras.ops.batch_normalization beside keras.ops.moments, as users write them."""
+"""
+keras.ops.layer_normalization and rms_normalization, and batch_normalization beside moments, as users write them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from keras import ops
 
 from ..binding import Binding
 from .compiled import KEPT, compiled
-from .conventions import LAYER_NORM, OPS_BATCH_NORM
+from .conventions import LAYER_NORM, OPS_BATCH_NORM, OPS_RMS_NORM
 
 
 def _layer_norm(x, gamma, beta, *, axes, eps=None):
@@ -20,6 +22,15 @@ def _layer_norm(x, gamma, beta, *, axes, eps=None):
 @lru_cache(maxsize=KEPT)
 def _layer_norm_of(axes: tuple[int, ...], eps: float | None) -> Callable[..., Any]:
     return compiled(lambda x, gamma, beta: ops.layer_normalization(x, gamma, beta, axis=list(axes), epsilon=eps))
+
+
+def _rms_norm(x, gamma, *, axes, eps=None):
+    return _rms_norm_of(axes, eps)(x, gamma)
+
+
+@lru_cache(maxsize=KEPT)
+def _rms_norm_of(axes: tuple[int, ...], eps: float | None) -> Callable[..., Any]:
+    return compiled(lambda x, gamma: ops.rms_normalization(x, gamma, axis=list(axes), epsilon=eps))
 
 
 def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
@@ -52,6 +63,15 @@ BINDINGS: tuple[Binding, ...] = (
         reasons=LAYER_NORM.reasons,
         known_violations=LAYER_NORM.known_violations,
         defaults=_layer_norm,
+    ),
+    Binding(
+        "rms_norm",
+        "keras.ops.rms_normalization",
+        _rms_norm,
+        conventions=OPS_RMS_NORM.conventions,
+        reasons=OPS_RMS_NORM.reasons,
+        known_violations=OPS_RMS_NORM.known_violations,
+        defaults=_rms_norm,
     ),
     Binding(
         "batch_norm",

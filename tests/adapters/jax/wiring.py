@@ -1,8 +1,8 @@
-"""Whether the layers of a target on JAX arrays are wired to the inputs that they belong to, against NumPy's layers."""
+"""Whether the layers of a target on JAX arrays are wired to the inputs that they belong to, against NumPy's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -12,16 +12,24 @@ from normspec.adapters.binding import Binding
 from normspec.adapters.numpy.operators import function
 from normspec.adapters.target import Target
 
-SHAPE, AXES, CHANNEL_AXIS = (3, 4, 2), (-2, -1), 1
+SHAPE = (3, 4, 3)
+#: What each setting is; an operator takes those that its record names.
+SETTINGS = {"eps": 0.01, "axes": (-2, -1), "momentum": 0.3, "channel_axis": 1, "groups": 2}
 
 
 def modes(target: Target) -> Iterator[tuple[Binding, bool]]:
     """Each binding of a normalisation, and whether it is to train: BatchNorm both ways."""
     for binding in target.bindings:
-        if binding.operator in ("layer_norm", "batch_norm"):
+        if binding.record.normalises and not binding.record.composed:
             yield binding, True
-        if binding.operator == "batch_norm":
+        if binding.record.has_modes:
             yield binding, False
+
+
+def absences(bindings: Iterable[Binding]) -> list[tuple[Binding, tuple[str, ...]]]:
+    """Each binding, without gamma, beta and both, as far as its operator has them."""
+    combinations = (("gamma",), ("beta",), ("gamma", "beta"))
+    return [(one, absent) for one in bindings for absent in combinations if set(absent) <= set(one.record.arguments)]
 
 
 def name_of(value: Any) -> str:
@@ -29,23 +37,25 @@ def name_of(value: Any) -> str:
     return value.name if isinstance(value, Binding) else str(value)
 
 
-def problem(binding: Binding, training: bool, dtype: Any, parameters: Any = None) -> tuple[dict[str, Any], Any, Any]:
-    """Inputs, settings, and four arrays more: a cotangent, and one in the shape of each of x, gamma and beta."""
+def problem(
+    binding: Binding, training: bool, dtype: Any, parameters: Any = None
+) -> tuple[dict[str, Any], dict[str, Any], Any, dict[str, Any]]:
+    """Inputs, settings, a cotangent, and an array in the shape of each input that has a gradient."""
     rng = np.random.Generator(np.random.Philox(5))
-    norm = binding.operator == "layer_norm"
-    c: Any = SHAPE[1:] if norm else SHAPE[1]
-    inputs = {"x": rng.normal(1, 2, SHAPE), "gamma": rng.normal(1, 0.5, c), "beta": rng.normal(0, 1, c)}
-    settings: dict[str, Any] = {"eps": 0.01, "axes": AXES}
-    if not norm:
-        inputs.update(running_mean=rng.normal(0, 1, c), running_var=rng.uniform(0.5, 2, c))
-        settings = {"eps": 0.01, "momentum": 0.3, "training": training, "channel_axis": CHANNEL_AXIS}
-    more = [rng.normal(size=SHAPE), rng.normal(size=SHAPE), rng.normal(size=c), rng.normal(size=c)]
-    found = {k: v.astype(dtype if k == "x" else parameters or dtype) for k, v in inputs.items()}
-    return found, settings, [array.astype(dtype) for array in more]
+    record = binding.record
+    c: Any = SHAPE[1] if record.has_channels else SHAPE[1:]
+    drawn = {
+        "x": rng.normal(1, 2, SHAPE), "gamma": rng.normal(1, 0.5, c), "beta": rng.normal(0, 1, c),
+        "running_mean": rng.normal(0, 1, c), "running_var": rng.uniform(0.5, 2, c),
+    }  # fmt: skip
+    inputs = {name: drawn[name].astype(dtype if name == "x" else parameters or dtype) for name in record.arguments}
+    settings = {name: value for name, value in {**SETTINGS, "training": training}.items() if name in record.settings}
+    along = {name: rng.normal(size=inputs[name].shape).astype(dtype) for name in record.differentiable}
+    return inputs, settings, rng.normal(size=SHAPE).astype(dtype), along
 
 
 def expected(binding: Binding, suffix: str, inputs: Any, settings: Any, *more: Any) -> tuple[Any, ...]:
-    """What the plain NumPy layers say, in float64."""
+    """What the plain NumPy operators say, in float64."""
     wide = [None if array is None else array.astype(np.float64) for array in (*inputs.values(), *more)]
     result = function(binding.operator, suffix.removeprefix("_") or "call")(*wide, **settings)
     return result if isinstance(result, tuple) else (result,)
@@ -59,8 +69,8 @@ def close(got: Any, exact: Any, dtype: Any) -> None:
 
 
 def check_derivatives(target: Target, binding: Binding, training: bool) -> None:
-    """Forward, gradients, tangent and second order in float64 are those of NumPy's layers."""
-    inputs, settings, (g, a, b, c) = problem(binding, training, np.float64)
+    """Forward, gradients, tangent and second order in float64 are those of NumPy's."""
+    inputs, settings, g, along = problem(binding, training, np.float64)
     session = target.session(binding)
     evaluation = session.start(inputs, settings)
     for got, exact in zip(evaluation.outputs().values(), expected(binding, "", inputs, settings), strict=True):
@@ -68,16 +78,17 @@ def check_derivatives(target: Target, binding: Binding, training: bool) -> None:
     pulled = evaluation.pull(g).gradients().values()
     for got, exact in zip(pulled, expected(binding, "_vjp", inputs, settings, g), strict=True):
         close(got, exact, np.float64)
-    tangent = session.jvp(inputs, settings, {"x": a, "gamma": b, "beta": c})
-    close(tangent, expected(binding, "_jvp", inputs, settings, a, b, c)[0], np.float64)
-    second = session.vjp_vjp(inputs, settings, g, {"x": a, "gamma": b, "beta": c}).values()
-    for got, exact in zip(second, expected(binding, "_vjp_vjp", inputs, settings, g, a, b, c), strict=True):
+    directions = along.values()
+    tangent = session.jvp(inputs, settings, along)
+    close(tangent, expected(binding, "_jvp", inputs, settings, *directions)[0], np.float64)
+    second = session.vjp_vjp(inputs, settings, g, along).values()
+    for got, exact in zip(second, expected(binding, "_vjp_vjp", inputs, settings, g, *directions), strict=True):
         close(got, exact, np.float64)
 
 
 def check_narrow(target: Target, binding: Binding, training: bool, parameters: Any) -> None:
     """bfloat16 x beside parameters of this dtype: each result and gradient has the dtype of what it belongs to."""
-    inputs, settings, (g, *_) = problem(binding, training, ml_dtypes.bfloat16, parameters)
+    inputs, settings, g, _ = problem(binding, training, ml_dtypes.bfloat16, parameters)
     evaluation = target.session(binding).start(inputs, settings)
     outputs, gradients = evaluation.outputs(), evaluation.pull(g).gradients()
     wanted = expected(binding, "", inputs, settings)
@@ -86,14 +97,14 @@ def check_narrow(target: Target, binding: Binding, training: bool, parameters: A
     assert {array.dtype for array in (*outputs.values(), *gradients.values())} == {np.dtype(parameters)}  # type: ignore[union-attr]
 
 
-def check_absent(target: Target, binding: Binding, training: bool, absent: tuple[str, ...]) -> None:
-    """Without gamma, beta or both, y and the gradients of the rest are those of NumPy's layers."""
-    inputs, settings, (g, *_) = problem(binding, training, np.float64)
+def check_absent(target: Target, binding: Binding, absent: tuple[str, ...]) -> None:
+    """Without gamma, beta or both, y and the gradients of the rest are those of NumPy's."""
+    inputs, settings, g, _ = problem(binding, True, np.float64)
     inputs.update(dict.fromkeys(absent))
     evaluation = target.session(binding).start(inputs, settings)
     close(evaluation.outputs()["y"], expected(binding, "", inputs, settings)[0], np.float64)
     gradients = evaluation.pull(g).gradients()
-    exact = dict(zip(("x", "gamma", "beta"), expected(binding, "_vjp", inputs, settings, g), strict=True))
+    exact = dict(zip(binding.record.differentiable, expected(binding, "_vjp", inputs, settings, g), strict=True))
     for name, value in gradients.items():
         assert (value is None) is (name in absent)
         if value is not None:
@@ -102,7 +113,7 @@ def check_absent(target: Target, binding: Binding, training: bool, absent: tuple
 
 def check_defaults(target: Target, binding: Binding, eps: float, momentum: float | None) -> None:
     """Without eps and momentum, the framework's own are used: this eps, and this weight of the new statistic."""
-    inputs, settings, _ = problem(binding, True, np.float64)
+    inputs, settings, *_ = problem(binding, True, np.float64)
     inputs["x"] *= 1e-3  # where eps counts
     own = {name: value for name, value in settings.items() if name not in ("eps", "momentum")}
     outputs = target.session(binding).start(inputs, own, defaults=True).outputs().values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +16,8 @@ from normspec.spec.parts import Part
 TARGET = target()
 BATCH_NORM = [b for b in TARGET.bindings if b.operator == "batch_norm"]
 LAYER_NORM = [b for b in TARGET.bindings if b.operator == "layer_norm"]
+RMS_AND_GROUPS = [b for b in TARGET.bindings if b.operator in ("rms_norm", "group_norm")]
+SAMPLES = [b for b in TARGET.bindings if b.operator in ("group_norm", "instance_norm")]
 (LAYER,) = (b for b in BATCH_NORM if "layers" in b.name)
 TRAINING = {"eps": 0.01, "momentum": 0.25, "training": True, "channel_axis": 1}
 
@@ -70,6 +73,35 @@ def test_the_layers_have_their_own_eps():
     for binding, eps in zip(LAYER_NORM, (1e-3, 1e-7), strict=True):
         outputs = TARGET.session(binding).start(inputs, {"axes": (-1,)}, defaults=True).outputs()
         np.testing.assert_allclose(outputs["y"], x / np.sqrt(x[0, 0] ** 2 + eps), rtol=1e-5)
+
+
+def test_rms_and_group_normalization_have_their_own_eps():
+    """Without an eps RMSNormalization takes 1e-6, its operation 1e-7 and GroupNormalization 1e-3."""
+    x = np.array([[[-0.001953125], [0.001953125]]], np.float32)
+    own = {"rms_norm": {"axes": (-2, -1)}, "group_norm": {"groups": 1, "channel_axis": 1}}
+    for binding, eps in zip(RMS_AND_GROUPS, (1e-6, 1e-3, 1e-7), strict=True):
+        inputs = {name: x if name == "x" else None for name in binding.record.arguments}
+        outputs = TARGET.session(binding).start(inputs, own[binding.operator], defaults=True).outputs()
+        np.testing.assert_allclose(outputs["y"], x / np.sqrt(x[0, 0] ** 2 + eps), rtol=1e-5)
+
+
+@pytest.mark.parametrize("channel_axis", [1, 2, -1, -2])
+@pytest.mark.parametrize("binding", SAMPLES, ids=_names(SAMPLES))
+def test_channels_along_any_axis(binding, channel_axis):
+    """Groups of channels are those of the reference along each axis but the first, counted from either end."""
+    rng = np.random.Generator(np.random.Philox(3))
+    x = rng.normal(1, 2, (2, 4, 6)).astype(np.float32)
+    gamma, beta = (rng.normal(size=x.shape[channel_axis]).astype(np.float32) for _ in range(2))
+    settings = {"eps": 0.01, "channel_axis": channel_axis, "groups": 2}
+    settings = {name: settings[name] for name in binding.record.settings}
+    evaluation = TARGET.session(binding).start({"x": x, "gamma": gamma, "beta": beta}, settings)
+    exact = import_module(f"normspec.reference.{binding.operator}")
+    y = getattr(exact, binding.operator)(x, gamma, beta, **settings)
+    np.testing.assert_allclose(evaluation.outputs()["y"], y, rtol=1e-4, atol=1e-5)
+    gradients = evaluation.pull(x).gradients().values()
+    right = getattr(exact, f"{binding.operator}_vjp")(x, gamma, beta, x, **settings)
+    for got, wanted in zip(gradients, right, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_the_layer_has_its_own_momentum():

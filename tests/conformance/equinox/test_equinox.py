@@ -13,6 +13,8 @@ TARGET = target()
 
 #: A binding, a convention that it declares, and a requirement and a dtype in which that shows.
 DECLARED = [
+    ("equinox.nn.GroupNorm", "storage", "GN-G3", "bfloat16"),
+    ("equinox.nn.GroupNorm(channels, channels)", "storage", "IN-G2", "bfloat16"),
     ('equinox.nn.BatchNorm(mode="batch")', "storage", "BN-F1", "bfloat16"),
     ('equinox.nn.BatchNorm(mode="batch")', "momentum", "BN-S2", "float32"),
     ('equinox.nn.BatchNorm(mode="batch")', "mixed_dtypes", "CM-D2", "bfloat16"),
@@ -38,7 +40,7 @@ def test_every_declaration_is_tested():
 @pytest.mark.parametrize(("name", "convention", "requirement", "dtype"), DECLARED)
 def test_a_declaration_is_needed_and_enough(name, convention, requirement, dtype):
     """Without the declaration the requirement is violated, and with it met."""
-    showing = SHOWING.get(convention, {})
+    showing = SHOWING.get(convention, {"cases": 3})
     (without,) = run(only(TARGET, name, without=convention), dtype, [requirement], **showing).results
     (declared,) = run(only(TARGET, name), dtype, [requirement], **showing).results
     assert without.verdict is Verdict.FAIL

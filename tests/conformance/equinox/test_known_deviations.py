@@ -31,6 +31,19 @@ def test_batch_norm_widens_16_bit_data():
     assert jax.vmap(eqx.nn.LayerNorm(1))(x).dtype == jnp.bfloat16
 
 
+def test_group_norm_rounds_the_terms_of_16_bit_gradients():
+    """The gradient of a bfloat16 weight is a sum of rounded terms; beside a float32 weight it is rounded once."""
+    x, g = jnp.array([[0, 0, 0, 1]], jnp.bfloat16), jnp.array([[1, 1, 1, 3]], jnp.bfloat16)
+
+    def gradient(dtype):
+        layer = eqx.nn.GroupNorm(1, 1, eps=0.0, dtype=dtype)
+        return eqx.filter_grad(lambda one: jnp.vdot(one(x).astype(jnp.float32), g.astype(jnp.float32)))(layer).weight
+
+    # xhat is (-1, -1, -1, 3)/sqrt(3): 6/sqrt(3) = 3.46410..., in bfloat16 222/64; -3 * 0.578125 + 5.1875 = 221/64.
+    assert gradient(jnp.bfloat16)[0] == 221 / 64
+    assert gradient(jnp.float32)[0].astype(jnp.bfloat16) == 222 / 64
+
+
 @pytest.mark.parametrize("batches", [1, 50, 200])
 def test_inference_counts_the_initial_variance_as_data(batches):
     """

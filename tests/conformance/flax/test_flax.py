@@ -29,6 +29,19 @@ DECLARED = [
     ("flax.linen.BatchNorm", "momentum", "BN-S2", "float32"),
     ("flax.linen.BatchNorm(use_fast_variance=False)", "storage", "BN-G1", "bfloat16"),
     ("flax.linen.BatchNorm(use_fast_variance=False)", "momentum", "BN-S2", "float32"),
+    *(
+        (f"flax.{interface}.{layer}", *shown)
+        for interface in ("nnx", "linen")
+        for layer, *shown in (
+            ("GroupNorm", "variance_algorithm", "GN-F8", "float32"),
+            ("GroupNorm", "storage", "GN-G1", "bfloat16"),
+            ("GroupNorm(use_fast_variance=False)", "storage", "GN-G1", "bfloat16"),
+            ("InstanceNorm", "variance_algorithm", "IN-F8", "float32"),
+            ("InstanceNorm", "storage", "IN-G1", "bfloat16"),
+            ("InstanceNorm(use_fast_variance=False)", "storage", "IN-G1", "bfloat16"),
+            ("RMSNorm", "storage", "RM-G1", "bfloat16"),
+        )
+    ),
     ("flax x + sublayer(nnx.LayerNorm(x))", "variance_algorithm", "PR-F1", "float32"),
     ("flax x + sublayer(nnx.LayerNorm(x))", "storage", "CM-D1", "bfloat16"),
     ("flax nnx.LayerNorm(x + sublayer(x))", "variance_algorithm", "PO-F1", "float32"),

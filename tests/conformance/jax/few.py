@@ -15,6 +15,7 @@ from normspec.adapters.target import Target
 from normspec.conformance.engine import Run
 from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import Profile
+from normspec.spec.operators import OPERATORS
 
 
 class _Few(Run):
@@ -67,7 +68,7 @@ def only(target: Target, name: str, *, without: str | None = None) -> Target:
 #: What a first look is: results, gradients, statistics and purity, and what is made of a NaN.
 PLAIN = (
     *("CM-T1", "CM-T2", "CM-T3", "CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-D1", "CM-D2", "CM-D3"),
-    *(f"{page}-{place}" for page in ("LN", "BN", "RS", "PR", "PO", "HW", "MH") for place in ("F1", "F2", "G1", "G2")),
+    *(f"{one.prefix}-{place}" for one in OPERATORS.values() for place in ("F1", "F2", "G1", "G2")),
     *("BN-S1", "BN-S2", "BN-I1", "BN-I4", "BN-G4"),
 )
 

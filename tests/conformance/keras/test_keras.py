@@ -16,13 +16,20 @@ from normspec.spec.operators import OPERATORS
 from ..runs import run
 
 #: On JAX, where each shape is compiled anew, a few requirements of each operator that are put to few cases.
-SOME = {"LN-F4", "LN-G5", "BN-F4", "BN-E1", "BN-G5", "RS-F2", "PR-F5", "PO-F5", "HW-F3", "MH-F6"}
+SOME = {
+    *("LN-F4", "LN-G5", "BN-F4", "BN-E1", "BN-G5", "RM-F4", "GN-F4", "GN-G5", "IN-F4", "IN-E1"),
+    *("RS-F2", "PR-F5", "PO-F5", "HW-F3", "MH-F6"),
+}
 WHOLE = None if BACKEND != "jax" else frozenset(SOME)
 
+#: What the tensors of PyTorch alone can be: views.
+VIEWS = ("CM-V1", "CM-V2", "CM-V3")
+
 #: The formula of each operator, for the dtypes that are not run in full.
-FORMULA = {"LN-F1", "BN-F1", "RS-F1", "PR-F1", "PO-F1", "HW-F1", "MH-F1", "CM-T3", "CM-D1", "CM-D2", "CM-D3"}
+FORMULA = {*(f"{one.prefix}-F1" for one in OPERATORS.values()), "CM-T3", "CM-D1", "CM-D2", "CM-D3"}
 
 LAYER_NORM, BATCH_NORM = "keras.layers.LayerNormalization", "keras.layers.BatchNormalization"
+GROUP_NORM = "keras.layers.GroupNormalization"
 OPERATION = "keras.ops.batch_normalization"
 
 
@@ -46,7 +53,7 @@ def test_keras_conforms(reports: dict[str, Report], operator: str) -> None:
     assert (report.conforms, report.exit_status) == (True, 0)
     assert {r.binding for r in report.results if r.verdict is Verdict.PASS} == {b.name for b in _of(operator).bindings}
     idle = {r.requirement for r in report.results if r.verdict is Verdict.NOT_EXERCISED}
-    assert idle <= {"LN-R2", "BN-R2"} | ({"CM-V1", "CM-V2", "CM-V3"} if BACKEND != "torch" else set())
+    assert idle <= {"LN-R2", "BN-R2", "RM-R2", "GN-R2", "IN-R2", *(VIEWS if BACKEND != "torch" else ())}
 
 
 @pytest.mark.parametrize("dtype", sorted({*target().dtypes} - {"float32"}))
@@ -88,6 +95,8 @@ DECLARED: Mapping[tuple[str, str, str, str], str] = {
 ONE_PASS: Mapping[tuple[str, str, str, str], str] = {
     ("batch_norm", BATCH_NORM, "BN-F8", "float32"): "variance_algorithm=one-pass",
     ("batch_norm", OPERATION, "BN-F8", "float32"): "variance_algorithm=one-pass",
+    ("group_norm", GROUP_NORM, "GN-F8", "float32"): "variance_algorithm=one-pass",
+    ("instance_norm", GROUP_NORM, "IN-F8", "float32"): "variance_algorithm=one-pass",
 }
 ALL = {**DECLARED, **(ONE_PASS if BACKEND == "torch" else {})}
 
