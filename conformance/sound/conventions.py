@@ -10,6 +10,7 @@ from ...adapters.numpy.operators.rows import Array, Rows, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from ...adapters.numpy.operators.storage import Storage
 from ...spec.operators import OPERATORS
+from .composed.working import NATIVE, Native, native_statistics
 from .registry import CENTRED, NORMALISATIONS, sound
 
 
@@ -77,6 +78,21 @@ class SavedNarrow(Groups):
         if s.fixed:
             return s
         return Statistics(rounded_to(s.mean, self.saved), s.variance, rounded_to(s.rstd, self.saved))
+
+
+@sound(
+    "native",
+    # Its inference would round running statistics that are float32 beside 16-bit data, and must return as they were.
+    operators=tuple(name for name in NORMALISATIONS if name != "batch_norm"),
+    conventions=NATIVE,
+)
+class NativeNorm(Native, Groups):
+    """16-bit data computed on in its own dtype throughout."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        if x.dtype.itemsize > 2:
+            return super().statistics(x, eps)
+        return native_statistics(x, *self.moments(x), eps)
 
 
 @sound("bessel", operators=("batch_norm",), conventions={"running_variance": "bessel"})

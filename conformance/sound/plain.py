@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.group_norm import GroupNorm
 from ...adapters.numpy.operators.layer_norm import LayerNorm
+from ...adapters.numpy.operators.rms_norm import RmsNorm
 from .registry import sound
 
 Array = np.ndarray
@@ -86,3 +88,38 @@ class PlainBatchNorm(BatchNorm):
         if beta is not None:
             y = y + beta.astype(self.work).reshape(along)
         return y.astype(x.dtype), new_mean.astype(running_mean.dtype), new_variance.astype(running_var.dtype)
+
+
+@sound("plain", operators=("rms_norm",))
+class PlainRmsNorm(RmsNorm):
+    """x over the root of the mean of its squares, on the array as it stands."""
+
+    def call(self, x: Array, gamma: Array | None, *, eps: float, axes: tuple[int, ...]) -> Array:
+        self.begun((x, gamma), {"eps": eps, "axes": axes})
+        wide = x.astype(self.work)
+        squares = np.square(wide, dtype=np.float64)
+        y = wide / np.sqrt(squares.mean(axis=axes, keepdims=True) + eps).astype(self.work)
+        return (y if gamma is None else y * gamma.astype(self.work)).astype(x.dtype)
+
+
+@sound("plain", operators=("group_norm",))
+class PlainGroupNorm(GroupNorm):
+    """The channels moved to axis 1 and divided into groups there, the squares summed in float64."""
+
+    def call(
+        self, x: Array, gamma: Array | None, beta: Array | None, *, eps: float, groups: int, channel_axis: int
+    ) -> Array:
+        self.begun((x, gamma, beta), {"eps": eps, "groups": groups, "channel_axis": channel_axis})
+        moved = np.moveaxis(x, channel_axis, 1).astype(self.work)
+        samples, channels, *positions = moved.shape
+        apart = moved.reshape(samples, groups, channels // groups, *positions)
+        axes = tuple(range(2, apart.ndim))
+        deviation = apart - apart.mean(axis=axes, keepdims=True)
+        variance = np.square(deviation, dtype=np.float64).mean(axis=axes, keepdims=True)
+        y = (deviation / np.sqrt(variance + eps).astype(self.work)).reshape(moved.shape)
+        along = [channels, *(1 for _ in positions)]
+        if gamma is not None:
+            y = y * gamma.astype(self.work).reshape(along)
+        if beta is not None:
+            y = y + beta.astype(self.work).reshape(along)
+        return np.moveaxis(y, 1, channel_axis).astype(x.dtype)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....adapters.numpy.operators.groups import Groups
 from ....adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
-from ..conventions import OnePass
+from ..conventions import NativeNorm, OnePass
 from ..registry import sound
 from ..variants import CompensatedSums, FoldedAffine, FusedBackward, TreeSums, TwoPass, Welford, Wide
-from .working import NATIVE, Native, native_statistics
+from .working import NATIVE
 
 BLOCKS = ("pre_norm", "post_norm")
 
@@ -20,6 +19,7 @@ sound("compensated-sums", operators=BLOCKS)(CompensatedSums)
 sound("folded-affine", operators=BLOCKS)(FoldedAffine)
 sound("fused-backward", operators=BLOCKS)(FusedBackward)
 sound("wide", operators=BLOCKS)(Wide)
+sound("native", operators=BLOCKS, conventions=NATIVE)(NativeNorm)
 sound("one-pass", operators=BLOCKS, conventions={"variance_algorithm": "one-pass"})(OnePass)
 
 
@@ -46,13 +46,3 @@ class WideStatistics(Rows):
     def moments(self, x: Array) -> tuple[Array, Array]:
         mean, variance = super().moments(x.astype(np.float64))
         return mean.astype(x.dtype), variance.astype(x.dtype)
-
-
-@sound("native", operators=BLOCKS, conventions=NATIVE)
-class NativeNorm(Native, Groups):
-    """16-bit data computed on in its own dtype throughout."""
-
-    def statistics(self, x: Array, eps: np.floating) -> Statistics:
-        if x.dtype.itemsize > 2:
-            return super().statistics(x, eps)
-        return native_statistics(x, *self.moments(x), eps)
