@@ -230,6 +230,7 @@ def one_line(error: BaseException) -> str:
 def choices(given: object, known: Iterable[str]) -> str:
     """``; did you mean 'numpy'? (one of: numpy, torch)``: the end of a message about a name that does not exist."""
     names = list(known)
-    near = difflib.get_close_matches(str(given), names, n=1)
+    words = str(given)
+    near = difflib.get_close_matches(words, names, n=1) or difflib.get_close_matches(words.lower(), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     return f"{hint} choose from {', '.join(names)}"

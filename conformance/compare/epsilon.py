@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,34 +11,50 @@ from ...spec.errors import TargetRaised
 from .bench import PATTERN, Bench
 from .decimals import shortest
 from .failing import ByCaller, UnclearAnswer
-from .placement import factor_at, fit, placement_of, ratio_of
+from .placement import Fit, factor_at, fit, placement_of, ratio_of
 from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
 
 
 @probe("default_eps", "default eps")
 def default_eps(bench: Bench) -> Cell:
-    """Solved for, from a call without eps, on a group whose variance eps outweighs by far."""
+    """
+    Solved for, from a call without eps, on a group whose variance eps outweighs by far.
+
+    That is done in the widest dtype, where it is known best, and in the table's own, on which it may depend.
+    """
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default eps")
     found = placement_of(bench).placement
     if found.solve is None:
         raise UnclearAnswer("eps is not used")
     wide = bench.widest
-    deviation = found.told_at
-    case = wide.case([PATTERN * deviation])
+    eps, text, _ = _default(wide, placement_of(bench))
+    evidence: dict[str, Any] = {"eps": eps, "placement": found.words(bench.record), "dtype": wide.dtype}
+    if bench.format.smallest_normal < found.told_at:  # float16 has no group that is so small
+        own, its_text, tolerance = _default(bench, placement_of(bench))
+        if abs(own - eps) > tolerance * max(own, eps):
+            text = f"{its_text}; {text} in {wide.dtype}"
+            evidence[f"eps in {bench.dtype}"] = own
+    return Cell(text, evidence=evidence)
+
+
+def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
+    """The default in the bench's dtype, in a word, and what it may be off by, relatively."""
+    solve, deviation = known.placement.solve, known.placement.told_at
+    assert solve is not None
+    case = bench.case([PATTERN * deviation])
     given = {"eps", "momentum"}
     case = type(case)(
         case.operator, case.inputs, {k: v for k, v in case.settings.items() if k not in given}, case.g, parts=case.parts
     )
-    factor = ratio_of(wide.answer(case, asked=True, defaults=True).group, deviation)
-    root = math.sqrt(placement_of(bench).divisor)
-    eps = found.solve(deviation * root, factor)
+    factor = ratio_of(bench.answer(case, asked=True, defaults=True).group, deviation)
+    eps = solve(deviation * math.sqrt(known.divisor), factor)
     # What the solution may be off by: a few roundings of the dtype, and the rounding of eps to float32.
-    tolerance = max(64 * wide.format.unit_roundoff, 2.0**-22)
+    tolerance = max(64 * bench.format.unit_roundoff, 2.0**-22)
     # At zero the solution is a difference of terms no larger than the deviation, or its inverse where it is large.
     text = shortest(eps, tolerance) if eps > tolerance * min(deviation, 1 / deviation) else "0"
-    return Cell(text, evidence={"eps": eps, "placement": found.words(bench.record), "dtype": wide.dtype})
+    return eps, text, tolerance
 
 
 @probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))

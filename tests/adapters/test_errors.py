@@ -49,9 +49,10 @@ def test_one_line_survives_a_str_that_raises():
     ("given", "message"),
     [
         ("layernorm", "; did you mean 'layer_norm'? choose from layer_norm, batch_norm"),
+        ("LayerNorm", "; did you mean 'layer_norm'? choose from layer_norm, batch_norm"),
         ("xyz", "; choose from layer_norm, batch_norm"),
     ],
 )
 def test_choices_suggests_what_is_near(given, message):
-    """A near miss is suggested, and the choices are always listed."""
+    """A near miss is suggested, in letters of any case, and the choices are always listed."""
     assert errors.choices(given, ("layer_norm", "batch_norm")) == message

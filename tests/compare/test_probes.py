@@ -50,6 +50,20 @@ def test_a_default_is_found_to_the_last_digit(eps):
     assert _text(both, "default_eps") == f"{eps:g}"
 
 
+class _EpsOfTheDtype(Plain):
+    default_eps = 3 * 2.0**-30  # a number that nobody hands over
+
+    def rstd(self, variance, eps):
+        eps = np.finfo(self.data).eps if eps == self.default_eps else eps
+        return super().rstd(variance, variance.dtype.type(eps))
+
+
+def test_a_default_that_depends_on_the_dtype_is_told_for_both():
+    """A default of 2^-23 in float32 and 2^-52 in float64 is shown with both."""
+    assert _text(_EpsOfTheDtype, "default_eps", "rms_norm") == "1.19209e-07; 2.220446e-16 in float64"
+    assert _text(_EpsOfTheDtype, "default_eps", "rms_norm", dtype="float64") == "2.220446e-16"
+
+
 def test_changes_do_not_hide_one_another():
     """Three things changed at once show in three rows."""
     change = type("Three", (Unbiased, OnTheDeviation, OnePass), {})
