@@ -41,7 +41,9 @@ def selftest(
 
     A fault is run in the dtypes in which it shows, on the check of the requirement that must kill it; ``others``: on
     all checks, to find what else it violates, which takes many times as long. One that the profile's cases do not
-    reach (a size beyond them) is run again with `standard`'s. Raises a NormspecError for unknown names.
+    reach (a size beyond them) is run again with `standard`'s, until one dtype shows it.
+
+    Raises a NormspecError for unknown names.
     """
     operators = check_operators(op)
     wanted = checked_dtypes(dtypes)
@@ -126,8 +128,10 @@ def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
     own = frozenset({fault.requirement})
     killed = _killed(_report(fault, shows, profile, seed, requirements=None if others else own))
-    if fault.requirement not in killed and profile == "quick":
-        killed |= _killed(_report(fault, shows, "standard", seed, requirements=own))
+    for dtype in shows if profile == "quick" else ():
+        if fault.requirement in killed:
+            break
+        killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
     return FaultRow(
         fault=fault.name,
         op=fault.operator,
