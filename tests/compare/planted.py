@@ -163,7 +163,8 @@ def _rough(stage: str) -> type:
             """Off by some roundings of float32."""
             rstd = super().rstd(variance, eps)
             off = self.data == np.float32 and self.stage == stage
-            return rstd * rstd.dtype.type(1 + 2.0**-18) if off else rstd
+            # More than seven values can round, and less than moves an eps that is solved for.
+            return rstd * rstd.dtype.type(1 + 1.5 * 2.0**-20) if off else rstd
 
     return Rough
 
