@@ -166,7 +166,9 @@ class _Search:
         operator, dtypes = self.binding.operator, {result.dtype for result in self.violations}
         keys = ["variance_algorithm"]
         if self.binding.record.statistics:
-            keys += ["running_variance", "momentum", "single_value"]
+            keys += ["running_variance", "momentum"]
+        if self.binding.record.channels_alone:
+            keys.append("single_value")
         if self.binding.record.has_gain:
             keys.append("gain")
         if "float64" in dtypes:

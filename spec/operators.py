@@ -64,6 +64,11 @@ class Operator:
         return "channel_axis" in self.settings
 
     @property
+    def channels_alone(self) -> bool:
+        """Whether every group is values of one channel; one value a group is then a case of its own (BN-E1, IN-E1)."""
+        return self.has_channels and "groups" not in self.settings
+
+    @property
     def composed(self) -> bool:
         """Whether it is handed parts."""
         return bool(self.roles)

@@ -83,6 +83,11 @@ def _beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     return inputs["gamma"] is None and inputs["beta"] is not None
 
 
+def _one_value(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether there is one sample, with one value in each group."""
+    return inputs["x"].size == settings["groups"]
+
+
 def _has_parameters(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether gamma or beta is given."""
     return inputs["gamma"] is not None or inputs["beta"] is not None
@@ -103,6 +108,18 @@ def _group_norm_binding(name: str, call, has_modes: bool) -> Binding:
                 failures=("raises",),
                 where="beta without gamma",
                 cases=_beta_alone,
+            ),
+            KnownViolation(
+                "CM-T1",
+                "one sample with one value a group raises 'Expected more than 1 value per channel', several do not",
+                links=(
+                    f"{SOURCE}torch/nn/functional.py (group_norm, _verify_batch_size)",
+                    "https://github.com/pytorch/pytorch/issues/19250",
+                ),
+                failures=("raises",),
+                outputs=("y",),
+                where="one sample, one value a group",
+                cases=_one_value,
             ),
         ),
         has_modes=has_modes,

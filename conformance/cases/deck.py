@@ -185,7 +185,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
 
     nine = tuple(("normal", i) for i in range(9))
     # Of one value a group instance_norm's page has a requirement of its own.
-    of_one = ("value", "constant") if "groups" in OPERATORS[operator].settings else ("single",)
+    of_one = ("single",) if OPERATORS[operator].channels_alone else ("value", "constant")
     return [
         d(12, nine[:6], "axes", eps=_NONE, rank=4, samples=3),
         d(12, nine[:4], "axes", eps=_NONE, rank=3, samples=2),

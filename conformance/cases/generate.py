@@ -85,7 +85,7 @@ def _free(operator: str, seed: int, index: int) -> Description:
         )
     else:
         description = attrs.evolve(description, momentum=stream.pick(MOMENTA), rank=stream.number(2, 5))
-    if OPERATORS[operator].statistics and description.n == 1:  # one value a channel: BN-E1 and BN-E5
+    if OPERATORS[operator].channels_alone and description.n == 1:  # one value a channel: BN-E1, BN-E5 and IN-E1
         description = attrs.evolve(description, n=2)
     return attrs.evolve(description, tags=_parts_of(description, index))
 

@@ -22,7 +22,7 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "batch_norm": ("6d95d6a6ea6739bf", "07382330e5caae67", "ba7bef1e2abe718b"),
     "rms_norm": ("9a4e83b4dd31b0db", "7b349fb7bd2f9313", "99c162b487c574fc"),
     "group_norm": ("c8e086c8bf148810", "8fb567800b5d3098", "0f88c3e558c3f8e6"),
-    "instance_norm": ("491ad37d8203960a", "1a5a2b4275e2922d", "77c5f089754a74c0"),
+    "instance_norm": ("e6e6a94f51a88265", "24f3911925c8f851", "fc356ca3c919e270"),
     "residual": ("664ca893c6956416", "30100a9632ce41d5", "b4a8656ca70bc9ae"),
     "pre_norm": ("dc2a2a6a56b7c4f8", "88b70573ac764239", "48bc22d73d355cea"),
     "post_norm": ("efa9b60b461157c5", "5965347f46cc3d71", "b16b51bbdd8d12a5"),

@@ -1,0 +1,54 @@
+"""RMSNorm that rounds before the gain: it fails until it says so, and the report says what to declare."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from normspec.adapters.binding import Binding
+from normspec.adapters.target import Target
+from normspec.adapters.torch import BRIDGE
+
+from ..runs import result, run
+
+
+def before_gain(x, gamma, *, eps, axes):
+    """Llama's order: the normalised value is rounded, and then multiplied."""
+    h = x.to(torch.promote_types(x.dtype, torch.float32))
+    h = (h * torch.rsqrt(h.pow(2).mean(axes, keepdim=True) + eps)).to(x.dtype)
+    return h if gamma is None else (gamma * h).to(x.dtype)
+
+
+def last(x, gamma, *, eps, axes):
+    """One rounding, at the end."""
+    h = x.to(torch.promote_types(x.dtype, torch.float32))
+    h = h * torch.rsqrt(h.pow(2).mean(axes, keepdim=True) + eps)
+    return (h if gamma is None else gamma * h).to(x.dtype)
+
+
+def _target(function) -> Target:
+    return Target("own", "torch", BRIDGE.version, BRIDGE, (Binding("rms_norm", "own", function),))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_rounding_before_the_gain_has_to_be_declared(dtype):
+    """It fails RM-F1 and the gradients undeclared, conforms declared, and deviates only where that is what it takes."""
+    failing = {r.requirement for r in run(_target(before_gain), dtypes=(dtype,)).failures()}
+    assert {"RM-F1", "RM-G2"} <= failing
+    declared = run(_target(before_gain), dtypes=(dtype,), conventions={"cast": "before-gain"})
+    assert declared.failures() == declared.errors() == ()
+    assert declared.conforms
+    assert result(declared, "RM-F1").verdict.value == "deviates"
+    assert result(declared, "RM-F5").verdict.value in ("pass", "deviates")
+
+
+def test_one_rounding_needs_no_declaration():
+    """Rounding once conforms as it is."""
+    assert run(_target(last), dtypes=("bfloat16",)).conforms
+
+
+def test_the_report_names_the_declaration():
+    """Of all that would pass, the rounding before the gain is named, and no class of storage."""
+    report = run(_target(before_gain), dtypes=("bfloat16",), requirements={"RM-F1", "RM-G2"}, explain=True)
+    (subject,) = report.subjects
+    assert subject["passes_under"] == ("cast=before-gain",)
