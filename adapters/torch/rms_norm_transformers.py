@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch.func import functional_call
 
 from ...spec.errors import Unsupported
 from ..binding import Binding
+from ..known import Failure, KnownViolation, Predicted
 from .layers import lent
 
 _SOURCE = "https://github.com/huggingface/transformers/blob/main/src/transformers/models/"
@@ -32,6 +34,35 @@ _BEFORE_GAIN = {
 
 #: The values of the conventions that these reasons are about.
 _VALUES = {"float64": "float32", "cast": "before-gain", "mixed_dtypes": "promoted", "gain": "one-plus-gamma"}
+
+
+def _part_overflows(failure: Failure) -> Predicted:
+    """Whether one of the two parts of dx, r h and r xhat mean(h xhat), is beyond float16, at each element."""
+    assert failure.g is not None
+    x, g = np.asarray(failure.inputs["x"], np.float64), np.asarray(failure.g, np.float64)
+    gamma = failure.inputs["gamma"]
+    h = g if gamma is None else g * np.asarray(gamma, np.float64)
+    r = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + failure.settings["eps"])
+    along = r * x * r * (h * x * r).mean(axis=-1, keepdims=True)
+    # What is rounded to float16 is off by a few units of that format, 2^-11.
+    return np.maximum(np.abs(r * h), np.abs(along)) >= 65504 * (1 - 2.0**-8)
+
+
+#: T5 multiplies x itself, in 16 bits, where Llama multiplies the x that it has in float32.
+_T5_KNOWN = (
+    KnownViolation(
+        "RM-G1",
+        "x enters the mean square and the product, and the gradient of each is rounded to float16 before they are"
+        " added: a part overflows where their sum does not",
+        links=(f"{_SOURCE}t5/modeling_t5.py (T5LayerNorm.forward)",),
+        failures=("nan", "infinite"),
+        outputs=("dx",),
+        dtypes=("float16",),
+        where="a part of dx beyond float16",
+        predicts=_part_overflows,
+        always=False,  # it takes an eps so small that 1/sqrt(eps) is beyond float16
+    ),
+)
 
 
 def _rms_norm(module: str, name: str):
@@ -52,7 +83,9 @@ def _rms_norm(module: str, name: str):
     return rms_norm
 
 
-def _binding(model: str, name: str, reasons: Mapping[str, str]) -> Binding:
+def _binding(
+    model: str, name: str, reasons: Mapping[str, str], known_violations: tuple[KnownViolation, ...] = ()
+) -> Binding:
     module = f"transformers.models.{model}.modeling_{model}"
     call = _rms_norm(module, name)
 
@@ -67,6 +100,7 @@ def _binding(model: str, name: str, reasons: Mapping[str, str]) -> Binding:
         reasons={
             key: f"{reason}; {_SOURCE}{model}/modeling_{model}.py ({name}.forward)" for key, reason in reasons.items()
         },
+        known_violations=known_violations,
         accepts=accepts,
         has_modes=True,
         load=lambda: importlib.import_module(module),
@@ -80,6 +114,6 @@ def bindings() -> tuple[Binding, ...]:
         return ()
     return (
         _binding("llama", "LlamaRMSNorm", _BEFORE_GAIN),
-        _binding("t5", "T5LayerNorm", _BEFORE_GAIN),
+        _binding("t5", "T5LayerNorm", _BEFORE_GAIN, _T5_KNOWN),
         _binding("gemma", "GemmaRMSNorm", {"gain": "the weight is stored less 1", **_IN_FLOAT32}),
     )

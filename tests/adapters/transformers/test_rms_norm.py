@@ -69,3 +69,17 @@ def test_what_it_does_not_take(binding):
     inputs = {"x": x * np.float32(2**-10), "gamma": gamma}
     own = session.start(inputs, {"axes": (-1,)}, defaults=True).outputs()["y"]
     np.testing.assert_array_equal(own, session.start(inputs, {"eps": 1e-6, "axes": (-1,)}).outputs()["y"])
+
+
+def test_a_part_of_t5s_dx_overflows_in_float16():
+    """With 1/sqrt(eps) of 10^6, dx is NaN or infinite where its two parts are beyond float16 and their sum is not."""
+    binding = next(one for one in BINDINGS if "T5" in one.name)
+    x = (2.0**-24 * np.array([[4, -4, -17, 6, 3, 8]])).astype(np.float16)
+    g = np.array([[0.267, 0.238, -0.3237, 1.906, 2.248, 1.064]]).astype(np.float16)
+    settings = {"eps": 1e-12, "axes": (-1,)}
+    inputs = {"x": x, "gamma": np.ones(6, np.float16)}
+    exact, _ = rms_norm_vjp(x, None, g, **settings)
+    got = TARGET.session(binding).start(inputs, settings).pull(g).gradients()["x"]
+    assert abs(exact[0, 2]) < 60000
+    assert not np.isfinite(got[0, 2])
+    assert [one.requirement for one in binding.known_violations] == ["RM-G1"]
