@@ -45,7 +45,7 @@ def batch_norm_exact(
     """
     found = _normalised(x, gamma, beta, running_mean, running_var, eps, training, channel_axis)
     weight = Scaled.of(nonnegative("momentum", momentum, most=1.0))
-    old = found.parameter("running_mean", running_mean), found.parameter("running_var", running_var)
+    old = found.statistic("running_mean", running_mean), found.statistic("running_var", running_var)
     if found.rows.constant or found.layout.size == 0:  # there is nothing to learn
         new = old
     else:
@@ -123,6 +123,6 @@ def _normalised(
 ) -> Normalisation:  # fmt: skip
     x = floats("x", x)
     found = Normalisation(Layout.channels(x.shape, channel_from_front(x, channel_axis)), x, gamma, beta)
-    mean, variance = found.parameter("running_mean", running_mean), found.parameter("running_var", running_var)
+    mean, variance = found.statistic("running_mean", running_mean), found.statistic("running_var", running_var)
     eps = nonnegative("eps", eps)
     return found.centred(eps) if training else found.by(mean, variance, eps)

@@ -51,8 +51,10 @@ class Normalisation:
 
     def parameter(self, name: str, value: Any) -> Scaled:
         """An array of gamma's shape beside the matrix; None is zero."""
-        if value is None:
-            return rows.ZERO
+        return rows.ZERO if value is None else self.statistic(name, value)
+
+    def statistic(self, name: str, value: Any) -> Scaled:
+        """A running statistic beside the matrix: there is always one."""
         return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))
 
     def y(self) -> DD:
@@ -98,6 +100,6 @@ def normalisation(operator: str, inputs: Mapping[str, Any], settings: Mapping[st
     if not record.centred:
         return found.about_zero(settings["eps"])
     if record.has_modes and not settings["training"]:
-        mean, variance = (found.parameter(name, inputs[name]) for name in record.statistics)
+        mean, variance = (found.statistic(name, inputs[name]) for name in record.statistics)
         return found.by(mean, variance, settings["eps"])
     return found.centred(settings["eps"])

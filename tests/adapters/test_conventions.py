@@ -22,6 +22,7 @@ def test_the_first_value_is_normative():
         "float64": "float64",
         "mixed_dtypes": "kept",
         "gain": "gamma",
+        "cast": "last",
     }
 
 
