@@ -1,7 +1,7 @@
 """
 The exact results in double-double, on NumPy alone: every operator with its gradients.
 
-LayerNorm and BatchNorm have forward mode and second order beside them. Those of the composed operators need parts that
+The normalisations have forward mode and second order beside them. Those of the composed operators need parts that
 are known exactly: ``composed.Composed`` has them.
 """
 
@@ -18,7 +18,31 @@ from .batch_norm import (
     batch_norm_vjp_vjp_exact,
 )
 from .double_double import DD
+from .group_norm import (
+    group_norm,
+    group_norm_exact,
+    group_norm_jvp,
+    group_norm_jvp_exact,
+    group_norm_jvp_jvp,
+    group_norm_jvp_jvp_exact,
+    group_norm_vjp,
+    group_norm_vjp_exact,
+    group_norm_vjp_vjp,
+    group_norm_vjp_vjp_exact,
+)
 from .highway import HighwayGradients, highway, highway_vjp
+from .instance_norm import (
+    instance_norm,
+    instance_norm_exact,
+    instance_norm_jvp,
+    instance_norm_jvp_exact,
+    instance_norm_jvp_jvp,
+    instance_norm_jvp_jvp_exact,
+    instance_norm_vjp,
+    instance_norm_vjp_exact,
+    instance_norm_vjp_vjp,
+    instance_norm_vjp_vjp_exact,
+)
 from .layer_norm import (
     layer_norm,
     layer_norm_exact,
@@ -35,6 +59,18 @@ from .mhc import MhcGradients, mhc, mhc_vjp
 from .post_norm import PostNormGradients, post_norm, post_norm_vjp
 from .pre_norm import PreNormGradients, pre_norm, pre_norm_vjp
 from .residual import ResidualGradients, residual, residual_vjp
+from .rms_norm import (
+    rms_norm,
+    rms_norm_exact,
+    rms_norm_jvp,
+    rms_norm_jvp_exact,
+    rms_norm_jvp_jvp,
+    rms_norm_jvp_jvp_exact,
+    rms_norm_vjp,
+    rms_norm_vjp_exact,
+    rms_norm_vjp_vjp,
+    rms_norm_vjp_vjp_exact,
+)
 
 __all__ = [
     "DD",
@@ -53,8 +89,28 @@ __all__ = [
     "batch_norm_vjp_exact",
     "batch_norm_vjp_vjp",
     "batch_norm_vjp_vjp_exact",
+    "group_norm",
+    "group_norm_exact",
+    "group_norm_jvp",
+    "group_norm_jvp_exact",
+    "group_norm_jvp_jvp",
+    "group_norm_jvp_jvp_exact",
+    "group_norm_vjp",
+    "group_norm_vjp_exact",
+    "group_norm_vjp_vjp",
+    "group_norm_vjp_vjp_exact",
     "highway",
     "highway_vjp",
+    "instance_norm",
+    "instance_norm_exact",
+    "instance_norm_jvp",
+    "instance_norm_jvp_exact",
+    "instance_norm_jvp_jvp",
+    "instance_norm_jvp_jvp_exact",
+    "instance_norm_vjp",
+    "instance_norm_vjp_exact",
+    "instance_norm_vjp_vjp",
+    "instance_norm_vjp_vjp_exact",
     "layer_norm",
     "layer_norm_exact",
     "layer_norm_jvp",
@@ -73,4 +129,14 @@ __all__ = [
     "pre_norm_vjp",
     "residual",
     "residual_vjp",
+    "rms_norm",
+    "rms_norm_exact",
+    "rms_norm_jvp",
+    "rms_norm_jvp_exact",
+    "rms_norm_jvp_jvp",
+    "rms_norm_jvp_jvp_exact",
+    "rms_norm_vjp",
+    "rms_norm_vjp_exact",
+    "rms_norm_vjp_vjp",
+    "rms_norm_vjp_vjp_exact",
 ]

@@ -1,0 +1,81 @@
+"""How rms_norm, group_norm and instance_norm relate to the others, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec import reference
+
+RNG = np.random.Generator(np.random.Philox(12))
+X = RNG.normal(1, 2, (3, 6, 2, 5))
+G = RNG.normal(size=X.shape)
+GAMMA, BETA = RNG.normal(size=6), RNG.normal(size=6)
+SETTINGS = {"eps": 0.25, "channel_axis": 1}
+
+
+def test_one_group_has_the_statistics_of_layer_norm():
+    """With one group a sample, and a gain of ones, group_norm is layer_norm over all but the samples."""
+    y = reference.group_norm(X, None, None, groups=1, **SETTINGS)
+    assert (y == reference.layer_norm(X, None, None, eps=0.25, axes=(-3, -2, -1))).all()
+
+
+def test_a_channel_a_group_is_instance_norm():
+    """With as many groups as channels group_norm is instance_norm, gradients included."""
+    assert (
+        reference.group_norm(X, GAMMA, BETA, groups=6, **SETTINGS)
+        == reference.instance_norm(X, GAMMA, BETA, **SETTINGS)
+    ).all()
+    for one, other in zip(
+        reference.group_norm_vjp(X, GAMMA, BETA, G, groups=6, **SETTINGS),
+        reference.instance_norm_vjp(X, GAMMA, BETA, G, **SETTINGS),
+        strict=True,
+    ):
+        assert one is not None and other is not None and (one == other).all()
+
+
+def test_one_sample_of_instance_norm_is_batch_norm():
+    """A single sample is normalised channel by channel, as batch_norm does in training."""
+    one, zeros = X[:1], np.zeros(6)
+    y, _, _ = reference.batch_norm(one, GAMMA, BETA, zeros, zeros, momentum=0.5, training=True, **SETTINGS)
+    assert (y == reference.instance_norm(one, GAMMA, BETA, **SETTINGS)).all()
+
+
+def test_groups_hold_consecutive_channels():
+    """A change of one value reaches the channels of its group, and no other."""
+    moved = X.copy()
+    moved[1, 3, 0, 0] += 1
+    settings = {"groups": 3, **SETTINGS}
+    changed = reference.group_norm(moved, None, None, **settings) != reference.group_norm(X, None, None, **settings)
+    reached = np.zeros(X.shape, bool)
+    reached[1, 2:4] = True
+    assert (changed <= reached).all() and changed.any(axis=(2, 3))[1, 2:4].all()
+
+
+def test_without_a_mean_rms_norm_is_layer_norm():
+    """A group whose mean is zero has the same y in rms_norm and layer_norm, and another one where it is not."""
+    x = np.array([[-1.0, 3.0, -2.0, 0.0], [1.0, 3.0, 2.0, 0.0]])
+    same = reference.rms_norm(x, None, eps=0.5, axes=(-1,)) == reference.layer_norm(x, None, None, eps=0.5, axes=(-1,))
+    assert same[0].all() and not same[1, :3].any()
+
+
+def test_dx_of_rms_norm_is_orthogonal_to_x():
+    """With eps = 0 the sum of dx x vanishes over a group."""
+    dx, _ = reference.rms_norm_vjp(X, None, G, eps=0.0, axes=(-1,))
+    assert np.abs((dx * X).sum(-1)).max() < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"groups": 4}, "groups is 4: pass a positive integer that divides the 6 channels"),
+        ({"groups": 0}, "groups is 0"),
+        ({"channel_axis": 0}, "the axis of the samples"),
+        ({"channel_axis": -4}, "the axis of the samples"),
+        ({"channel_axis": 4}, "pass an integer from -4 to 3"),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(change, message):
+    """A wrong setting raises ValueError that says what to pass."""
+    with pytest.raises(ValueError, match=message):
+        reference.group_norm(X, None, None, **{"groups": 2, **SETTINGS, **change})
