@@ -36,9 +36,9 @@ def idle(operator: str, parts: Parts) -> tuple[str, ...]:
     gamma and beta of pre_norm where the sublayer ignores what it is handed; the logits of mhc's single branch.
     """
     sublayer, branches = parts.get("sublayer"), parts.get("branches")
-    if operator == "pre_norm" and isinstance(sublayer, Part) and sublayer.constant:
+    if OPERATORS[operator].normalises_handed and isinstance(sublayer, Part) and sublayer.constant:
         return ("gamma", "beta")
-    if operator == "mhc" and isinstance(branches, tuple) and len(branches) == 1:
+    if OPERATORS[operator].has_branches and isinstance(branches, tuple) and len(branches) == 1:
         return ("logits",)
     return ()
 

@@ -41,6 +41,9 @@ class Operator:
     differentiable: tuple[str, ...] = ("x", "gamma", "beta")
     #: Whether it takes the mean out before it divides.
     centred: bool = True
+    #: Of a block: whether it normalises what its sublayer is handed, or the sum with what that returns.
+    normalises_handed: bool = False
+    normalises_sum: bool = False
 
     @property
     def optional(self) -> tuple[str, ...]:
@@ -72,6 +75,16 @@ class Operator:
     def composed(self) -> bool:
         """Whether it is handed parts."""
         return bool(self.roles)
+
+    @property
+    def has_gates(self) -> bool:
+        """Whether a part's logits say how much of each path there is."""
+        return "gate" in self.roles
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether it is handed a list of parts."""
+        return "branches" in self.roles
 
     @property
     def second(self) -> tuple[str, ...]:
@@ -136,8 +149,12 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
                 roles=("branch", "shortcut", "activation"),
                 differentiable=("x",),
             ),
-            Operator("pre_norm", "PR", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",)),
-            Operator("post_norm", "PO", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",)),
+            Operator(
+                "pre_norm", "PR", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",), normalises_handed=True
+            ),
+            Operator(
+                "post_norm", "PO", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",), normalises_sum=True
+            ),
             Operator(
                 "highway",
                 "HW",

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from flax import linen
 
+from ...spec.operators import OPERATORS
 from ..binding import Binding
 from ..jax.layers import EMPTY, jitted
 from .conventions import PARTS_ROUNDED, declared
@@ -82,14 +83,15 @@ def _batch_norm(fast: bool):
 
 
 def _binding(operator: str, layer: str, call: Any, *, fast: bool, suffix: str = "") -> Binding:
-    conventions, reasons = declared(PARTS_ROUNDED, fast=fast, statistics=operator == "batch_norm")
+    statistics = bool(OPERATORS[operator].statistics)
+    conventions, reasons = declared(PARTS_ROUNDED, fast=fast, statistics=statistics)
     return Binding(
         operator,
         f"flax.linen.{layer}{suffix}",
         call,
         conventions=conventions,
         reasons=reasons,
-        known_violations=EMPTY if operator == "batch_norm" else (),
+        known_violations=EMPTY if statistics else (),
         defaults=call,
     )
 

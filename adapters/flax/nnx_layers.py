@@ -130,7 +130,7 @@ def _batch_norm(fast: bool):
 
 
 def _binding(operator: str, layer: str, call: Any, *, fast: bool, suffix: str = "") -> Binding:
-    statistics = operator == "batch_norm"
+    statistics = bool(OPERATORS[operator].statistics)
     conventions, reasons = declared(
         INFERENCE_ROUNDED if statistics else PARTS_ROUNDED, fast=fast, statistics=statistics
     )

@@ -81,9 +81,9 @@ def composed_deck(operator: str) -> list[Description]:
     def own() -> Iterator[Description]:
         if OPERATORS[operator].normalises:
             yield from _blocks(d)
-        if operator == "highway":
+        if OPERATORS[operator].has_gates:
             yield from _highway(d)
-        if operator == "mhc":
+        if OPERATORS[operator].has_branches:
             yield from _mhc(d)
 
     return list(cases())

@@ -80,7 +80,7 @@ def _free(operator: str, seed: int, index: int) -> Description:
             description,
             n=stream.pick(COMPOSED_LENGTHS),
             recipe=stream.pick(tuple(RECIPES[operator])),
-            logits=stream.pick(GATES if operator == "highway" else FUSIONS),
+            logits=stream.pick(GATES if OPERATORS[operator].has_gates else FUSIONS),
             count=stream.pick(COUNTS),
         )
     else:

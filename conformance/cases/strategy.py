@@ -59,14 +59,14 @@ def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> 
     if short and like.features is not None and len(like.features) > 1 and draw(st.integers(0, 1)):
         description = attrs.evolve(description, n=4, features=(2, 2))
     if short:
-        count = draw(st.integers(1, like.count)) if like.operator == "mhc" else like.count
+        count = draw(st.integers(1, like.count)) if OPERATORS[like.operator].has_branches else like.count
         return attrs.evolve(description, eps=draw(_one_of((like.eps, *EPS))), count=count)
     if OPERATORS[like.operator].composed:
         return attrs.evolve(
             description,
             n=draw(_one_of(COMPOSED_LENGTHS)),
             recipe=draw(_one_of(tuple(RECIPES[like.operator]))),
-            logits=draw(_one_of(GATES if like.operator == "highway" else FUSIONS)),
+            logits=draw(_one_of(GATES if OPERATORS[like.operator].has_gates else FUSIONS)),
             count=draw(_one_of(COUNTS)),
         )
     return attrs.evolve(description, momentum=draw(_one_of(MOMENTA)), rank=draw(st.integers(2, 5)))

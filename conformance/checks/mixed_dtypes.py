@@ -50,7 +50,7 @@ def formulas(subject: Subject, case: Case) -> Iterator[Finding]:
     note = "16-bit data, float32 parameters"
     for name, value in subject.observe(case).outputs.items():
         yield subject.judge_output(case, name, value, note=note)
-    if case.operator == "pre_norm":  # where y has lost the last bits of it
+    if case.record.normalises_handed:  # where y has lost the last bits of it
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
     if subject.forward_only:
         return

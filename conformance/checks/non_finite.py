@@ -46,7 +46,7 @@ class Poisoned:
     def shown(self) -> np.ndarray:
         """Where y has to show it: not where a gamma multiplies it by 0."""
         own = ~np.isfinite(self.case.x.astype(np.float64))
-        return (self.surely & _nonzero_gain(self.case)) | (own & (self.case.operator == "pre_norm"))
+        return (self.surely & _nonzero_gain(self.case)) | (own & (self.case.record.normalises_handed))
 
 
 def _nonzero_gain(case: Case) -> np.ndarray:
@@ -69,7 +69,9 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
     bad = case.replace(x=case.layout.back(rows))
     if _inference(case):
         return Poisoned(bad, own, none, own)
-    if case.operator == "pre_norm":  # LN(x) is differentiated even where nothing reads it, and all of its group with it
+    if (
+        case.record.normalises_handed
+    ):  # LN(x) is differentiated even where nothing reads it, and all of its group with it
         there = own if _reads_nothing(case) else whole
         return Poisoned(bad, there, whole, there)
     if case.operator not in _OWN_X:
@@ -180,7 +182,7 @@ def _nan_in_leaf(case: Case, name: str) -> tuple[Case, np.ndarray]:
     values.reshape(-1)[values.size // 2] = np.nan
     bad = case.replace(**{name: values})
     hit = np.isnan(values.astype(np.float64)) if values.shape == case.x.shape else np.ones(case.x.shape, bool)
-    if case.operator != "post_norm":
+    if not case.record.normalises_sum:
         return bad, hit
     hit = np.broadcast_to(hit.any(axis=-1, keepdims=True), hit.shape)
     return bad, hit & _nonzero_gain(case)

@@ -100,7 +100,7 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
             if misfit(value, case):
                 continue  # of which CM-C10 speaks: there is nothing to compare
             assert isinstance(value, np.ndarray)
-            if role in _OF_X or (role == "sublayer" and case.operator == "post_norm"):
+            if role in _OF_X or (role == "sublayer" and case.record.normalises_sum):
                 yield changed(case.x, value, case, "x", f"{call.role} is to be handed x itself")
             elif role == "fuse":
                 branch = branches[place]
@@ -152,7 +152,7 @@ def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _unchanged(case: Case, recorder: Recorder, when: str) -> Iterator[Finding]:
-    if case.operator == "mhc":
+    if case.record.has_branches:
         same = recorder.lists_are_whole()
         yield Finding(case, violated=not same, output="y", note=f"the list of branches was changed by {when}")
     for call in recorder.calls:

@@ -65,7 +65,7 @@ def _handed(subject: Subject, case: Case) -> Iterator[Finding]:
     """The sublayer is handed LN(x), or x itself."""
     for place, (recorded, block) in enumerate(_blocks(subject, case)):
         note = f"block {place + 1} of the layer, at its seams"
-        if case.operator == "post_norm":
+        if case.record.normalises_sum:
             yield changed(block["x"], block["received"], recorded, "x", f"{note}: the sublayer is handed x itself")
             continue
         yield from judge_handed(subject, recorded, "sublayer", block["received"], note)

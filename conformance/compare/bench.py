@@ -234,7 +234,7 @@ class Bench:
 
     def _by_group(self, case: Case, found: Mapping[str, np.ndarray]) -> Answer:
         y = case.layout.rows(found["y"])
-        if self.operator == "pre_norm":
+        if self.record.normalises_handed:
             y = y.astype(np.float64) - case.layout.rows(case.x).astype(np.float64)
         return Answer(y, found.get("new_running_mean"), found.get("new_running_var"))
 

@@ -16,7 +16,7 @@ SHAPE = (33, 7)
 
 def composed_case(bench: Bench, shape: tuple[int, int], eps: float = 0.5) -> Case:
     """Ordinary rows for a composed operator, whose parts hold leaves; of pre_norm the part reads what it is handed."""
-    recipe = "identity" if bench.operator == "pre_norm" else "leaf"
+    recipe = "identity" if bench.record.normalises_handed else "leaf"
     groups = tuple(("normal", index % 8) for index in range(shape[0]))
     return build(Description(bench.operator, shape[1], groups, eps=eps, recipe=recipe), bench.dtype)
 

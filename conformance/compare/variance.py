@@ -24,7 +24,7 @@ _OF_SQUARES = {1.0: "divided by n", 4 / 3: "divided by n - 1", 4 / 5: "divided b
 def relative_variance(bench: Bench) -> float:
     """The variance used, over the biased one, of four values; measured where no eps shows."""
     # pre_norm's x is added to what is asked for, and a large one would leave no digits of it.
-    large = 1.0 if bench.operator == "pre_norm" else 2.0**5 if bench.format.name == "float16" else 2.0**20
+    large = 1.0 if bench.record.normalises_handed else 2.0**5 if bench.format.name == "float16" else 2.0**20
     factor = ratio_of(bench.call([PATTERN * large], eps=NO_EPS).group, large)
     return 1 / (factor * large) ** 2
 

@@ -83,7 +83,7 @@ class SavedNarrow(Groups):
 @sound(
     "native",
     # Its inference would round running statistics that are float32 beside 16-bit data, and must return as they were.
-    operators=tuple(name for name in NORMALISATIONS if name != "batch_norm"),
+    operators=tuple(name for name in NORMALISATIONS if not OPERATORS[name].statistics),
     conventions=NATIVE,
 )
 class NativeNorm(Native, Groups):
