@@ -141,7 +141,7 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
             finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
             found.append(subject.known.without_known(check.requirement, finding))
         elif tally is not None:
-            tally.error = tally.error or f"the call raised {said}"
+            tally.error = tally.error or (f"the call raised {said}" if isinstance(failure, TargetRaised) else said)
     except Exception as error:  # what a target does ends in one of those above
         if tally is None:
             raise

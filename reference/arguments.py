@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray
 def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape of the normalised axes; ValueError where they are not x's last ones."""
     count = len(axes) if isinstance(axes, Sequence) else 0
-    if count == 0 or tuple(axes) != tuple(range(-count, 0)) or count > x.ndim:
+    if count == 0 or [_integer(axis) for axis in axes] != list(range(-count, 0)) or count > x.ndim:
         raise ValueError(
             f"axes is {axes!r}: pass trailing axes of x, which has {x.ndim}, as negative integers"
             " in order, (-1,) or (-2, -1) for instance"
@@ -38,41 +39,55 @@ def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
 
 def channel_from_front(x: np.ndarray, channel_axis: int) -> int:
     """Return the channel axis counted from the front; ValueError where x has no such axis."""
-    try:
-        axis = operator.index(channel_axis)
-    except TypeError:
-        axis = x.ndim
-    if not -x.ndim <= axis < x.ndim:
+    axis = _integer(channel_axis)
+    if axis is None or not -x.ndim <= axis < x.ndim:
         raise ValueError(
             f"channel_axis is {channel_axis!r}: pass an integer from {-x.ndim} to {x.ndim - 1}, as x has {x.ndim} axes"
         )
     return axis % x.ndim
 
 
-def sample_channels(x: np.ndarray, channel_axis: int, groups: int | None = None) -> tuple[int, int]:
+def sample_channels(x: np.ndarray, channel_axis: int) -> tuple[int, int]:
     """
-    Return the channel axis counted from the front and the number of groups, one a channel where none is given.
+    Return the channel axis counted from the front and the number of channels, samples lying along axis 0.
 
-    ValueError where the axis is the samples', axis 0, or x has no such axis, or the groups do not divide the channels.
+    ValueError where x has fewer than two axes, no such axis or no channels, or where the axis is that of the samples.
     """
+    if x.ndim < 2:
+        raise ValueError(f"x has shape {x.shape}: pass an array of at least two axes, samples along axis 0")
     axis = channel_from_front(x, channel_axis)
     if axis == 0:
         raise ValueError(f"channel_axis is {channel_axis!r}, the axis of the samples: pass another axis of x")
-    channels = x.shape[axis]
-    if groups is None:
-        return axis, channels
-    if not isinstance(groups, int) or groups < 1 or channels % groups:
+    if x.shape[axis] == 0:
+        raise ValueError(f"x has shape {x.shape} and no channels along axis {axis}: pass at least one")
+    return axis, x.shape[axis]
+
+
+def group_count(groups: int, channels: int) -> int:
+    """Return the number of groups of each sample; ValueError where it does not divide the channels."""
+    count = _integer(groups)
+    if count is None or count < 1 or channels % count:
         raise ValueError(f"groups is {groups!r}: pass a positive integer that divides the {channels} channels")
-    return axis, groups
+    return count
 
 
 def nonnegative(name: str, value: float, most: float = math.inf) -> float:
     """Return a number as a float; ValueError where it is none, negative, above `most` or not finite."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = math.nan if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and 0 <= number <= most):
         bound = "" if most == math.inf else f" and at most {most:g}"
         raise ValueError(f"{name} is {value!r}: pass a finite number, at least 0{bound}")
     return number
+
+
+def _integer(value: object) -> int | None:
+    """Return an integer of Python or NumPy as an int; None for anything else, True and False included."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of several values, or of other numbers
+        return None

@@ -1,15 +1,16 @@
 """GroupNorm, exactly: y = gamma (x - mean) / sqrt(var + eps) + beta over groups of a sample's channels.
 
 x has at least two axes: samples along axis 0, channels along `channel_axis`, which may be negative and
-is not axis 0, and any others. A group is `groups`-th part of the channels of one sample, consecutive
-ones, at all positions; `groups` divides their number. gamma and beta have shape (channels,) or are None
-(ones, zeros). The variance is biased. Each array may be float16, bfloat16, float32 or float64, is taken
-exactly as given and is never written to.
+is not axis 0, and any others. The channels of each sample form `groups` groups of consecutive ones, as
+many in each; a group holds its channels at all positions. gamma and beta have shape (channels,) or are
+None (ones, zeros). The variance is biased. Each array may be float16, bfloat16, float32 or float64, is
+taken exactly as given and is never written to.
 
 The functions named `*_exact` return double-doubles (DD); those without take the same arguments and
 return float64 arrays, rounded once from them. Nothing overflows or underflows on the way. A NaN or
 infinity in a group makes its y NaN and leaves other groups alone; eps = 0 on a group without variance
-is 0/0, NaN. With no samples y is empty and parameter gradients are zero.
+is 0/0, NaN. With no samples y is empty and parameter gradients are zero; there is
+at least one channel.
 
 All raise ValueError for a dtype, shape, axis, number of groups or eps (finite, at least 0) that does
 not fit.
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..spec.layout import Layout
-from .arguments import floats, nonnegative, sample_channels
+from .arguments import floats, group_count, nonnegative, sample_channels
 from .double_double import DD
 from .normalisation import Normalisation
 from .rounding import rounded
@@ -100,5 +101,6 @@ def _normalised(
     x: ArrayLike, gamma: ArrayLike | None, beta: ArrayLike | None, eps: float, groups: int, channel_axis: int
 ) -> Normalisation:
     x = floats("x", x)
-    axis, count = sample_channels(x, channel_axis, groups)
-    return Normalisation(Layout.of_samples(x.shape, axis, count), x, gamma, beta).centred(nonnegative("eps", eps))
+    axis, channels = sample_channels(x, channel_axis)
+    layout = Layout.of_samples(x.shape, axis, group_count(groups, channels))
+    return Normalisation(layout, x, gamma, beta).centred(nonnegative("eps", eps))

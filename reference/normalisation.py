@@ -94,7 +94,11 @@ class Normalisation:
 
 
 def normalisation(operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> Normalisation:
-    """The call of any operator that normalises, by its record; what does not fit is not told as plainly as there."""
+    """
+    The call of any operator that normalises, by its record.
+
+    The arguments are taken to fit: ``layer_norm`` and its like refuse bad ones, and say what to pass.
+    """
     record, x = OPERATORS[operator], inputs["x"]
     found = Normalisation(Layout.of(operator, x.shape, settings), x, inputs["gamma"], inputs.get("beta"))
     if not record.centred:

@@ -5,9 +5,10 @@ shape of those axes, or is None (ones). No mean is taken out. Each array may be 
 float32 or float64, is taken exactly as given and is never written to.
 
 The functions named `*_exact` return double-doubles (DD); those without take the same arguments and
-return float64 arrays, rounded once from them. Nothing overflows or underflows on the way. A NaN in a
-group makes its y NaN, an infinity its own y, and either leaves other groups alone; eps = 0 on a group of
-zeros is 0/0, NaN. With no groups y is empty and dgamma is zero.
+return float64 arrays, rounded once from them. Nothing overflows or underflows on the way. A NaN makes
+the y of its whole group NaN; an infinity makes its own y NaN and that of every finite value beside it
+zero. Either leaves other groups alone. eps = 0 on a group of zeros is 0/0, NaN. With no groups y is
+empty and dgamma is zero.
 
 All raise ValueError for a dtype, shape, axes or eps (finite, at least 0) that does not fit.
 

@@ -26,7 +26,7 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "running_variance": ("biased", "bessel"),
         # Whether momentum weighs the new batch statistic or the old running one.
         "momentum": ("new", "old"),
-        # Training on one value per channel: y = beta, or an error.
+        # One value in a channel in training, or in a group of instance_norm: y = beta, or an error.
         "single_value": ("beta", "error"),
         # Whether eps is used as given or held in float32.
         "eps_dtype": ("exact", "float32"),

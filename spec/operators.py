@@ -94,7 +94,7 @@ class Operator:
 
     @property
     def normalises(self) -> bool:
-        """Whether it divides by a standard deviation, to which eps belongs."""
+        """Whether it divides by the root of a variance or of a mean square, to which eps is added."""
         return "eps" in self.settings
 
     @property

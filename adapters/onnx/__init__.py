@@ -1,4 +1,4 @@
-"""ONNX: its two normalisations in ONNX Runtime and in onnx's own reference, on NumPy arrays and forward only."""
+"""ONNX: its normalisations in ONNX Runtime and in onnx's own reference, on NumPy arrays and forward only."""
 
 from __future__ import annotations
 

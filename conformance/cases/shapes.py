@@ -10,7 +10,7 @@ from .description import Description
 
 
 def factor(n: int, parts: int) -> tuple[int, ...]:
-    """Return ``parts`` distinct-looking factors of n, for the dimensions a group is spread over."""
+    """Return ``parts`` factors of n, about equal where its divisors allow: the axes over which a group is spread."""
     sizes: list[int] = []
     rest = n
     for left in range(parts, 1, -1):
@@ -62,7 +62,7 @@ def _around_channels(description: Description) -> tuple[int, ...]:
     """
     The sizes of all axes but the channels', with n values in each channel.
 
-    With ``samples``, that is the first of them; two dimensions are then for n samples alone.
+    With ``samples`` the first of them is so many; x of rank 2 has no other, and n samples then.
     """
     n, rank, samples = description.n, description.rank, description.samples
     if samples is None:

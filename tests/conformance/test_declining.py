@@ -302,3 +302,13 @@ def test_an_error_is_told_before_what_is_declined() -> None:
     found = result(run(function("layer_norm", call), requirements={"CM-T1", "LN-F1"}), "LN-F1")
     assert found.verdict is Verdict.ERROR
     assert found.reason == "the call raised IndexError: one axis"
+
+
+def test_a_result_of_another_kind_is_not_told_as_an_exception() -> None:
+    """Where y comes in a tuple nothing is judged, and the reason says so in the place of an exception."""
+
+    def call(*arguments: Any, **settings: Any) -> Any:
+        return (LAYER_NORM.call(*arguments, **settings),)
+
+    found = result(run(function("layer_norm", call), requirements={"CM-T1", "LN-F1"}), "LN-F1")
+    assert (found.verdict, found.reason) == (Verdict.ERROR, "y is tuple, not a numpy.ndarray")

@@ -79,3 +79,42 @@ def test_groups_that_do_not_fit_are_refused(change, message):
     """A wrong setting raises ValueError that says what to pass."""
     with pytest.raises(ValueError, match=message):
         reference.group_norm(X, None, None, **{"groups": 2, **SETTINGS, **change})
+
+
+@pytest.mark.parametrize("groups", [True, None, 2.0, "2", np.array([2, 3])])
+def test_a_number_of_groups_is_an_integer(groups):
+    """What is no integer is refused, None and True included."""
+    with pytest.raises(ValueError, match="pass a positive integer that divides the 6 channels"):
+        reference.group_norm(X, None, None, groups=groups, **SETTINGS)
+
+
+def test_an_integer_of_numpy_counts_groups_and_axes():
+    """Integers as NumPy returns them are taken like Python's."""
+    settings = {"eps": 0.25, "groups": np.int64(3), "channel_axis": np.int32(-3)}
+    y = reference.group_norm(X, None, None, **settings)
+    assert (y == reference.group_norm(X, None, None, groups=3, **SETTINGS)).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (X[0, 0, 0], "pass an array of at least two axes"),
+        (X[0, 0, 0, 0], "pass an array of at least two axes"),
+        (X[:, :0], "no channels along axis 1: pass at least one"),
+    ],
+)
+def test_x_without_channels_is_refused(x, message):
+    """Both operators on samples want two axes and a channel, and say so."""
+    with pytest.raises(ValueError, match=message):
+        reference.instance_norm(x, None, None, **SETTINGS)
+    with pytest.raises(ValueError, match=message):
+        reference.group_norm(x, None, None, groups=1, **SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "change", [{"eps": "1e-5"}, {"eps": 10**400}, {"eps": None}, {"axes": (-1.0,)}, {"axes": (True,)}, {"axes": -1}]
+)
+def test_a_setting_of_another_kind_is_refused(change):
+    """A text is no eps and a float no axis, and an integer beyond float64 is not finite."""
+    with pytest.raises(ValueError, match="pass"):
+        reference.rms_norm(X, None, **{"eps": 0.25, "axes": (-1,), **change})

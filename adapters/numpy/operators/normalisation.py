@@ -33,7 +33,7 @@ class Normalisation(Groups):
         raise NotImplementedError
 
     def vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
-        """(dx, dgamma, dbeta), each of its input's shape and dtype, None for a parameter that is None."""
+        """dx, dgamma and, where there is a beta, dbeta: of the input's shape and dtype, None for one that is None."""
         given = self.begun(arrays, settings, "g")
         p = self.prepared(given)
         found = {
