@@ -52,9 +52,11 @@ def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
 
 
 def _accepts_samples(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """InstanceNorm takes one sample at least: without any it ends the process by a division of integers by 0."""
+    """InstanceNorm takes one sample at least: without any it divides integers by 0, which may end the process."""
     return (
-        _accepts(shape, settings) if shape[0] else "InstanceNorm ends the process (SIGFPE) where there are no samples"
+        _accepts(shape, settings)
+        if shape[0]
+        else "InstanceNorm may end the process (SIGFPE) where there are no samples"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Dict
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .arguments import check_eps, check_float, check_momentum, check_place, chec
 from .rows import Array, Pull, Rows, Statistics
 from .staged import Staged
 
-Arrays = dict[str, "Array | None"]
+Arrays = Dict[str, "Array | None"]
 
 #: What is shaped as x, whatever the operator.
 _LIKE_X = frozenset({"g", "a", "tx", "sx"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Tuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .arguments import check_float
 from .implementation import Implementation
 from .storage import Storage
 
-Arrays = tuple["np.ndarray | None", ...]
+Arrays = Tuple["np.ndarray | None", ...]
 
 
 class Staged(Storage):
