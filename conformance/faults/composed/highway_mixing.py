@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ....adapters.numpy.operators.highway import Highway, Paths
@@ -57,7 +57,7 @@ class CarryIgnored(Highway):
 
     def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
         p = super().paths(x, transform, gate, carry)
-        return attrs.evolve(p, c=self.coupled_carry(p.logits, p.t))
+        return replace(p, c=self.coupled_carry(p.logits, p.t))
 
 
 @fault("carry-complemented", hw="HW-F2")
@@ -74,7 +74,7 @@ class GateAndCarryExchanged(Highway):
 
     def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
         p = super().paths(x, transform, gate, carry)
-        return p if p.carry_logits is None else attrs.evolve(p, t=p.c, c=p.t)
+        return p if p.carry_logits is None else replace(p, t=p.c, c=p.t)
 
 
 @fault("carry-always-open", hw="HW-L3")
@@ -106,7 +106,7 @@ class GatesNormalised(Highway):
     """Divides the gate and the carry by their sum."""
 
     def mix(self, p: Paths) -> Array:
-        return super().mix(attrs.evolve(p, t=p.t / (p.t + p.c), c=p.c / (p.t + p.c)))
+        return super().mix(replace(p, t=p.t / (p.t + p.c), c=p.c / (p.t + p.c)))
 
 
 @fault("interpolated-from-transform", hw="HW-L1")

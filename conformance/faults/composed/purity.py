@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import attrs
 import numpy as np
 
 from ....adapters.numpy.operators.composed import Composed
@@ -60,7 +60,7 @@ class GatesOfLastCall(Highway):
         if self.stage == "call":
             self.kept = own
         elif kept is not None and kept.x.shape == own.x.shape and kept.x.dtype == own.x.dtype:
-            return attrs.evolve(own, t=kept.t, c=kept.c)
+            return replace(own, t=kept.t, c=kept.c)
         return own
 
 
