@@ -1,9 +1,9 @@
 """
 The bench: one binding under measurement, called with plain groups of numbers.
 
-A group is what is normalised together: a row of LayerNorm, a channel of BatchNorm. Probes speak of groups, the bench
-lays them out as the operator wants them, so that one probe measures all. It finds out whether a target takes gamma or
-gamma - 1, and hands that over.
+A group is what is normalised together: a row of LayerNorm, a channel of BatchNorm, some channels of one sample of
+GroupNorm. Probes speak of groups, the bench lays them out as the operator wants them, so that one probe measures all.
+It finds out whether a target takes gamma or gamma - 1, and hands that over.
 """
 
 from __future__ import annotations

@@ -196,7 +196,8 @@ def notes(comparison: Comparison) -> dict[tuple[str, str], list[str]]:
 #: What the words of some rows stand for.
 _LEGEND = (
     "accuracy: the tightest class that holds every result, variance / affine map; float16, bfloat16: what is rounded on"
-    " the way, from H0 (the results alone) to native (everything); see the pages on accuracy and on conventions."
+    " the way, from H0 (the results alone) to native (everything), or before-gain (the normalised values, before the"
+    " gain multiplies them); see the pages on accuracy and on conventions."
 )
 
 

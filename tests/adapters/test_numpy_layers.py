@@ -212,3 +212,21 @@ def test_cotangent_of_another_shape_is_refused(layer_norm_inputs):
     """A cotangent has x's shape."""
     with pytest.raises(ValueError, match="g must have the shape"):
         function("layer_norm", "vjp")(*layer_norm_inputs.values(), np.zeros((4, 1)), **LAYER_NORM)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "message"),
+    [
+        ((2, 6), 0, "channel_axis must be another axis than that of the samples"),
+        ((2, 6), -2, "channel_axis must be another axis than that of the samples"),
+        ((6,), 0, "channel_axis must be another axis than that of the samples"),
+        ((2, 0, 3), 1, "x must have at least one channel"),
+    ],
+)
+def test_group_and_instance_norm_want_samples_and_channels(shape, axis, message):
+    """Channels along the axis of the samples, and no channels, are refused."""
+    x = np.ones(shape)
+    with pytest.raises(ValueError, match=message):
+        function("group_norm")(x, None, None, eps=0.1, groups=1, channel_axis=axis)
+    with pytest.raises(ValueError, match=message):
+        function("instance_norm")(x, None, None, eps=0.1, channel_axis=axis)

@@ -46,6 +46,14 @@ def check_place(shape: tuple[int, ...], settings: Mapping[str, Any]) -> None:
         raise ValueError(f"groups must divide the {shape[channel_axis]} channels, not be {groups!r}")
 
 
+def check_samples(shape: tuple[int, ...], channel_axis: int) -> None:
+    """Refuse channels along axis 0, where the samples lie, and an array without channels."""
+    if channel_axis % len(shape) == 0:
+        raise ValueError(f"channel_axis must be another axis than that of the samples, axis 0, not {channel_axis!r}")
+    if shape[channel_axis] == 0:
+        raise ValueError(f"x must have at least one channel, not the shape {shape}")
+
+
 def check_shapes(arrays: Mapping[str, Array | None], shape: tuple[int, ...]) -> None:
     """Refuse arrays of another shape; None passes."""
     for name, array in arrays.items():

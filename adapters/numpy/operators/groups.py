@@ -9,7 +9,8 @@ import numpy as np
 
 from ....spec.layout import Layout
 from ....spec.operators import OPERATORS, Operator
-from .arguments import check_eps, check_float, check_momentum, check_place, check_shapes
+from ....spec.operators import Groups as Grouping
+from .arguments import check_eps, check_float, check_momentum, check_place, check_samples, check_shapes
 from .rows import Array, Pull, Rows, Statistics
 from .staged import Staged
 
@@ -51,6 +52,8 @@ class Groups(Staged, Rows):
         """Refuse bad arguments: ``parameters`` have the shape of gamma, ``likewise`` that of x."""
         check_eps(settings["eps"])
         check_place(x.shape, settings)
+        if self.record.groups is Grouping.SAMPLE_CHANNELS:
+            check_samples(x.shape, settings["channel_axis"])
         if "momentum" in settings:
             self.check_weight(settings["momentum"])
         check_shapes(parameters, Layout.of(self.operator, x.shape, settings).parameter_shape)
