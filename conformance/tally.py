@@ -129,19 +129,19 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if tally is not None:
             tally.error, tally.lost = tally.error if tally.lost else str(lost), True
     except (TargetRaised, BadOutput) as failure:
-        said, output = str(failure), "gradient" if of_gradients(failure) else "y"
+        raised, output = isinstance(failure, TargetRaised), "gradient" if of_gradients(failure) else "y"
+        note = f"raised {failure}" if raised else str(failure)
         if known := subject.known.fails(subject.asked or case, output, failure):
             if tally is not None:
                 tally.lacks(known)
         elif check.raising == "unsupported":
             if tally is not None:
-                tally.unsupported, tally.refused = tally.unsupported or f"raised {said}", True
+                tally.unsupported, tally.refused = tally.unsupported or note, True
         elif check.raising == "violates" and plain_works(check, subject, case, failure):
-            note = f"raised {said}" if isinstance(failure, TargetRaised) else said
             finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
             found.append(subject.known.without_known(check.requirement, finding))
         elif tally is not None:
-            tally.error = tally.error or (f"the call raised {said}" if isinstance(failure, TargetRaised) else said)
+            tally.error = tally.error or (f"the call {note}" if raised else note)
     except Exception as error:  # what a target does ends in one of those above
         if tally is None:
             raise
