@@ -70,7 +70,10 @@ class Groups(Staged, Rows):
 
     def begun(self, arrays: tuple[Any, ...], settings: Mapping[str, Any], *more: str) -> Arrays:
         """The arrays of a call by name, those of the operator first; checked and noted."""
-        given: Arrays = dict(zip((*self.record.arguments, *more), arrays))
+        names = (*self.record.arguments, *more)
+        if len(arrays) != len(names):
+            raise TypeError(f"pass {', '.join(names)}: {len(names)} arrays, not {len(arrays)}")
+        given: Arrays = dict(zip(names, arrays))
         x = given["x"]
         assert x is not None
         for name in self.record.statistics:
