@@ -146,6 +146,7 @@ def shapes(i: Implementation, op: str, d: Any) -> Iterator[Any]:
         ((-1,), -1, (3, 3, 3)),
         ((-1,), 1, (2, 2, 2, 2, 3)),
         ((-1,), 1, (4, 4)),
+        ((-1,), 0, (3, 19)),  # groups of an odd length, past a vector's
     ):
         yield Situation(op, normal(*shape), d, axes=axes, channel_axis=channel_axis).both(i)
 
