@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import attrs
@@ -135,7 +136,7 @@ def target(planted: Planted) -> Target:
             _, *parameters = sound.vjp(*given, lost, **settings)
         return (dx, *parameters) if isinstance(found, tuple) else dx
 
-    made = attrs.evolve(sound, call=call, vjp=vjp)
+    made = replace(sound, call=call, vjp=vjp)
     return target_of("planted", planted.operator, made)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
 
 import attrs
 import numpy as np
@@ -44,7 +45,7 @@ def losing(operator: str, above: int, stage: str, seed: int | None):
 
         return call
 
-    return target_of("losing", operator, attrs.evolve(sound, **{stage: lossy(getattr(sound, stage))}))
+    return target_of("losing", operator, replace(sound, **{stage: lossy(getattr(sound, stage))}))
 
 
 def met(operator: str, above: int, stage: str, seed: int, *, periodic: bool) -> bool:
