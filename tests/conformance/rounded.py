@@ -7,27 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from normspec import reference
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.target import Target
-from normspec.reference.batch_norm import (
-    batch_norm_exact,
-    batch_norm_jvp_exact,
-    batch_norm_vjp_exact,
-    batch_norm_vjp_vjp_exact,
-)
 from normspec.reference.double_double import DD
 from normspec.reference.highway import highway, highway_vjp
-from normspec.reference.layer_norm import (
-    layer_norm_exact,
-    layer_norm_jvp_exact,
-    layer_norm_vjp_exact,
-    layer_norm_vjp_vjp_exact,
-)
 from normspec.reference.mhc import mhc, mhc_vjp
 from normspec.reference.post_norm import post_norm, post_norm_vjp
 from normspec.reference.pre_norm import pre_norm, pre_norm_vjp
 from normspec.reference.residual import residual, residual_vjp
+from normspec.spec.operators import OPERATORS
 
 
 def nearest(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,12 +46,11 @@ def gradients(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
 
 #: Forward, gradients, and where the reference has them as functions of their own, tangents and second derivatives.
 _CALLABLES: dict[str, tuple[Callable[..., Any], ...]] = {
-    "layer_norm": tuple(
-        map(nearest, (layer_norm_exact, layer_norm_vjp_exact, layer_norm_jvp_exact, layer_norm_vjp_vjp_exact))
-    ),
-    "batch_norm": tuple(
-        map(nearest, (batch_norm_exact, batch_norm_vjp_exact, batch_norm_jvp_exact, batch_norm_vjp_vjp_exact))
-    ),
+    **{
+        name: tuple(nearest(getattr(reference, f"{name}{stage}_exact")) for stage in ("", "_vjp", "_jvp", "_vjp_vjp"))
+        for name, one in OPERATORS.items()
+        if not one.composed
+    },
     "residual": (residual, gradients(residual_vjp, "dx")),
     "pre_norm": (pre_norm, gradients(pre_norm_vjp, "dx", "dgamma", "dbeta")),
     "post_norm": (post_norm, gradients(post_norm_vjp, "dx", "dgamma", "dbeta")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,22 +52,32 @@ def cotangent(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray
 
 
 def normalisations(operator: str, count: int) -> Iterator[Case]:
-    """Cases of layer_norm or batch_norm."""
+    """Cases of an operator that normalises."""
     random = np.random.default_rng(20)
     for _ in range(count):
         n, groups = int(random.choice([1, 2, 2, 3, 3, 4, 5, 8, 17])), int(random.integers(2, 5))
         if operator == "batch_norm":
             n = max(n, 2)
         x = np.stack([group(random, n) for _ in range(groups)])
-        size = n if operator == "layer_norm" else groups
+        record, size = OPERATORS[operator], n if "axes" in OPERATORS[operator].settings else groups
+        settings: dict[str, Any] = {"eps": float(random.choice(EPS))}
+        if "axes" in record.settings:
+            settings["axes"] = (-1,)
+        else:
+            settings |= {"momentum": 0.3, "training": True, "channel_axis": 1, "groups": groups}
+            x = x.T.copy() if record.statistics else x[None]
         gamma, beta = random.standard_normal(size), random.integers(-3, 4, size).astype(float)
-        inputs: dict[str, np.ndarray | None] = {"x": x, "gamma": gamma, "beta": beta}
         if random.integers(2):
-            inputs |= {"gamma": np.ones(size), "beta": np.zeros(size)}
-        settings = {"eps": float(random.choice(EPS)), "axes": (-1,)}
-        if operator == "batch_norm":
-            inputs |= {"x": x.T.copy(), "running_mean": random.standard_normal(size), "running_var": np.ones(size)}
-            settings = {"eps": settings["eps"], "momentum": 0.3, "training": True, "channel_axis": 1}
+            gamma, beta = np.ones(size), np.zeros(size)
+        given = {
+            "gamma": gamma,
+            "beta": beta,
+            "running_mean": random.standard_normal(size),
+            "running_var": np.ones(size),
+        }
+        inputs: dict[str, np.ndarray | None] = {"x": x}
+        inputs |= {name: value for name, value in given.items() if name in record.arguments}
+        settings = {name: settings[name] for name in record.settings}
         yield Case(operator, inputs, settings, cotangent(random, inputs["x"].shape), TAGS)  # type: ignore[union-attr]
 
 

@@ -62,8 +62,10 @@ def declaration(variant: Sound) -> tuple[str, ...]:
 
 
 def test_every_declared_variant_is_tested() -> None:
-    """No declared variant is left out of these tests."""
-    assert {variant.name for variant in DECLARED} == set(SHOWS) | TIGHT
+    """No declared variant is left out of these tests, but for those that other operators share with these."""
+    shared = {variant.name for variant in DECLARED if variant.operator in ("rms_norm", "group_norm", "instance_norm")}
+    shared.add("ln-native")  # pre_norm's and post_norm's show what it rounds
+    assert {variant.name for variant in DECLARED} - shared == set(SHOWS) | TIGHT
 
 
 @pytest.mark.parametrize("name", SHOWS)

@@ -67,8 +67,9 @@ def test_float64_is_exact_enough_for_narrower_data(operator: str, dtype: str) ->
                 assert close(fast.outputs()[name], slow.outputs()[name], bound), name
             for name, bound in fast.gradient_bounds(arithmetic).items():
                 assert close(fast.gradients()[name], slow.gradients()[name], bound), name
-            assert close(fast.jvp(second), slow.jvp(second), envelope.jvp(*second))
-            twice, exactly = fast.vjp_vjp(case.g, second), slow.vjp_vjp(case.g, second)
+            named = dict(zip(("x", "gamma", "beta"), second, strict=True))
+            assert close(fast.jvp(named), slow.jvp(named), envelope.jvp(*second))
+            twice, exactly = fast.vjp_vjp(case.g, named), slow.vjp_vjp(case.g, named)
             for name, bound in envelope.vjp_vjp(case.g, *second).items():
                 assert close(twice[name], exactly[name], bound), name
 
