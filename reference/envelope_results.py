@@ -137,7 +137,7 @@ class RowEnvelope:
             return layout.stretches(np.broadcast_to(terms, rows.x.shape)).sum(axis=2)
 
         def of_group(column: Array) -> Array:
-            return layout.stretches(np.broadcast_to(column, rows.x.shape))[:, :, 0]
+            return layout.stretches(np.broadcast_to(column, rows.x.shape)).max(axis=2, initial=0.0)
 
         r_high, mean_error = of_group(rows.r_high), of_group(rows.mean_error)
         error = r_high * (

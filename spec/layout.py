@@ -93,6 +93,16 @@ class Layout:
         return math.prod(self.parameter_shape)
 
     @property
+    def blocks(self) -> int:
+        """How many groups gamma is divided among: 1 where each has all of it, each with a part of its own else."""
+        return self.count // max(self.repeats, 1)
+
+    @property
+    def width(self) -> int:
+        """How many values of gamma each group has."""
+        return self.parameters // max(self.blocks, 1)
+
+    @property
     def positions(self) -> int:
         """How many values of x, one behind the other in a group, share one value of gamma."""
         return math.prod(self._sizes(self.after))

@@ -86,7 +86,7 @@ def _samples(description: Description) -> int:
 def _within_group(description: Description) -> tuple[int, tuple[int, ...]]:
     """How many channels a group has, and at which positions: few or many of them, by the parity of the rank."""
     n, rank = description.n, description.rank
-    if "groups" not in OPERATORS[description.operator].settings:  # one channel a group
+    if OPERATORS[description.operator].channels_alone:
         return 1, factor(n, max(rank, 3) - 2)
     if description.width and n % description.width == 0 and rank > 2:
         return description.width, factor(n // description.width, rank - 2)

@@ -58,7 +58,7 @@ def twice(case: Case, values: np.ndarray) -> np.ndarray:
     if layout.after:
         return np.concatenate([values, values], axis=layout.after[0])
     axis = layout.parameter[0] - (values.ndim < len(layout.shape)) * len(layout.before)
-    shape, blocks = values.shape, layout.count // max(layout.repeats, 1)  # groups of channels lie one behind the other
+    shape, blocks = values.shape, layout.blocks  # groups of channels lie one behind the other
     apart = values.reshape(*shape[:axis], blocks, shape[axis] // blocks, *shape[axis + 1 :])
     doubled = np.concatenate([apart, apart], axis=axis + 1)
     return doubled.reshape(*shape[:axis], 2 * shape[axis], *shape[axis + 1 :])

@@ -22,9 +22,8 @@ def gradient_of(name: str) -> Body:
     return judged
 
 
-check("LN-G1", "BN-G1", "RM-G1", "GN-G1", "IN-G1", when=ordinary, gradient=True)(
-    gradient_of("dx")
-)  # dx in inference is BN-G4's
+# dx in inference is BN-G4's.
+check("LN-G1", "BN-G1", "RM-G1", "GN-G1", "IN-G1", when=ordinary, gradient=True)(gradient_of("dx"))
 check("LN-G2", "BN-G2", "RM-G2", "GN-G2", "IN-G2", when=ordinary, gradient=True, modes=BOTH)(gradient_of("dgamma"))
 check("LN-G3", "BN-G3", "GN-G3", "IN-G3", when=ordinary, gradient=True, modes=BOTH)(gradient_of("dbeta"))
 

@@ -25,9 +25,8 @@ def some_groups(case: Case) -> tuple[int, ...]:
 def only_group(case: Case, group: int) -> Case:
     """Return the case with one group alone: one row of batch size 1, one channel, or some channels of one sample."""
     layout = case.layout
-    blocks = layout.count // max(layout.repeats, 1)  # groups that share one gamma, each its own part of it
     x, g = layout.rows(case.x)[group], layout.rows(case.g)[group]
-    width = layout.parameters // blocks
+    blocks, width = layout.blocks, layout.width
     own = slice(group % blocks * width, (group % blocks + 1) * width)
     changes: dict[str, Any] = {}
     if blocks > 1:

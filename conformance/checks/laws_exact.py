@@ -128,8 +128,8 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
 def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
     """The case with its groups in another order, each with its own part of gamma and beta; and that order."""
     layout, random = case.layout, case.random("groups")
-    blocks = layout.count // layout.repeats  # groups that have other parts of gamma
-    samples, parts = random.permutation(layout.repeats), np.arange(blocks)
+    blocks, samples = layout.blocks, random.permutation(layout.repeats)
+    parts = np.arange(blocks)
     if blocks > 1:
         parts = random.permutation(blocks)
     order = (samples[:, None] * blocks + parts).reshape(-1)

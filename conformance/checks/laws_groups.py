@@ -56,9 +56,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     layout, random = case.layout, case.random("features")
     if len(layout.parameter) > 1:
         return
-    blocks = layout.count // layout.repeats  # groups that have other parts of gamma
-    width = layout.parameters // blocks
-    features, places = random.permutation(width), np.arange(layout.positions)
+    features, places = random.permutation(layout.width), np.arange(layout.positions)
     if layout.positions > 1:
         places = random.permutation(layout.positions)
     order = (features[:, None] * layout.positions + places).reshape(-1)
@@ -67,7 +65,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
         return layout.back(layout.rows(values)[:, order])
 
     affine = {
-        name: None if value is None else value.reshape(blocks, width)[:, features].reshape(value.shape)
+        name: None if value is None else value.reshape(layout.blocks, layout.width)[:, features].reshape(value.shape)
         for name, value in case.inputs.items()
         if name in ("gamma", "beta")
     }
@@ -189,4 +187,5 @@ def _beside(
         single = of_samples(case, samples[sample : sample + 1])  # the envelope is that of the sample alone
         want = single.layout.back(whole[sample].reshape(single.layout.count, -1))
         y = single.layout.back(got.reshape(single.layout.count, -1))
-        yield same(subject, single, "y", y, want, f"group {sample} between {words}")
+        what = "group" if single.layout.count == 1 else "sample"
+        yield same(subject, single, "y", y, want, f"{what} {sample} between {words}")

@@ -46,7 +46,7 @@ class Poisoned:
     def shown(self) -> np.ndarray:
         """Where y has to show it: not where a gamma multiplies it by 0."""
         own = ~np.isfinite(self.case.x.astype(np.float64))
-        return (self.surely & _nonzero_gain(self.case)) | (own & (self.case.record.normalises_handed))
+        return (self.surely & _nonzero_gain(self.case)) | (own & self.case.record.normalises_handed)
 
 
 def _nonzero_gain(case: Case) -> np.ndarray:
@@ -69,9 +69,8 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
     bad = case.replace(x=case.layout.back(rows))
     if _inference(case):
         return Poisoned(bad, own, none, own)
-    if (
-        case.record.normalises_handed
-    ):  # LN(x) is differentiated even where nothing reads it, and all of its group with it
+    if case.record.normalises_handed:
+        # LN(x) is differentiated even where nothing reads it, and all of its group with it.
         there = own if _reads_nothing(case) else whole
         return Poisoned(bad, there, whole, there)
     if case.operator not in _OWN_X:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ...adapters.numpy.operators.group_norm import GroupNorm
+from ...adapters.numpy.operators.groups import Arrays as Named
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull
 from ...adapters.numpy.operators.staged import Arrays
@@ -13,21 +17,11 @@ from .registry import fault, issue
 
 
 class Channels(Groups):
-    """The base that counts channels, and the groups of a sample."""
-
-    @property
-    def blocks(self) -> int:
-        """How many groups each sample has."""
-        return self.layout.count // max(self.layout.repeats, 1)
-
-    @property
-    def width(self) -> int:
-        """How many channels each group has."""
-        return self.layout.parameters // self.blocks
+    """The base that takes samples apart."""
 
     def of_samples(self, rows: Array) -> Array:
         """Rows as (samples, groups, values)."""
-        return rows.reshape(self.layout.repeats, self.blocks, self.layout.size)
+        return rows.reshape(self.layout.repeats, self.layout.blocks, self.layout.size)
 
 
 class InterleavedMeans(Channels):
@@ -35,12 +29,12 @@ class InterleavedMeans(Channels):
 
     def interleaved(self, rows: Array) -> Array:
         """Rows whose channel c is one of group c mod G."""
-        whole = rows.reshape(self.layout.repeats, self.width, self.blocks, self.layout.positions)
+        whole = rows.reshape(self.layout.repeats, self.layout.width, self.layout.blocks, self.layout.positions)
         return whole.transpose(0, 2, 1, 3).reshape(rows.shape)
 
     def interleaved_back(self, rows: Array) -> Array:
         """Rows of such groups as those of consecutive channels."""
-        whole = rows.reshape(self.layout.repeats, self.blocks, self.width, self.layout.positions)
+        whole = rows.reshape(self.layout.repeats, self.layout.blocks, self.layout.width, self.layout.positions)
         return whole.transpose(0, 2, 1, 3).reshape(rows.shape)
 
 
@@ -103,7 +97,7 @@ class OneGroupAsInstance(EachChannelAlone):
     """Normalises each channel alone where one group is asked for."""
 
     def row_mean(self, terms: Array) -> Array:
-        return super().row_mean(terms) if self.blocks == 1 else Channels.row_mean(self, terms)
+        return super().row_mean(terms) if self.layout.blocks == 1 else Channels.row_mean(self, terms)
 
 
 @fault("groups-over-batch", gn="GN-F7", in_="IN-F7")
@@ -128,7 +122,7 @@ class ParametersByGroup(Channels):
 
     def parameter(self, array: Array | None, role: str) -> Array | None:
         if array is not None and role in ("gamma", "beta"):
-            array = np.repeat(array[: self.blocks], self.width) if self.blocks else array
+            array = np.repeat(array[: self.layout.blocks], self.layout.width) if self.layout.blocks else array
         return super().parameter(array, role)
 
 
@@ -170,7 +164,7 @@ class DgammaOfGroup(GroupNorm):
 
     def gamma_gradient(self, p: Pull) -> Array:
         own = super().gamma_gradient(p).reshape(-1)
-        width = self.layout.parameters * self.layout.repeats // max(self.layout.count, 1) or 1
+        width = self.layout.width
         apart = own.reshape(-1, width)
         return np.repeat(apart.mean(axis=1), width)[:, None]
 
@@ -187,3 +181,16 @@ class NoPositionsRefused(Groups):
     def before(self, stage: str, arrays: Arrays) -> None:
         if arrays[0] is not None and arrays[0].ndim == 2:
             raise IndexError("tuple index out of range")
+
+
+@fault(
+    "groups-rounded-down", gn="CM-A1", kind="argument", sources=("https://github.com/PaddlePaddle/Paddle/pull/35644",)
+)
+class GroupsRoundedDown(GroupNorm):
+    """Takes fewer groups where their number does not divide that of the channels."""
+
+    def begun(self, arrays: tuple[Any, ...], settings: Mapping[str, Any], *more: str) -> Named:
+        channels, groups = arrays[0].shape[settings["channel_axis"]], settings["groups"]
+        while channels % groups:
+            groups -= 1
+        return super().begun(arrays, {**settings, "groups": groups}, *more)
