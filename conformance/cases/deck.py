@@ -204,6 +204,8 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(12, nine[:6], "layout", rank=4, samples=3),
         d(8, nine[:4], "layout", rank=5, samples=2),
         d(6, nine[:8], "layout", "affine", eps=_NONE, rank=3, samples=4, width=3),
+        # Far from zero with the channels last in memory, for which kernels have a path of their own.
+        d(16, _OFFSETS, "offset", eps=_NONE, rank=4, channel_axis=-1, samples=2, gamma="powers"),
         d(1, nine[:6], *of_one, samples=2, rank=3),
     ]
 

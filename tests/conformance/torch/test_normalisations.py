@@ -18,6 +18,7 @@ TARGET = resolve("torch", op=OPERATORS)
 
 #: A requirement and a dtype: what the bindings that declare this convention violate without it.
 NEEDED = {
+    ("GN-F8", "float32"): "variance_algorithm",
     ("GN-G1", "bfloat16"): "storage",
     ("IN-G1", "bfloat16"): "storage",
     ("IN-E1", "float32"): "single_value",
