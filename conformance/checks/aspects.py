@@ -30,7 +30,9 @@ def _near(case: Case) -> Case:
 # LN-F2, BN-F2: the divisor of the variance ----------------------------------------------------------------------
 
 
-def _once_and_twice(case: Case) -> dict[str, Case]:
+def _once_and_twice(case: Case) -> dict[str, Case] | None:
+    if case.layout.blocks > 1 and not case.layout.after:
+        return None  # twice as many channels would be other groups to who groups them otherwise: of that GN-F7 speaks
     return {"once": _near(case), "twice": _near(case).derived("doubled", doubled)}
 
 

@@ -53,15 +53,9 @@ def doubled(case: Case) -> Case:
 
 
 def twice(case: Case, values: np.ndarray) -> np.ndarray:
-    """An array of x's shape or gamma's as it is laid out in the doubled case: along positions, or else gamma."""
-    layout = case.layout
-    if layout.after:
-        return np.concatenate([values, values], axis=layout.after[0])
-    axis = layout.parameter[0] - (values.ndim < len(layout.shape)) * len(layout.before)
-    shape, blocks = values.shape, layout.blocks  # groups of channels lie one behind the other
-    apart = values.reshape(*shape[:axis], blocks, shape[axis] // blocks, *shape[axis + 1 :])
-    doubled = np.concatenate([apart, apart], axis=axis + 1)
-    return doubled.reshape(*shape[:axis], 2 * shape[axis], *shape[axis + 1 :])
+    """An array of x's shape, or gamma's, twice: along positions where x has some, else along gamma's first axis."""
+    places = case.layout.after or case.layout.parameter
+    return np.concatenate([values, values], axis=places[0] if values.shape == case.x.shape else 0)
 
 
 def with_eps(case: Case, factor: float) -> Case:
