@@ -25,8 +25,9 @@ _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
 _ONE_PASS = (
     "on the CPU the variance of x with the channels last in memory is mean(x^2) - mu^2, clamped at 0, and that of"
     f" contiguous x is from deviations; {SOURCE}aten/src/ATen/native/cpu/group_norm_kernel.cpp"
-    " (GroupNormKernelImplChannelsLastInternal). The tangent of 1/sqrt(var + eps) loses as many digits in either;"
-    f" {SOURCE}torch/csrc/autograd/FunctionsManual.cpp (group_norm_invstd_jvp)"
+    " (GroupNormKernelImplChannelsLastInternal). The tangent of 1/sqrt(var + eps) loses as many digits in either:"
+    " x and its tangent t are exchanged in the call that forms it, so that it is a sum of (x - mean(x)) (t - mean(x)),"
+    f" which is right but for rounding; {SOURCE}torch/csrc/autograd/FunctionsManual.cpp (group_norm_invstd_jvp)"
 )
 
 _INSTANCE_NORM = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (instance_norm)"
