@@ -17,16 +17,18 @@ from normspec.conformance.subject import Subject
 from normspec.conformance.tally import Tally
 from normspec.conformance.verdicts import Verdict
 from normspec.spec.conventions import NORMATIVE
+from normspec.spec.operators import OPERATORS
 
 #: The prefix of each operator that has aspects.
-PREFIX = {"layer_norm": "LN", "batch_norm": "BN"}
+PREFIX = {name: one.prefix for name, one in OPERATORS.items() if one.normalises and not one.composed}
 #: The families' numbers: the whole formula, and each aspect of it.
 ASPECTS = tuple(f"F{number}" for number in range(2, 9))
 
 
 def aspects_of(operator: str) -> tuple[str, ...]:
-    """The ids of an operator's aspects, F2 to F8."""
-    return tuple(f"{PREFIX[operator]}-{aspect}" for aspect in ASPECTS)
+    """The ids of an operator's aspects, F2 to F8; without a mean none is large."""
+    ids = tuple(f"{PREFIX[operator]}-{aspect}" for aspect in ASPECTS)
+    return ids if OPERATORS[operator].centred else ids[:-1]
 
 
 @lru_cache(maxsize=4)
