@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..spec.conventions import validate
@@ -62,6 +62,8 @@ class Binding:
     derivatives: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     #: The conventions it follows, where they are not the normative ones.
     conventions: Mapping[str, str] = field(default_factory=dict)
+    #: Those that it follows on one kind of device alone: {"cuda": {"storage": "H1"}}.
+    conventions_on: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: For each of these conventions, why it differs and where that is written.
     reasons: Mapping[str, str] = field(default_factory=dict)
     #: What it is known to violate, where and how: reported as "deviates".
@@ -83,6 +85,11 @@ class Binding:
     #: The canonical call without eps and momentum, which are then the framework's own; None where it has none.
     defaults: Callable[..., Any] | None = None
 
+    def on(self, device: str) -> Binding:
+        """The binding as it is on a device ("cuda:0"): what it follows there is among its conventions."""
+        more = self.conventions_on.get(device.partition(":")[0])
+        return replace(self, conventions={**self.conventions, **more}) if more else self
+
     @property
     def record(self) -> Operator:
         """What its operator is."""
@@ -91,4 +98,5 @@ class Binding:
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:
             raise ValueError(f"no operator is called {self.operator!r}{choices(self.operator, OPERATORS)}")
-        validate(self.conventions)
+        for conventions in (self.conventions, *self.conventions_on.values()):
+            validate(conventions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .binding import Binding
 from .bridge import Bridge
@@ -48,6 +48,11 @@ class Target:
     def devices(self) -> tuple[str, ...]:
         """The devices that it can run on; the first is the CPU."""
         return self.bridge.devices()
+
+    def on(self, device: str) -> Target:
+        """The target as it is on a device: each binding with the conventions that it follows there."""
+        bindings = tuple(binding.on(device) for binding in self.bindings)
+        return self if bindings == self.bindings else replace(self, bindings=bindings)
 
     def traits(self, device: str) -> tuple[Trait, ...]:
         """What its framework does on a device, whatever function runs there."""

@@ -66,7 +66,8 @@ class Request:
     def plan(self, targets: Sequence[Target]) -> Plan:
         """The plan of this request for its opened targets."""
         return Plan(
-            tuple(targets), self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
+            tuple(target.on(self.device) for target in targets),
+            self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
             self.forward_only, self.slow, mode=self.mode,
         )  # fmt: skip
 

@@ -52,11 +52,12 @@ class DerivativeEnvelope:
         return high - exact + a.u * (3 * rows.s + 24 + terms) * high + a.eta * underflow
 
     def _judged(self, high: Array) -> NDArray[np.bool_]:
-        """Whether the format holds a sum of n terms, and the r^3 of the chain rule (R4), in each row."""
-        rows, largest = self.rows, self.arithmetic.largest
+        """Whether the format holds a sum of n terms, and the r^3 of the chain rule (R2, R4), in each row."""
+        rows, largest, within = self.rows, self.arithmetic.largest, Range(self.rows)
         with np.errstate(over="ignore"):
             terms = rows.n * high.max(axis=1, keepdims=True, initial=1.0) * np.maximum(1.0, rows.r_high**3)
-        return Range(rows).squares & (terms < largest / 4)
+        inside = within.squares & (terms < largest / 4)
+        return inside if self.forward.inference else inside & within.cube
 
     def _projected(self, z: Array, xh: Array) -> Array:
         """Majorant of P z; in inference the statistics are constants and P is the identity."""

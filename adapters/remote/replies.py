@@ -17,6 +17,7 @@ OPTIONAL: Mapping[str, Any] = {
     "devices": ("cpu",),
     "slow": False,
     "conventions": {},
+    "conventions_on": {},
     "reasons": {},
     "expected": {},
     "known": [],
@@ -79,6 +80,10 @@ def _texts(value: Any, names: Collection[str] = ()) -> bool:
     return isinstance(value, dict) and all(map(_text, value.values()))
 
 
+def _texts_by_name(value: Any, names: Collection[str] = ()) -> bool:
+    return isinstance(value, dict) and all(map(_texts, value.values()))
+
+
 def _flag(value: Any, names: Collection[str] = ()) -> bool:
     return isinstance(value, bool)
 
@@ -107,8 +112,8 @@ def _known(value: Any, names: Collection[str] = ()) -> bool:
 
 
 _BINDING = _fields(
-    operator=_text, name=_text, conventions=_texts, reasons=_texts, expected=_texts, known=_all(_known),
-    lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
+    operator=_text, name=_text, conventions=_texts, conventions_on=_texts_by_name, reasons=_texts,
+    expected=_texts, known=_all(_known), lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
 )  # fmt: skip
 
 

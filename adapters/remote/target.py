@@ -111,6 +111,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         name=found["name"],
         call=_elsewhere,
         conventions=found["conventions"],
+        conventions_on=found["conventions_on"],
         reasons=found["reasons"],
         known_violations=(
             *without_limits(found["expected"]),

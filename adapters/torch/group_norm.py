@@ -16,7 +16,9 @@ from torch.nn import functional
 
 from ..binding import Binding
 from ..known import KnownViolation
+from .batch_norm_cuda import INSTANCE_NORM_ON_CUDA
 from .bridge import SOURCE
+from .group_norm_cuda import ON_CUDA
 from .layers import SAVED, constants_in_forward_mode, having, lent
 
 _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
@@ -122,6 +124,7 @@ def _group_norm_binding(name: str, call, has_modes: bool) -> Binding:
                 where="one sample, one value a group",
                 cases=_one_value,
             ),
+            *ON_CUDA,
         ),
         has_modes=has_modes,
         defaults=call,
@@ -152,6 +155,7 @@ def _instance_norm_binding(name: str, call, has_modes: bool, **more: Any) -> Bin
                 cases=_has_parameters,
             ),
             *constants_in_forward_mode("IN-G13", "IN-G14", issue="196699"),
+            *INSTANCE_NORM_ON_CUDA,
         ),
         has_modes=has_modes,
         defaults=call,

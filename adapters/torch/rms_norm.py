@@ -9,6 +9,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from ..binding import Binding
+from .bridge import SOURCE
 from .layers import having, lent
 
 
@@ -27,7 +28,24 @@ def _rms_norm_of(shape: tuple[int, ...], weight: bool, **eps: float) -> nn.Modul
     return having(nn.RMSNorm(list(shape), device="meta", **eps), weight, False)
 
 
+#: What CUDA's fused kernel declares; on the CPU RMSNorm is composed of operations in float32.
+_ON_CUDA = {"cuda": {"storage": "H1"}}
+_REASONS = {
+    "storage": (
+        "on CUDA second-order and forward-mode derivatives are composed of operations on 16-bit tensors;"
+        f" {SOURCE}torch/csrc/autograd/FunctionsManual.cpp (rms_norm_jvp,"
+        " infinitely_differentiable_native_rms_norm_backward)"
+    )
+}
+
+
+def _binding(name: str, call, has_modes: bool) -> Binding:
+    return Binding(
+        "rms_norm", name, call, conventions_on=_ON_CUDA, reasons=_REASONS, has_modes=has_modes, defaults=call
+    )
+
+
 BINDINGS: tuple[Binding, ...] = (
-    Binding("rms_norm", "torch.nn.RMSNorm", _module_rms_norm, has_modes=True, defaults=_module_rms_norm),
-    Binding("rms_norm", "torch.nn.functional.rms_norm", _functional_rms_norm, defaults=_functional_rms_norm),
+    _binding("torch.nn.RMSNorm", _module_rms_norm, has_modes=True),
+    _binding("torch.nn.functional.rms_norm", _functional_rms_norm, has_modes=False),
 )

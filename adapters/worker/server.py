@@ -84,6 +84,7 @@ class Server:
                     "operator": binding.operator,
                     "name": binding.name,
                     "conventions": dict(binding.conventions),
+                    "conventions_on": {kind: dict(one) for kind, one in binding.conventions_on.items()},
                     "reasons": dict(binding.reasons),
                     "known": [entry.told() for entry in binding.known_violations],
                     "lacking": sorted(binding.unsupported_keywords),

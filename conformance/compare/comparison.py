@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import json
 import platform
-from importlib.metadata import version
 
 import attrs
 import numpy as np
 
 from ..reporting.comparison_files import section_in_json, section_in_markdown
 from ..reporting.json_values import plain
+from ..reporting.versions import of_package
 from .table import Cell, Kind, Row, Section
 
 #: Raised by one when a reader of the old form of the JSON would misread the new one.
@@ -72,10 +72,10 @@ class Comparison:
         document = {
             "schema": SCHEMA,
             "versions": {
-                "normspec": version("normspec"),
+                "normspec": of_package("normspec"),
                 "python": platform.python_version(),
                 "numpy": np.__version__,
-                "ml_dtypes": version("ml_dtypes"),
+                "ml_dtypes": of_package("ml_dtypes"),
             },
             "platform": platform.platform(),
             "dtype": self.dtype,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from normspec.adapters import frameworks
 from normspec.adapters.targets import TARGETS, check_operators, installed, resolve
-from normspec.spec.errors import FrameworkMissing, UnknownFramework, UnknownOperator, UnknownTarget
+from normspec.spec.errors import FrameworkMissing, NormspecError, UnknownFramework, UnknownOperator, UnknownTarget
 from normspec.spec.operators import OPERATORS
 
 
@@ -27,6 +28,23 @@ def test_numpy_is_always_there():
 def test_op_restricts_a_known_target(op):
     """Only the bindings of the operators that are named remain."""
     assert [binding.operator for binding in resolve("numpy", op=op).bindings] == ["batch_norm"]
+
+
+def test_conventions_of_a_device_count_there():
+    """What a binding follows on one kind of device is declared there, over what it follows everywhere."""
+    target = resolve("numpy", op="layer_norm")
+    (plain,) = target.bindings
+    binding = replace(plain, conventions={"affine": "folded"}, conventions_on={"cuda": {"storage": "H1"}})
+    target = replace(target, bindings=(binding,))
+    assert target.on("cpu") is target
+    assert target.on("cuda:1").bindings[0].conventions == {"affine": "folded", "storage": "H1"}
+
+
+def test_conventions_of_a_device_are_checked():
+    """A word that is none is refused when the binding is made, not when the device is there."""
+    (plain,) = resolve("numpy", op="layer_norm").bindings
+    with pytest.raises(NormspecError, match="H9"):
+        replace(plain, conventions_on={"cuda": {"storage": "H9"}})
 
 
 @pytest.mark.parametrize(

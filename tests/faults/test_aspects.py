@@ -39,7 +39,7 @@ BOTH = {
     "rm-scaled-by-root-of-n-inverted": {"F4"},
     # Some cases of gamma have as many channels as positions, and gamma is read along the other axis too.
     **{f"{prefix}-channel-axis-{what}": {"F5"} for prefix in ("gn", "in") for what in ("found-by-size", "always-one")},
-    **dict.fromkeys(("gn-negative-channel-axis-misread", "in-negative-channel-axis-misread"), {"F5"}),
+    **{f"{prefix}-negative-channel-axis-misread": {"F5"} for prefix in ("gn", "in")},
 }
 #: Seeds of the campaign.
 SEEDS = range(20)

@@ -127,6 +127,19 @@ def test_derivatives_that_may_overflow_are_not_judged():
     assert np.isinf(envelope.jvp(np.full(x.shape, 1e38), None, None)).all()
 
 
+def test_derivatives_whose_cubes_may_underflow_are_not_judged():
+    """R2 in A17: where r is 2^-60, float32 has no r^3; batch_norm's constants in inference have no cube."""
+    x = np.array([[-(2.0**60), 2.0**60]], np.float32)
+    for scale, finite in ((1.0, False), (2.0**-40, True)):
+        arithmetic = Arithmetic.of(np.float32)
+        envelope = envelope_of("layer_norm", scale * x, None, None, eps=1e-5, axes=(-1,), arithmetic=arithmetic)
+        assert np.isfinite(envelope.jvp(np.ones(x.shape), None, None)).all() == finite
+    constants = {"eps": 1e-5, "training": False, "channel_axis": 1, "arithmetic": Arithmetic.of(np.float32)}
+    statistics = np.zeros(2, np.float32), np.full(2, 2.0**120, np.float32)
+    envelope = envelope_of("batch_norm", x, None, None, *statistics, **constants)
+    assert np.isfinite(envelope.jvp(np.ones(x.shape), None, None)).all()
+
+
 def test_arithmetic_is_hashable_and_frozen():
     """An arithmetic is a value: equal where its numbers are, usable as a key, and unchangeable."""
     a = Arithmetic.of("float32")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.known import Failure, KnownViolation
-from normspec.adapters.torch.batch_norm_cuda import ON_CUDA
+from normspec.adapters.torch.batch_norm_cuda import INSTANCE_NORM_ON_CUDA, ON_CUDA
 
 SETTINGS = {"eps": 1e-6, "momentum": 0.0, "training": True, "channel_axis": 1}
 X = np.array([float.fromhex(v) for v in ("0x1.58p-15", "-0x1.1e8p-13", "0x1.1ccp-12", "-0x1.71p-13")])
@@ -62,6 +62,27 @@ def test_a_product_above_the_format_is_infinite() -> None:
     assert not np.any(known.covers(replace(failure, got=np.array([1.0]))))
 
 
+def test_instance_norm_loses_them_in_each_sample() -> None:
+    """What the GPU gave for one sample is predicted of instance_norm, whose dgamma is the sum over samples."""
+    x = np.array([float.fromhex("-0x1.9e8p-9"), float.fromhex("0x1.9e8p-9")])
+    g = np.array([float.fromhex("0x1.254p-13"), float.fromhex("0x1.23p-16")])
+    dx = Failure(
+        "dx", "", _sample(x, float.fromhex("0x1.1ep+1")), {"eps": 1e-5, "channel_axis": 1},
+        g.reshape(1, 1, 2).astype(np.float16), np.full((1, 1, 2), -0.0164794922), np.full((1, 1, 2), -0.0152985789),
+    )  # fmt: skip
+    known = {one.requirement: one for one in INSTANCE_NORM_ON_CUDA}
+    assert np.asarray(known["IN-G1"].covers(dx))[0, 0, 1]
+    assert not np.any(known["IN-G1"].covers(replace(dx, got=np.full((1, 1, 2), -0.03))))
+    far = _sample(np.array([60000.0, -60000.0]), 1.0)
+    lost = replace(dx, output="dgamma", inputs=far, g=np.array([[[2.0, -2.0]]], np.float16), expected=np.array([4.0]))
+    assert np.all(known["IN-G2"].covers(replace(lost, got=np.array([np.inf]))))
+    assert not np.any(known["IN-G2"].covers(replace(lost, got=np.array([5.0]))))
+
+
+def _sample(x: np.ndarray, gamma: float) -> dict[str, np.ndarray | None]:
+    return {"x": x.reshape(1, 1, 2).astype(np.float16), "gamma": np.array([gamma], np.float16), "beta": None}
+
+
 def test_a_bias_alone_has_no_gradient() -> None:
     """Autograd raises, or sums the empty gradient of one channel to 0; with a weight nothing of that is known."""
     raises, zero = entry("CM-T3", "gradient"), entry("BN-G4", "dbeta")
@@ -76,5 +97,5 @@ def test_a_bias_alone_has_no_gradient() -> None:
 
 def test_all_of_it_is_about_cuda() -> None:
     """On the CPU none of it is an excuse."""
-    assert not any(one.applies(dtype="float16", device="cpu") for one in ON_CUDA)
+    assert not any(one.applies(dtype="float16", device="cpu") for one in (*ON_CUDA, *INSTANCE_NORM_ON_CUDA))
     assert all(one.applies(dtype="float16", device="cuda:1") for one in ON_CUDA)

@@ -1,0 +1,171 @@
+"""What PyTorch's CUDA kernels of group_norm are known to violate, as measured on an H100."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..known import Failure, KnownViolation
+from .bridge import SOURCE
+
+_LINK = f"{SOURCE}aten/src/ATen/native/cuda/group_norm_kernel.cu"
+
+#: float16: its unit roundoff, half its smallest number, its smallest normal number, and the least that overflows.
+_ROUNDOFF, _UNDERFLOW, _NORMAL, _OVERFLOW = 2.0**-11, 2.0**-25, 2.0**-14, 65520.0
+
+
+class _Groups:
+    """A call in float64: samples, groups, channels of a group, positions."""
+
+    def __init__(self, failure: Failure, eps: float) -> None:
+        assert failure.g is not None
+        self.axis, self.count = failure.settings["channel_axis"] % failure.g.ndim, failure.settings["groups"]
+        self.x, self.g = self._by_group(failure.inputs["x"]), self._by_group(failure.g)
+        self.gamma = self._by_channel(failure.inputs["gamma"], 1.0)
+        self.beta = self._by_channel(failure.inputs["beta"], 0.0)
+        with np.errstate(all="ignore"):
+            self.mu = _mean(self.x)
+            self.d = self.x - self.mu
+            self.r = 1 / np.sqrt(_mean(self.d**2) + eps)
+        self.size = np.abs(self.x) + np.abs(self.mu)
+        self.h = self.gamma * self.g
+
+    def _by_group(self, values: Any) -> Any:
+        moved = np.moveaxis(np.asarray(values, np.float64), self.axis, 1)
+        return moved.reshape(moved.shape[0], self.count, moved.shape[1] // self.count, -1)
+
+    def _by_channel(self, values: Any, absent: float) -> Any:
+        given = np.asarray(absent if values is None else values, np.float64)
+        return np.broadcast_to(given, (self.x.shape[1] * self.x.shape[2],)).reshape(1, self.count, -1, 1)
+
+    def back(self, failure: Failure, *values: Any) -> list[Any]:
+        """As samples with their channels where they were; of dgamma, which is a sum, by channel."""
+        whole = [np.broadcast_to(one, self.x.shape) for one in values]
+        if failure.output == "dgamma":
+            return [one.sum(axis=(0, 3)).reshape(-1) for one in whole]
+        assert failure.got is not None
+        shape = failure.got.shape
+        moved = [shape[0], shape[self.axis], *(n for axis, n in enumerate(shape) if axis not in (0, self.axis))]
+        return [np.moveaxis(one.reshape(moved), 1, self.axis) for one in whole]
+
+
+def _mean(values: Any) -> Any:
+    return values.mean(axis=(2, 3), keepdims=True)
+
+
+# eps in float16 ------------------------------------------------------------------------------------------------------
+
+
+def _small_eps(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether float16 holds eps with fewer digits than other numbers, or as 0."""
+    return settings["eps"] < _NORMAL
+
+
+def _of_rounded_eps(failure: Failure) -> Any:
+    """
+    Whether y, dx and dgamma are those of the eps that is nearest in float16.
+
+    In float32 from there on, but for the saved mean and 1/sqrt(var + eps), which are read in float16: each factor of a
+    term is off by a roundoff, five of them at most with the result's own, and the mean by half a unit of the smallest.
+    What is predicted to overflow may be infinite or NaN.
+    """
+    assert failure.got is not None
+    of = _Groups(failure, float(np.float16(failure.settings["eps"])))
+    r, d, g, h, size = of.r, of.d, of.g, of.h, of.size
+    with np.errstate(all="ignore"):
+        if failure.output == "y":
+            gain = np.abs(of.gamma) * r
+            value, terms, lost = of.gamma * d * r + of.beta, gain * size + np.abs(of.beta), gain
+        elif failure.output == "dgamma":
+            value, terms, lost = g * d * r, np.abs(g) * r * size, np.abs(g) * r
+        else:
+            moment, total = _mean(np.abs(h) * size), _mean(np.abs(h))
+            value = r * (h - _mean(h)) - d * r**3 * _mean(h * d)
+            terms = r * (np.abs(h) + total) + r**3 * size * moment
+            lost = r**3 * (total * size + moment)
+        value, off = of.back(failure, value, 5 * _ROUNDOFF * terms + _UNDERFLOW * (lost + 1))
+        overflown = ~np.isfinite(value) | (np.abs(value) + off >= _OVERFLOW)
+        return np.where(np.isfinite(failure.got), np.abs(failure.got - value) <= off, overflown)
+
+
+_EPS = tuple(
+    KnownViolation(
+        requirement,
+        "eps is rounded to float16, to few digits below 2^-14 and to 0 below 2^-25",
+        links=(f"{_LINK} (GroupNormKernelImpl, RowwiseMomentsCUDAKernel)",),
+        failures=("value", "infinite", "nan"),
+        outputs=(output,),
+        dtypes=("float16",),
+        devices=("cuda",),
+        where="eps below 2^-14",
+        cases=_small_eps,
+        predicts=_of_rounded_eps,
+        always=False,  # where the variance is far above eps, eps makes no difference
+    )
+    for requirement, output in (("GN-F1", "y"), ("GN-G1", "dx"), ("GN-G2", "dgamma"))
+)
+
+# Products of 16 bits -------------------------------------------------------------------------------------------------
+
+
+def _one_position(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    x = inputs["x"]
+    return x.size == x.shape[0] * x.shape[settings["channel_axis"]]
+
+
+def _of_rounded_products(failure: Failure) -> Any:
+    """Whether dx is as far off as a sum of products g x, each rounded to float16, makes it."""
+    assert failure.got is not None and failure.expected is not None
+    of = _Groups(failure, failure.settings["eps"])
+    with np.errstate(all="ignore"):
+        products = np.abs(of.g * of.x)
+        of_sum = _mean(np.abs(of.gamma) * (_ROUNDOFF * products + _UNDERFLOW))
+        lost = np.where((products >= _OVERFLOW).any(axis=(2, 3), keepdims=True), np.inf, 0.0)
+        (off,) = of.back(failure, of.r**3 * of.size * of_sum + lost)
+        off = 1.01 * off + 5 * _ROUNDOFF * np.abs(failure.expected) + 2 * _UNDERFLOW
+        return np.where(np.isfinite(failure.got), np.abs(failure.got - failure.expected) <= off, np.isinf(off))
+
+
+_PRODUCTS = tuple(
+    KnownViolation(
+        requirement,
+        "up to 2.11, with one position, each product of the cotangent and x is rounded to float16: from 65520 on dx is"
+        " infinite or NaN",
+        links=(f"{_LINK} (Compute1dBackwardFusedParamsCUDAKernel)",),
+        failures=("value", "infinite", "nan"),
+        outputs=("dx",),
+        dtypes=("float16",),
+        devices=("cuda",),
+        where="one position",
+        cases=_one_position,
+        predicts=_of_rounded_products,
+        always=False,  # few products leave the range
+    )
+    for requirement in ("GN-G1", "GN-G4", "GN-G8")
+)
+
+# Many groups ---------------------------------------------------------------------------------------------------------
+
+#: What the second extent of a CUDA grid may be.
+_GRID = 65535
+
+
+def _more_groups_than_a_grid(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    return settings["groups"] > _GRID
+
+
+_GRADIENTS_OF_MANY_GROUPS = KnownViolation(
+    "CM-S1",
+    "the gradients are taken on a grid of samples by groups, whose second extent CUDA limits to 65,535: it raises"
+    " 'invalid argument'",
+    links=(f"{_LINK} (GroupNorm1dBackward, GroupNormBackwardKernelImplInternal)",),
+    failures=("raises",),
+    outputs=("gradient",),
+    devices=("cuda",),
+    where="more than 65,535 groups",
+    cases=_more_groups_than_a_grid,
+)
+
+ON_CUDA = (*_EPS, *_PRODUCTS, _GRADIENTS_OF_MANY_GROUPS)
