@@ -247,12 +247,12 @@ class Run:
         most, pulled = minimum if slow else None, set(fitting)
         if minimum is not None and slow and not own:
             pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
-            pulled |= {description for description in fitting if "size" in description.tags}
+            pulled |= {description for description in fitting if "CM-S1" in description.requirements}
         self._total += len(fitting) - len(cases)
         untaken, put = Counter[str](), 0
         for description in fitting:
             declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
-            if declined is not None and "mixed" not in description.tags:
+            if declined is not None and not description.mixed:
                 put += 1
                 untaken.update([declined] if declined else [])
             self._done += 1

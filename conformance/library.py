@@ -11,6 +11,7 @@ from ..adapters.binding import Binding
 from ..reference.formats import FORMATS
 from ..spec.operators import OPERATORS, Groups
 from .cases.case import Case, build
+from .cases.composed_deck import LAWS, PARTS
 from .cases.description import Description
 from .cases.shapes import settings_of, shape_of
 from .translated import one_plus
@@ -36,14 +37,14 @@ class Library:
         return self.dtype, self.one_plus, self.promoted
 
     def case(self, description: Description) -> Case:
-        """Return the case in this library's dtype; the parameters of a "mixed" one are float32."""
+        """Return the case in this library's dtype; the parameters of a mixed one are float32."""
         if description not in self._built:
             self._built[description] = self.fresh(description)
         return self._built[description]
 
     def fresh(self, description: Description) -> Case:
         """Return a case that is not kept: shrinking makes many."""
-        mixed = "mixed" in description.tags and FORMATS[self.dtype].narrow
+        mixed = description.mixed and FORMATS[self.dtype].narrow
         case = build(description, self.dtype, "float32" if mixed else None)
         gamma = case.inputs.get("gamma")
         if self.one_plus and gamma is not None:
@@ -62,7 +63,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     if not OPERATORS[description.operator].has_channels:
         return description
     own = (description.rank, description.channel_axis)
-    bound = "axes" in description.tags  # the dimensions are what the case is about
+    bound = "LN-F7" in description.requirements  # the dimensions are what the case is about
     places = [own] if bound else [own, *((rank, axis) for axis in (1, -1) for rank in _RANKS)]
     for place in places:
         if _takes(binding, description, *place):
@@ -94,7 +95,9 @@ def _as_sequences(description: Description) -> Description:
 
     The layer brings its own sublayers, so that descriptions which differ in their parts alone are one and the same.
     """
-    description = attrs.evolve(description, recipe="leaf", logits="mixed", tags=description.tags - {"parts", "law"})
+    description = attrs.evolve(
+        description, recipe="leaf", logits="mixed", requirements=description.requirements - LAWS - PARTS
+    )
     if description.leading is not None and len(description.leading) == 2:
         return description
     return attrs.evolve(description, leading=(1, description.repeat or len(description.groups)))

@@ -44,7 +44,7 @@ def mode_of(subject: Subject, asked: str, descriptions: Sequence[Description], l
     if asked or not has_modes:
         return Mode(asked if has_modes else "")
     fitting = [fit for d in descriptions if (fit := fitted(d, subject.binding)) is not None]
-    plain = [one for one in fitting if not one.tags & {"mixed", "size", "range"}]
+    plain = [one for one in fitting if not one.only]
     reason = ""
     for description in plain:
         if description.training:
@@ -66,13 +66,7 @@ def cases_in(mode: str, descriptions: Sequence[Description]) -> list[Description
         return list(descriptions)
     if mode == "training":
         return [one for one in descriptions if one.training]
-    # In a mixed case only the mixture is judged, whatever the mode.
-    moved = [
-        attrs.evolve(one, training=False, tags=one.tags if "mixed" in one.tags else one.tags | {"inference"})
-        for one in descriptions
-        if not one.tags & {"single", "range"}
-    ]
-    return list(dict.fromkeys(moved))
+    return list(dict.fromkeys(attrs.evolve(one, training=False) for one in descriptions))
 
 
 def checks_in(mode: str, checks: Sequence[Check]) -> list[Check]:
@@ -85,6 +79,6 @@ def checks_in(mode: str, checks: Sequence[Check]) -> list[Check]:
 
 def _in_inference(check: Check) -> Check:
     def when(case: Case) -> bool:
-        return check.when(case) or check.when(attrs.evolve(case, tags=case.tags - {"inference"}))
+        return check.when(case) or check.when(attrs.evolve(case, settings={**case.settings, "training": True}))
 
     return attrs.evolve(check, when=when)

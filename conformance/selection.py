@@ -16,7 +16,7 @@ _TRAIT = 2
 
 def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
     """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
-    if case.tags & {"range", "single", "mixed", "size"}:
+    if case.only:
         return large(case)
     settings = case.settings
     found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
@@ -34,7 +34,8 @@ def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
 
 def large(case: Case) -> frozenset[Hashable]:
     """What sets a large case apart, if it is one that runs in every framework; empty for the others."""
-    return frozenset({("far", case.x.shape, case.settings.get("training"))} if "far" in case.tags else ())
+    far = case.description is not None and case.description.far
+    return frozenset({("far", case.x.shape, case.settings.get("training"))} if far else ())
 
 
 def select_cases(

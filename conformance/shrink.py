@@ -25,6 +25,9 @@ LARGE = 50_000
 #: reduction serve, so that a function which fails everything is reported in seconds.
 SEARCHES = 12
 
+#: What a case keeps as it shrinks: what it is for, and the mode and parts that it shows that in.
+_PURPOSE = ("requirements", "only", "mixed", "training", "recipe", "logits")
+
 
 @attrs.define
 class Shrinker:
@@ -46,7 +49,10 @@ class Shrinker:
             return found is not None
 
         for known in self._pool:
-            kept = {name: getattr(original, name) for name in ("tags", "training", "recipe", "logits")}
+            kept = {
+                name: getattr(original, name)
+                for name in ("requirements", "only", "mixed", "training", "recipe", "logits")
+            }
             alike = attrs.evolve(known, count=min(known.count, original.count), **kept)
             if known.operator == original.operator and fails(alike):
                 return best[0]

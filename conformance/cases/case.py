@@ -41,7 +41,8 @@ class Case:
     settings: Mapping[str, Any]
     #: The cotangent of y.
     g: NDArray[Any]
-    tags: frozenset[str] = frozenset()
+    #: The requirements that it is for (description.py).
+    requirements: frozenset[str] = frozenset()
     description: Description | None = None
     #: What a composed operator is handed for its roles.
     parts: Parts = attrs.field(factory=dict)
@@ -51,6 +52,11 @@ class Case:
         x = self.inputs["x"]
         assert x is not None
         return x
+
+    @property
+    def only(self) -> bool:
+        """Whether it is judged on nothing but what it names."""
+        return self.description is not None and self.description.only
 
     @property
     def record(self) -> Operator:
@@ -117,7 +123,7 @@ class Case:
                 settings[name] = value
             else:
                 raise KeyError(name)
-        return Case(self.operator, inputs, settings, g, self.tags, self.description, parts)
+        return Case(self.operator, inputs, settings, g, self.requirements, self.description, parts)
 
 
 def build(description: Description, dtype: str, parameter_dtype: str | None = None) -> Case:
@@ -140,7 +146,7 @@ def _normalisation_case(description: Description, data: Format, held: Format) ->
     if record.statistics:
         inputs |= dict(zip(record.statistics, running_values(rows, held, seed, description), strict=True))
     g = cotangent_values(description.cotangent, shape, data, seed)
-    return Case(record.name, inputs, settings, g, description.tags, description)
+    return Case(record.name, inputs, settings, g, description.requirements, description)
 
 
 def _composed_case(description: Description, data: Format, held: Format) -> Case:
@@ -161,7 +167,7 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
         settings["eps"] = description.eps
     inputs |= handed.inputs
     g = cotangent_values(description.cotangent, shape, data, description.seed)
-    return Case(description.operator, inputs, settings, g, description.tags, description, handed.parts)
+    return Case(description.operator, inputs, settings, g, description.requirements, description, handed.parts)
 
 
 def running_values(
@@ -180,9 +186,9 @@ def running_values(
     sigma = size * (0.25 + random.random(channels))
     variance = sigma * sigma
     # Of sizes, only what size changes is to be seen.
-    near = (np.arange(channels) % 4 == 3) & ("size" not in description.tags)
+    near = (np.arange(channels) % 4 == 3) & ("CM-S1" not in description.requirements)
     about = max(description.eps, held.smallest_normal) * np.ones(channels)
-    if not description.training and description.tags & {"near-eps", "exact-eps"}:  # every channel is about eps there
+    if not description.training and description.requirements & {"LN-F3", "LN-F4"}:  # every channel is about eps there
         near = np.full(channels, description.eps > 0)
         about *= 4.0 ** (np.arange(channels) % 3 - 1)  # far enough apart that one eps is not like another to them
     variance[near] = about[near] * (0.5 + random.random(int(near.sum())))

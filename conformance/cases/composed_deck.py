@@ -40,43 +40,69 @@ _CURVED = {
 }
 
 
+#: What is to be shown of fusion weights: on logits of any size, and on moderate ones.
+_WEIGHTS = frozenset(("MH-F2", "MH-L4"))
+_MODERATE = frozenset(("MH-G4", "MH-L1", "MH-L2", "MH-L5"))
+#: The laws, and what else is to be shown on a few small cases.
+LAWS = frozenset(
+    (
+        *(*_WEIGHTS, *_MODERATE, "PR-L2", "CM-A1", "CM-A2", "CM-S2", "CM-T3"),
+        *("CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4"),
+    )
+)
+#: What is done with parts: it does not depend on the values, and one case of each recipe will do, and a few more.
+PARTS = frozenset(
+    (
+        *("CM-C1", "CM-C2", "CM-C3", "CM-C4", "CM-C5", "CM-C6", "CM-C7", "CM-C10", "CM-C11"),
+        *("CM-N5", "CM-N6", "CM-N7"),
+    )
+)
+DERIVATIVES = frozenset(("RS-G4", "RS-G5"))
+#: Logits far apart, infinite ones too.
+SATURATED = _WEIGHTS | {"HW-F4", "HW-G6", "MH-F3", "MH-G6"}
+COUNTS = _WEIGHTS | _MODERATE | {"MH-F4"}
+EPS_INSIDE = ("PR-F3", "PR-F6", "PO-F3", "PO-F6")
+FEW = ("PR-F5", "PR-F7", "PO-F5", "PO-F7")
+WITHOUT = ("PR-F4", "PO-F4", "PO-L1")
+
+
 def composed_deck(operator: str) -> list[Description]:
     """Return the fixed cases of a composed operator, in the order they run."""
 
-    def d(n: int, groups: Groups, *tags: str, **rest: object) -> Description:
-        plain = Description(operator, n, groups, tags=frozenset(tags), recipe=_LAW[operator])
+    def d(n: int, groups: Groups, *requirements: str, **rest: object) -> Description:
+        plain = Description(operator, n, groups, requirements=frozenset(requirements), recipe=_LAW[operator])
         return attrs.evolve(plain, **rest)  # type: ignore[arg-type]
 
     def cases() -> Iterator[Description]:
-        yield d(8, _LAWFUL, "law", "repeat", "layout", eps=2.0**-10)
-        yield d(6, _INTEGERS, "law", "shift", gamma="powers")
+        yield d(8, _LAWFUL, *LAWS, "CM-P2", "CM-P3", "CM-V1", "CM-V2", "CM-V3", eps=2.0**-10)
+        yield d(6, _INTEGERS, *LAWS, "PR-L3", gamma="powers")
         for place, recipe in enumerate(_CURVED[operator]):
-            yield d(3 + place, _PLAIN[: 2 + place % 2], "derivative", recipe=recipe, eps=2.0**-4, count=2 + place % 2)
+            yield d(3 + place, _PLAIN[: 2 + place % 2], *DERIVATIVES, recipe=recipe, eps=2.0**-4, count=2 + place % 2)
         for place, recipe in enumerate(RECIPES[operator]):
             # Every recipe, on a matrix and on a sequence of them; sizes distinct from one another.
-            law = ("law",) if recipe in _ROWWISE else ()
-            yield d(5, _LAWFUL[:3], "value", "parts", *law, recipe=recipe, eps=2.0**-8, logits="moderate")
+            law = LAWS if recipe in _ROWWISE else ()
+            yield d(5, _LAWFUL[:3], *PARTS, *law, recipe=recipe, eps=2.0**-8, logits="moderate")
             if recipe in _BRIEF:
                 continue
             shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
-            yield d(6, _MANY, "value", recipe=recipe, eps=_NONE, count=2, **shaped)
+            yield d(6, _MANY, recipe=recipe, eps=_NONE, count=2, **shaped)
         yield from own()
-        yield d(7, _ODD, "value", "wide")
-        yield d(12, _MANY, "value", cotangent="one_hot")
-        yield d(4, _MANY, "value", cotangent="ones", eps=1e-3)
-        yield d(9, _MANY, "value", cotangent="small", gamma="large", beta="large")
-        yield d(1, _PLAIN[:3], "value", cotangent="integers", eps=0.5)
-        yield d(6, _MANY[:6], "layout", "value", "parts", leading=(2, 3))
-        yield d(5, _MANY[:6], "layout", "value", leading=(3, 2), recipe=_READING[operator])
-        yield d(5, _PLAIN[:1], "value", leading=())
+        yield d(7, _ODD, "PR-F1")
+        yield d(12, _MANY, cotangent="one_hot")
+        yield d(4, _MANY, cotangent="ones", eps=1e-3)
+        yield d(9, _MANY, cotangent="small", gamma="large", beta="large")
+        yield d(1, _PLAIN[:3], cotangent="integers", eps=0.5)
+        yield d(6, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", *PARTS, leading=(2, 3))
+        yield d(5, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(3, 2), recipe=_READING[operator])
+        yield d(5, _PLAIN[:1], leading=())
         # The shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
-        yield d(4, _MANY[:4], "value", leading=(1, 4), recipe=_READING[operator])
-        yield d(3, _MANY, "value", leading=(2, 2, 2))
+        yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
+        yield d(3, _MANY, leading=(2, 2, 2))
         # Padding: rows of zeros, some and all.
-        yield d(4, (("constant", 0), ("normal", 0), ("constant", 0)), "value", "parts")
-        yield d(4, (("constant", 0),), "value", "parts", recipe=_READING[operator])
-        yield d(4, _MANY[:6], "layout", "value", leading=(2, 1, 3))
-        yield d(33, _PLAIN, "value")
+        yield d(4, (("constant", 0), ("normal", 0), ("constant", 0)), *PARTS)
+        yield d(4, (("constant", 0),), *PARTS, recipe=_READING[operator])
+        yield d(4, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(2, 1, 3))
+        yield d(33, _PLAIN)
 
     def own() -> Iterator[Description]:
         if OPERATORS[operator].normalises:
@@ -92,39 +118,39 @@ def composed_deck(operator: str) -> list[Description]:
 def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     """eps, absent parameters, few values, leading dimensions: what the normalisation inside can be wrong in."""
     for recipe in ("scaled", "identity", "leaf"):
-        yield d(2, _NEAR, "near-eps", recipe=recipe, beta="none", gamma="ones")
+        yield d(2, _NEAR, *EPS_INSIDE, recipe=recipe, beta="none", gamma="ones")
     for recipe in ("scaled", "zero"):
-        yield d(5, _NEAR, "near-eps", recipe=recipe, eps=1e-3)
-        yield d(3, _BELOW, "exact-eps", recipe=recipe, eps=1e-6, gamma="large", beta="none")
-        yield d(2, _BELOW, "exact-eps", recipe=recipe, eps=1e-5, gamma="ones", beta="none")
+        yield d(5, _NEAR, *EPS_INSIDE, recipe=recipe, eps=1e-3)
+        yield d(3, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-6, gamma="large", beta="none")
+        yield d(2, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-5, gamma="ones", beta="none")
     for n, eps in ((4, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
-        yield d(n, _OFFSETS, "value", "wide", recipe="scaled", eps=eps, gamma="ones", beta="none")
+        yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     for n in (2, 3, 4):
-        yield d(n, _PLAIN, "few", recipe="scaled", eps=_NONE, gamma="powers")
+        yield d(n, _PLAIN, *FEW, recipe="scaled", eps=_NONE, gamma="powers")
     for recipe in ("tanh_linear", "scaled"):  # as blocks are initialised to be the identity
-        yield d(6, _PLAIN, "value", recipe=recipe, eps=_NONE, gamma="zeros")
+        yield d(6, _PLAIN, recipe=recipe, eps=_NONE, gamma="zeros")
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
-            yield d(6, _PLAIN, "none", recipe=recipe, eps=_NONE, gamma=gamma, beta=beta)
-    yield d(5, _PLAIN, "none", recipe="scaled", eps=0.5, gamma="none", beta="none")
-    yield d(3, _MANY[:6], "axes", recipe="scaled", eps=_NONE, leading=(2, 3))
-    yield d(3, _PLAIN[:3], "axes", recipe="scaled", eps=_NONE)
-    yield d(4, _MANY, "axes", recipe="tanh_linear", eps=_NONE, leading=(2, 4))
-    yield d(5, _PLAIN[:1], "axes", recipe="scaled", eps=_NONE, leading=())
-    yield d(8, _PLAIN, "mixed", recipe="scaled", eps=_NONE)
-    yield d(6, _PLAIN, "mixed", recipe="leaf", eps=_NONE)
+            yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=_NONE, gamma=gamma, beta=beta)
+    yield d(5, _PLAIN, *WITHOUT, recipe="scaled", eps=0.5, gamma="none", beta="none")
+    yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=_NONE, leading=(2, 3))
+    yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=_NONE)
+    yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=_NONE, leading=(2, 4))
+    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=_NONE, leading=())
+    yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=_NONE, only=True, mixed=True)
+    yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="leaf", eps=_NONE, only=True, mixed=True)
 
 
 def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     """Logits over their whole range, with the carry gate's own and without."""
     for recipe in ("leaf", "leaf_carry"):
         for logits in GATES:
-            tags = ("gate",) if logits in ("mixed", "moderate", "zero") else ("saturated",)
+            named = {"HW-F3"} if logits in ("mixed", "moderate", "zero") else SATURATED
             # Where nothing, or all, of a part is to be seen, it is tempting not to call it, or to return x.
-            tags += {"closed": ("parts", "law"), "open": ("parts",)}.get(logits, ())
-            yield d(14, _PLAIN, *tags, recipe=recipe, logits=logits)
-    yield d(5, _PLAIN, "gate", recipe="identity", logits="moderate")
-    yield d(14, _PLAIN, "saturated", recipe="identity", logits="extreme")
+            named = named.union(*{"closed": (PARTS, LAWS), "open": (PARTS,)}.get(logits, ()))
+            yield d(14, _PLAIN, *named, recipe=recipe, logits=logits)
+    yield d(5, _PLAIN, "HW-F3", recipe="identity", logits="moderate")
+    yield d(14, _PLAIN, *SATURATED, recipe="identity", logits="extreme")
 
 
 #: Recipes whose parts read x, so that its layout matters to them.
@@ -141,16 +167,16 @@ def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     """One branch, two and twelve; logits tied, far apart and closed."""
     for count in (1, 2, 12):
         for recipe in ("leaf", "mixed", "equal"):
-            yield d(5, _PLAIN, "count", recipe=recipe, count=count)
+            yield d(5, _PLAIN, *COUNTS, recipe=recipe, count=count)
     for logits in FUSIONS:
         extreme = logits not in ("mixed", "zero")
         for count in (2, 5):
-            tags = ("saturated", "parts") if logits == "one_closed" else ("saturated",) if extreme else ("value",)
-            yield d(5, _PLAIN, *tags, logits=logits, count=count)
-    yield d(1, _PLAIN[:1], "saturated", logits="spread_10000", count=1)
-    yield d(6, _PLAIN, "mixed", count=3)
-    yield d(2, _MANY, "sequence", recipe="convolutions", leading=(1, 8), count=3)
-    yield d(3, tuple(("normal", i) for i in range(17)), "sequence", recipe="convolutions", leading=(17,), count=3)
-    yield d(3, tuple(("normal", i) for i in range(17)), "sequence", recipe="causal", leading=(17,), count=3)
+            named = SATURATED if extreme else frozenset[str]()
+            yield d(5, _PLAIN, *named, *(PARTS if logits == "one_closed" else ()), logits=logits, count=count)
+    yield d(1, _PLAIN[:1], *SATURATED, logits="spread_10000", count=1)
+    yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", count=3, only=True, mixed=True)
+    yield d(2, _MANY, "MH-L7", recipe="convolutions", leading=(1, 8), count=3)
+    yield d(3, tuple(("normal", i) for i in range(17)), "MH-L7", recipe="convolutions", leading=(17,), count=3)
+    yield d(3, tuple(("normal", i) for i in range(17)), "MH-L7", recipe="causal", leading=(17,), count=3)
     for recipe in ("fuse_sum", "fuse_product", "fuse_weighted", "fuse_coupled"):
-        yield d(4, _PLAIN, "fuse", recipe=recipe, count=4)
+        yield d(4, _PLAIN, recipe=recipe, count=4)

@@ -1,8 +1,9 @@
 """The fixed deck: witnesses that every profile runs, and the sweep of sizes.
 
-A deck is a list of descriptions. Each carries tags that say what it is for; a check picks its cases by
-them (see checks/registry.py). Every knob stands away from its default somewhere, every dimension is distinct
-from the others, and coincides with them on purpose elsewhere.
+A deck is a list of descriptions. Each names the requirements that it is for, beside those that any case is judged on:
+a check runs on the cases that name one of its ids (checks/registry.py). What operators share is named by layer_norm's
+ids, which stand for the others' at the same check. Every knob stands away from its default somewhere, every dimension
+is distinct from the others, and coincides with them on purpose elsewhere.
 """
 
 from __future__ import annotations
@@ -60,153 +61,183 @@ _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0)
 _PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
 
 
-def _tags(*tags: str) -> frozenset[str]:
-    return frozenset(tags)
+#: The laws, and what else is to be shown on a few small cases.
+LAWS = frozenset(
+    (
+        *(
+            "LN-L1",
+            "LN-L2",
+            "LN-L3",
+            "LN-L4",
+            "LN-L5",
+            "LN-L6",
+            "LN-L7",
+            "LN-L8",
+            "LN-L9",
+            "LN-L11",
+            "LN-L12",
+            "LN-L14",
+        ),
+        *("LN-L15", "LN-L16", "LN-L17", "BN-L5", "BN-L12", "LN-G4", "LN-G5", "LN-G6", "LN-G7", "LN-G8", "LN-G11"),
+        *("BN-S3", "BN-S4", "BN-S5", "BN-E2", "BN-E3", "BN-E4", "BN-A1", "CM-A1", "CM-A2", "CM-S2"),
+        *("CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4"),
+    )
+)
+#: Laws of data that a number can be added to.
+SHIFTS = ("LN-L10", "BN-L13")
+REPEATED = ("CM-P2", "CM-P3")
+LAYOUTS = ("CM-V1", "CM-V2", "CM-V3")
+#: Derivatives of second order and in forward mode, and what is to be shown on cases as small.
+DERIVATIVES = frozenset(
+    ("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14", "CM-N6", "CM-N7", "CM-N8", "BN-I5"),
+)
+AXES = ("LN-F7", "BN-L12")
+MIXED = ("CM-D1", "CM-D2", "CM-D3")
 
 
-def _describe(operator: str, n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
-    description = Description(operator, n, groups, tags=_tags(*tags))
+def _describe(operator: str, n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
+    description = Description(operator, n, groups, requirements=frozenset(requirements))
     return attrs.evolve(description, **rest)  # type: ignore[arg-type]
 
 
 def _both(operator: str) -> list[Description]:
     """What all normalisations (in training) share: n values in each of the groups."""
 
-    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *tags, **rest)
+    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *requirements, **rest)
 
     return [
         # Laws first: the smallest cases, on which most faults show at once.
-        d(8, _LAWFUL, "law", "repeat", "layout", gamma="mixed", beta="mixed", eps=2.0**-10),
-        d(6, (("integers", 0), ("integers", 1), ("integers", 2)), "law", "shift", gamma="powers"),
-        d(7, (("constant", 0), ("normal", 0), ("constant", 2), ("constant", 3)), "law", "constant"),
-        d(9, (("one_hot", 0), ("normal", 0), ("one_hot", 4)), "law", gamma="powers", eps=2.0**-20),
-        d(4, (("normal", 0), ("normal", 1), ("integers", 2)), "derivative", eps=0.5),
-        d(5, (("normal", 0), ("near_eps", 1)), "derivative", gamma="powers", eps=2.0**-7),
+        d(8, _LAWFUL, *LAWS, *REPEATED, *LAYOUTS, gamma="mixed", beta="mixed", eps=2.0**-10),
+        d(6, (("integers", 0), ("integers", 1), ("integers", 2)), *LAWS, *SHIFTS, gamma="powers"),
+        d(7, (("constant", 0), ("normal", 0), ("constant", 2), ("constant", 3)), *LAWS, "LN-L13"),
+        d(9, (("one_hot", 0), ("normal", 0), ("one_hot", 4)), *LAWS, gamma="powers", eps=2.0**-20),
+        d(4, (("normal", 0), ("normal", 1), ("integers", 2)), *DERIVATIVES, eps=0.5),
+        d(5, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, gamma="powers", eps=2.0**-7),
         # One thing at a time.
-        d(2, _FEW, "few", eps=_NONE, beta="none", gamma="powers"),
-        d(3, _FEW, "few", eps=_NONE),
-        d(4, _FEW, "few", eps=_NONE),
-        d(3, _NEAR, "near-eps", eps=1e-5, beta="none", gamma="ones"),
-        d(6, _NEAR, "near-eps", eps=1e-3),
-        d(4, _NEAR, "near-eps", "exact-eps", eps=0.5, gamma="powers"),
-        d(3, _BELOW, "exact-eps", eps=1e-5, gamma="ones", beta="none"),
-        d(7, _BELOW, "exact-eps", eps=1e-6, gamma="large", beta="none"),
-        d(5, _BELOW, "exact-eps", eps=1e-3, gamma="powers", beta="none"),
-        d(6, (("constant", 0), *_BELOW[1:]), "exact-eps", eps=1e-12, gamma="ones", beta="none"),
-        d(5, _PLAIN[:4], "exact-eps", eps=0.0),
-        d(7, _PLAIN, "affine", eps=_NONE, gamma="mixed", beta="large"),
-        d(9, _PLAIN, "affine", eps=_NONE, gamma="zeros", beta="mixed"),
-        d(5, _PLAIN, "affine", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
-        d(6, _PLAIN, "none", eps=_NONE, gamma="none", beta="none"),
-        d(7, _PLAIN, "none", eps=_NONE, gamma="mixed", beta="none"),
-        d(5, _PLAIN, "none", eps=_NONE, gamma="none", beta="mixed"),
-        d(4, _OFFSETS, "offset", eps=_NONE, gamma="ones", beta="none"),
-        d(16, _OFFSETS, "offset", eps=_NONE, gamma="powers"),
+        d(2, _FEW, "LN-F2", eps=_NONE, beta="none", gamma="powers"),
+        d(3, _FEW, "LN-F2", eps=_NONE),
+        d(4, _FEW, "LN-F2", eps=_NONE),
+        d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
+        d(6, _NEAR, "LN-F3", eps=1e-3),
+        d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
+        d(3, _BELOW, "LN-F4", eps=1e-5, gamma="ones", beta="none"),
+        d(7, _BELOW, "LN-F4", eps=1e-6, gamma="large", beta="none"),
+        d(5, _BELOW, "LN-F4", eps=1e-3, gamma="powers", beta="none"),
+        d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
+        d(5, _PLAIN[:4], "LN-F4", eps=0.0),
+        d(7, _PLAIN, "LN-F5", eps=_NONE, gamma="mixed", beta="large"),
+        d(9, _PLAIN, "LN-F5", eps=_NONE, gamma="zeros", beta="mixed"),
+        d(5, _PLAIN, "LN-F5", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
+        d(6, _PLAIN, "LN-F6", eps=_NONE, gamma="none", beta="none"),
+        d(7, _PLAIN, "LN-F6", eps=_NONE, gamma="mixed", beta="none"),
+        d(5, _PLAIN, "LN-F6", eps=_NONE, gamma="none", beta="mixed"),
+        d(4, _OFFSETS, "LN-F8", eps=_NONE, gamma="ones", beta="none"),
+        d(16, _OFFSETS, "LN-F8", eps=_NONE, gamma="powers"),
         # Everything together, over the lengths at which blocks and vectors end.
-        d(4, tuple(("witness", i) for i in range(len(WITNESSES))), "value", eps=1e-3, gamma="powers"),
-        d(2, _EASY, "value", eps=1e-3),
-        d(4, _HARD, "value", gamma="mixed"),
-        d(17, _EASY, "value", cotangent="one_hot"),
-        d(6, _EASY, "value", eps=1e-3, cotangent="ones"),
-        d(33, _HARD, "value", eps=1e-6, gamma="powers"),
-        d(64, _EASY, "value", cotangent="small"),
-        d(3, _EXTREME, "value", eps=1e-5, cotangent="integers"),
-        d(65, _EASY, "value", eps=1e-12, gamma="small"),
-        d(129, _HARD[:5], "value"),
-        d(257, _LAWFUL[:3], "value", cotangent="one_hot"),
+        d(4, tuple(("witness", i) for i in range(len(WITNESSES))), eps=1e-3, gamma="powers"),
+        d(2, _EASY, eps=1e-3),
+        d(4, _HARD, gamma="mixed"),
+        d(17, _EASY, cotangent="one_hot"),
+        d(6, _EASY, eps=1e-3, cotangent="ones"),
+        d(33, _HARD, eps=1e-6, gamma="powers"),
+        d(64, _EASY, cotangent="small"),
+        d(3, _EXTREME, eps=1e-5, cotangent="integers"),
+        d(65, _EASY, eps=1e-12, gamma="small"),
+        d(129, _HARD[:5]),
+        d(257, _LAWFUL[:3], cotangent="one_hot"),
         # Data on which the plain formulas overflow or underflow, while the result does not.
-        d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "range", beta="none"),
-        d(6, (("wide", 0), ("wide", 1)), "range", beta="none"),
+        d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "LN-R1", beta="none", only=True),
+        d(6, (("wide", 0), ("wide", 1)), "LN-R2", beta="none", only=True),
         # 16-bit data with float32 parameters.
-        d(8, _PLAIN, "mixed", eps=_NONE),
-        d(33, _PLAIN, "mixed", eps=_NONE, cotangent="one_hot"),
+        d(8, _PLAIN, *MIXED, eps=_NONE, only=True, mixed=True),
+        d(33, _PLAIN, *MIXED, eps=_NONE, cotangent="one_hot", only=True, mixed=True),
     ]
 
 
 def _trailing(operator: str) -> list[Description]:
-    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *tags, **rest)
+    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *requirements, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
     return [
-        d(1, (("normal", 0), ("scaled", 2), ("constant", 3)), "value", "constant"),
-        d(20, nine[:3], "axes", eps=_NONE, features=(4, 5), leading=(3,)),
-        d(3, nine[:6], "axes", eps=_NONE, features=(3,), leading=(2, 3)),
-        d(9, nine[:3], "axes", "affine", eps=_NONE, features=(3, 3), leading=(3,)),
-        d(8, nine[:5], "axes", eps=_NONE, features=(2, 2, 2), leading=(5,)),
-        d(24, nine[:6], "axes", eps=_NONE, features=(2, 3, 2, 2), leading=(3, 2)),
-        d(7, nine[:4], "axes", eps=_NONE, features=(7,), leading=(2, 1, 2)),
-        d(6, nine[:6], "axes", eps=_NONE, features=(6,), leading=(1, 2, 3, 1)),
-        d(6, nine[:1], "axes", eps=_NONE, features=(6,), leading=()),
-        d(12, nine[:1], "axes", eps=_NONE, features=(3, 4), leading=()),
-        d(10, nine[:6], "layout", "axes", eps=_NONE, features=(10,), leading=(2, 3)),
-        d(6, nine[:8], "layout", "axes", eps=_NONE, features=(2, 3), leading=(2, 4)),
+        d(1, (("normal", 0), ("scaled", 2), ("constant", 3))),
+        d(20, nine[:3], *AXES, eps=_NONE, features=(4, 5), leading=(3,)),
+        d(3, nine[:6], *AXES, eps=_NONE, features=(3,), leading=(2, 3)),
+        d(9, nine[:3], *AXES, "LN-F5", eps=_NONE, features=(3, 3), leading=(3,)),
+        d(8, nine[:5], *AXES, eps=_NONE, features=(2, 2, 2), leading=(5,)),
+        d(24, nine[:6], *AXES, eps=_NONE, features=(2, 3, 2, 2), leading=(3, 2)),
+        d(7, nine[:4], *AXES, eps=_NONE, features=(7,), leading=(2, 1, 2)),
+        d(6, nine[:6], *AXES, eps=_NONE, features=(6,), leading=(1, 2, 3, 1)),
+        d(6, nine[:1], *AXES, eps=_NONE, features=(6,), leading=()),
+        d(12, nine[:1], *AXES, eps=_NONE, features=(3, 4), leading=()),
+        d(10, nine[:6], *LAYOUTS, *AXES, eps=_NONE, features=(10,), leading=(2, 3)),
+        d(6, nine[:8], *LAYOUTS, *AXES, eps=_NONE, features=(2, 3), leading=(2, 4)),
     ]
 
 
 def _of_channels(operator: str) -> list[Description]:
-    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *tags, **rest)
+    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *requirements, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
     return [
-        d(12, nine[:5], "axes", eps=_NONE, rank=4),
-        d(12, nine[:3], "axes", eps=_NONE, rank=3),
-        d(24, nine[:2], "axes", eps=_NONE, rank=5),
-        d(12, nine[:5], "axes", eps=_NONE, rank=4, channel_axis=-1),
-        d(6, nine[:4], "axes", eps=_NONE, rank=3, channel_axis=2),
-        d(6, nine[:4], "axes", eps=_NONE, rank=2, channel_axis=0),
+        d(12, nine[:5], *AXES, eps=_NONE, rank=4),
+        d(12, nine[:3], *AXES, eps=_NONE, rank=3),
+        d(24, nine[:2], *AXES, eps=_NONE, rank=5),
+        d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=-1),
+        d(6, nine[:4], *AXES, eps=_NONE, rank=3, channel_axis=2),
+        d(6, nine[:4], *AXES, eps=_NONE, rank=2, channel_axis=0),
         # Coinciding sizes: as many channels as samples, or as there are places along every axis.
-        d(9, nine[:3], "axes", eps=_NONE, rank=3),
-        d(9, nine[:3], "axes", eps=_NONE, rank=3, channel_axis=-1),
-        d(5, nine[:5], "axes", eps=_NONE, rank=2),
-        d(12, nine[:5], "layout", rank=4),
-        d(8, nine[:3], "layout", rank=5),
-        d(6, nine[:4], "layout", rank=3),
-        d(1, nine[:3], "single", rank=2),
-        d(8, _LAWFUL, "inference", "law", "layout", training=False, eps=2.0**-10),
-        d(12, _EASY, "inference", "layout", "affine", training=False, rank=4, gamma="powers"),
-        d(6, _NEAR, "inference", "near-eps", "exact-eps", training=False, eps=0.5),
-        d(4, _NEAR, "inference", "exact-eps", training=False, eps=1e-6),
-        d(3, _HARD, "inference", training=False, beta="none", eps=1e-3),
-        d(5, _EASY, "inference", "none", training=False, gamma="none", beta="none"),
-        d(1, _LAWFUL, "inference", training=False),
-        d(9, _EXTREME, "inference", training=False, cotangent="integers"),
-        d(6, _PLAIN, "mixed", eps=_NONE, training=False),
-        d(2, _LAWFUL, "value", momentum=0.1),
-        d(3, _LAWFUL, "value", momentum=0.9),
+        d(9, nine[:3], *AXES, eps=_NONE, rank=3),
+        d(9, nine[:3], *AXES, eps=_NONE, rank=3, channel_axis=-1),
+        d(5, nine[:5], *AXES, eps=_NONE, rank=2),
+        d(12, nine[:5], *LAYOUTS, rank=4),
+        d(8, nine[:3], *LAYOUTS, rank=5),
+        d(6, nine[:4], *LAYOUTS, rank=3),
+        d(1, nine[:3], "BN-E1", "BN-E5", rank=2, only=True),
+        d(8, _LAWFUL, *LAWS, *LAYOUTS, training=False, eps=2.0**-10),
+        d(12, _EASY, *LAYOUTS, "LN-F5", training=False, rank=4, gamma="powers"),
+        d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=0.5),
+        d(4, _NEAR, "LN-F4", training=False, eps=1e-6),
+        d(3, _HARD, training=False, beta="none", eps=1e-3),
+        d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none"),
+        d(1, _LAWFUL, training=False),
+        d(9, _EXTREME, training=False, cotangent="integers"),
+        d(6, _PLAIN, *MIXED, eps=_NONE, training=False, only=True, mixed=True),
+        d(2, _LAWFUL, momentum=0.1),
+        d(3, _LAWFUL, momentum=0.9),
     ]
 
 
 def _of_sample_channels(operator: str) -> list[Description]:
-    def d(n: int, groups: Kinds, *tags: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *tags, **rest)
+    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
+        return _describe(operator, n, groups, *requirements, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
     # Of one value a group instance_norm's page has a requirement of its own.
-    of_one = ("single",) if OPERATORS[operator].channels_alone else ("value", "constant")
+    of_one = {"requirements": frozenset(("IN-E1",)), "only": True} if OPERATORS[operator].channels_alone else {}
     return [
-        d(12, nine[:6], "axes", eps=_NONE, rank=4, samples=3),
-        d(12, nine[:4], "axes", eps=_NONE, rank=3, samples=2),
-        d(24, nine[:6], "axes", eps=_NONE, rank=5, samples=2),
-        d(12, nine[:6], "axes", eps=_NONE, rank=4, samples=2, channel_axis=-1),
-        d(6, nine[:8], "axes", eps=_NONE, rank=3, samples=2, channel_axis=2),
+        d(12, nine[:6], *AXES, eps=_NONE, rank=4, samples=3),
+        d(12, nine[:4], *AXES, eps=_NONE, rank=3, samples=2),
+        d(24, nine[:6], *AXES, eps=_NONE, rank=5, samples=2),
+        d(12, nine[:6], *AXES, eps=_NONE, rank=4, samples=2, channel_axis=-1),
+        d(6, nine[:8], *AXES, eps=_NONE, rank=3, samples=2, channel_axis=2),
         # Coinciding sizes: as many channels as samples, as positions, and as groups.
-        d(9, nine, "axes", eps=_NONE, rank=3, samples=3, width=1),
-        d(9, nine[:3], "axes", eps=_NONE, rank=3, samples=3, width=3),
-        d(9, nine, "axes", "affine", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
-        d(4, nine[:8], "axes", "affine", eps=_NONE, rank=3, samples=2, width=1, channel_axis=-1),
+        d(9, nine, *AXES, eps=_NONE, rank=3, samples=3, width=1),
+        d(9, nine[:3], *AXES, eps=_NONE, rank=3, samples=3, width=3),
+        d(9, nine, *AXES, "LN-F5", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
+        d(4, nine[:8], *AXES, "LN-F5", eps=_NONE, rank=3, samples=2, width=1, channel_axis=-1),
         # A channel in each group, all channels in one, and no positions.
-        d(6, nine[:8], "axes", eps=_NONE, rank=3, samples=2, width=1),
-        d(12, nine[:3], "axes", eps=_NONE, rank=4, samples=3, width=6),
-        d(6, nine[:6], "axes", "layout", eps=_NONE, rank=2, samples=3),
-        d(12, nine[:6], "layout", rank=4, samples=3),
-        d(8, nine[:4], "layout", rank=5, samples=2),
-        d(6, nine[:8], "layout", "affine", eps=_NONE, rank=3, samples=4, width=3),
+        d(6, nine[:8], *AXES, eps=_NONE, rank=3, samples=2, width=1),
+        d(12, nine[:3], *AXES, eps=_NONE, rank=4, samples=3, width=6),
+        d(6, nine[:6], *AXES, *LAYOUTS, eps=_NONE, rank=2, samples=3),
+        d(12, nine[:6], *LAYOUTS, rank=4, samples=3),
+        d(8, nine[:4], *LAYOUTS, rank=5, samples=2),
+        d(6, nine[:8], *LAYOUTS, "LN-F5", eps=_NONE, rank=3, samples=4, width=3),
         # Far from zero with the channels last in memory, for which kernels have a path of their own.
-        d(16, _OFFSETS, "offset", eps=_NONE, rank=4, channel_axis=-1, samples=2, gamma="powers"),
-        d(1, nine[:6], *of_one, samples=2, rank=3),
+        d(16, _OFFSETS, "LN-F8", eps=_NONE, rank=4, channel_axis=-1, samples=2, gamma="powers"),
+        d(1, nine[:6], samples=2, rank=3, **of_one),
     ]
 
 

@@ -28,8 +28,15 @@ class Description:
     beta: str = "mixed"
     #: How the cotangent is drawn.
     cotangent: str = "mixed"
-    #: What the case is for ("few", "eps", "law", ...); checks choose their cases by these.
-    tags: frozenset[str] = frozenset()
+    #: The requirements that the case is for, beside those that any ordinary case is judged on. One id stands for all
+    #: that are registered with it at their check: LN-F3 for BN-F3 too (checks/registry.py).
+    requirements: frozenset[str] = frozenset()
+    #: Whether it is judged on nothing else.
+    only: bool = False
+    #: Whether 16-bit data stand beside float32 parameters.
+    mixed: bool = False
+    #: Whether every framework is put to it, those too in which each new shape takes long.
+    far: bool = False
     seed: int = 0
     #: Number of groups, where the groups above are repeated in turn to make so many.
     repeat: int | None = None

@@ -1,10 +1,10 @@
 """
 Generated cases: what a run judges beside the fixed deck.
 
-Two kinds: *free* cases, which may be anything, and *variations*, which keep what a case of the deck is for (its tags,
-its kinds of groups, its recipe) and change all its numbers, so that every requirement meets more cases than the deck
-has. All is drawn from a stream of our own, one for each case: the same seed gives the same cases whatever else is
-installed, and a deeper profile has the cases of the one before and more.
+Two kinds: *free* cases, which may be anything, and *variations*, which keep what a case of the deck is for (its
+requirements, its kinds of groups, its recipe) and change all its numbers, so that every requirement meets more cases
+than the deck has. All is drawn from a stream of our own, one for each case: the same seed gives the same cases
+whatever else is installed, and a deeper profile has the cases of the one before and more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import zlib
 import attrs
 
 from ...spec.operators import OPERATORS
-from .deck import deck
+from . import composed_deck
+from .deck import DERIVATIVES, LAWS, deck
 from .description import Description
 from .logits import FUSIONS, GATES
 from .parameters import AFFINE, COTANGENT
@@ -46,7 +47,7 @@ def generate(operator: str, seed: int, free: int, rounds: int = 0) -> list[Descr
     """Return ``free`` free cases of an operator, and ``rounds`` variations of each case of its deck."""
     found = [_free(operator, seed, index) for index in range(free)]
     for number in range(1, rounds + 1):
-        kept = (one for one in deck(operator, "quick", seed) if not one.tags & {"size", "repeat"})
+        kept = (one for one in deck(operator, "quick", seed) if not one.requirements & {"CM-S1", "CM-P2"})
         found += [
             _varied(one, _stream(operator, seed, _VARIED, number, place), number) for place, one in enumerate(kept)
         ]
@@ -87,28 +88,28 @@ def _free(operator: str, seed: int, index: int) -> Description:
         description = attrs.evolve(description, momentum=stream.pick(MOMENTA), rank=stream.number(2, 5))
     if OPERATORS[operator].channels_alone and description.n == 1:  # one value a channel: BN-E1, BN-E5 and IN-E1
         description = attrs.evolve(description, n=2)
-    return attrs.evolve(description, tags=_parts_of(description, index))
+    return attrs.evolve(description, requirements=_purpose(description, index))
 
 
-def _parts_of(description: Description, index: int) -> frozenset[str]:
-    """The tags of a free case: one in four takes the laws, one in four the derivatives."""
-    tags = {"value"} if description.training else {"inference"}
+def _purpose(description: Description, index: int) -> frozenset[str]:
+    """What a free case is for beside the values: one in four takes the laws, one in four the derivatives."""
+    composed = OPERATORS[description.operator].composed
     names = {name for name, _ in description.groups}
     # The laws and derivatives run on moderate groups: extreme ones are outside their range rules.
     moderate = not names & {"near_overflow", "subnormal", "heavy_tailed", "offset"}
     if moderate and description.recipe not in ALONG_SEQUENCE:
         if index % 4 == 1 and description.n > 1:
-            tags.add("law")
+            return composed_deck.LAWS if composed else LAWS
         if index % 4 == 3 and description.training:
-            tags.add("derivative")
-    return frozenset(tags)
+            return composed_deck.DERIVATIVES if composed else DERIVATIVES
+    return frozenset()
 
 
 # Variations -------------------------------------------------------------------------------------------------
 
 
 def _varied(description: Description, stream: Stream, number: int) -> Description:
-    """The same kind of case, with other numbers wherever its tags leave them open."""
+    """The same kind of case, with other numbers wherever what it is for leaves them open."""
     return attrs.evolve(
         description,
         **_shape(description, stream),
@@ -133,13 +134,12 @@ def _shape(description: Description, stream: Stream) -> dict[str, object]:
             n *= size
         return {"features": features, "n": n}
     n = description.n
-    if n == 1 or description.leading is not None or "sequence" in description.tags:
+    if n == 1 or description.leading is not None or "MH-L7" in description.requirements:
         return {}
-    if (
-        OPERATORS[description.operator].has_channels and "axes" in description.tags
-    ):  # as many values as its dimensions allow
+    if OPERATORS[description.operator].has_channels and "LN-F7" in description.requirements:
+        # As many values as its dimensions allow.
         return {"n": n * stream.number(1, 3)}
-    if "few" in description.tags:
+    if description.requirements & {"LN-F2", "PR-F7", "PO-F7"}:
         return {"n": stream.number(2, 5)}
     around = tuple(length for length in LENGTHS if n / 2 <= length <= 2 * n and length > 1)
     return {"n": stream.pick(around or (n,))}
@@ -147,7 +147,7 @@ def _shape(description: Description, stream: Stream) -> dict[str, object]:
 
 def _eps(description: Description, stream: Stream) -> float:
     """Another eps where it is an ordinary one; derivatives keep theirs, which keeps them in range."""
-    if description.eps not in EPS or "derivative" in description.tags:
+    if description.eps not in EPS or description.requirements & {"LN-G9", "RS-G4"}:
         return description.eps
     return stream.pick(EPS)
 

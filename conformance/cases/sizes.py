@@ -124,13 +124,16 @@ EXTENTS: Mapping[str, tuple[Extent, ...]] = {
 _RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "highway": "leaf", "mhc": "leaf"}
 
 
+#: What a case of the sweep is for: the numbers, and that the call returns them at all.
+_SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
+
+
 def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Description:
     """The case in which an extent has this size."""
-    tags = frozenset({"size", "far"} if far else {"size"})
     place = sum(size > threshold + 1 for threshold in THRESHOLDS)
     recipe = {"recipe": _RECIPES[operator]} if OPERATORS[operator].composed else {}
-    common = {"eps": _NONE, "gamma": "powers", "beta": "mixed", "cotangent": "edges", "tags": tags}
-    plain = Description(operator, 1, ())
+    common = {"eps": _NONE, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
+    plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
     return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]
 
 
@@ -154,10 +157,9 @@ def repeated_deck(operator: str, profile: str) -> list[Description]:
     found = []
     for groups, n in _REPEATED[_QUICK] if profile == "quick" else _REPEATED:
         for training in (True, False) if OPERATORS[operator].has_modes else (True,):
-            tags = frozenset({"size", "repeat", *(() if profile == "quick" else ("far",))})
-            plain = sized(operator, EXTENTS[operator][0], n)
+            plain = sized(operator, EXTENTS[operator][0], n, far=profile != "quick")
             shaped = {"n": n, "samples": None, "width": None, "rank": 2, "groups": _GROUPS[1:], "repeat": groups}
-            found.append(attrs.evolve(plain, **shaped, training=training, tags=tags))  # type: ignore[arg-type]
+            found.append(attrs.evolve(plain, **shaped, training=training, requirements=_SIZES | {"CM-P2", "CM-P3"}))  # type: ignore[arg-type]
     return found
 
 

@@ -37,7 +37,7 @@ def _one_of(choices: tuple[object, ...]) -> st.SearchStrategy[object]:
 
 @st.composite
 def descriptions(draw: st.DrawFn, like: Description, *, short: bool = False) -> Description:
-    """Draw a description: short ones keep the tags, mode and seed of the one they are to replace."""
+    """Draw a description: short ones keep the requirements, mode and seed of the one they are to replace."""
     regimes = GENERATED
     if short:  # whatever the case had beyond the generated regimes stays within reach
         used = tuple(name for name, _ in like.groups if name not in regimes)

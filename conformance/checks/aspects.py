@@ -16,7 +16,7 @@ from ..cases.case import Case
 from .derived import affine_names, at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
 from .exactly import exact
 from .received import Claim, Received, Run
-from .registry import BOTH, check, tagged
+from .registry import BOTH, check, laws_in_inference
 from .relating import Relation
 
 Runs = Mapping[str, Run]
@@ -203,21 +203,15 @@ SHIFTED = Relation("a small shift", _near_and_near, _alike)
 ACCURATE = Relation("accurate under a large mean", _far_and_near, _alike, given=(SHIFTED, lambda case: case))
 
 
-def _of_axes(case: Case) -> bool:
-    """In inference, where no axes are normalised together, one case says that a value is by itself."""
-    return "axes" in case.tags or case.tags >= {"inference", "law"}
+# What judges each requirement; the cases that name it have nothing else far from its plainest ------------
 
-
-# What judges each requirement, and on which cases: those in which nothing else is far from its plainest ------------
-
-check("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2", when=tagged("few"), raising="violates")(DIVISOR.judged)
-check("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3", when=tagged("near-eps"), raising="violates", modes=BOTH)(
-    INSIDE.judged
-)
-check("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4", when=tagged("exact-eps"), raising="violates", modes=BOTH)(
-    AS_GIVEN.judged
-)
-check("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5", when=tagged("affine"), raising="violates", modes=BOTH)(AFFINE.judged)
-check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", when=tagged("none"), raising="violates", modes=BOTH)(ABSENT.judged)
-check("LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7", when=_of_axes, raising="violates", modes=BOTH)(TOGETHER.judged)
-check("LN-F8", "BN-F8", "GN-F8", "IN-F8", when=tagged("offset"), raising="violates")(ACCURATE.judged)
+check("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2", raising="violates")(DIVISOR.judged)
+check("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3", raising="violates", modes=BOTH)(INSIDE.judged)
+check("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4", raising="violates", modes=BOTH)(AS_GIVEN.judged)
+check("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5", raising="violates", modes=BOTH)(AFFINE.judged)
+check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", raising="violates", modes=BOTH)(ABSENT.judged)
+# In inference no axes are normalised together: any case says that a value is by itself.
+check(
+    "LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7", every=laws_in_inference, raising="violates", modes=BOTH
+)(TOGETHER.judged)  # fmt: skip
+check("LN-F8", "BN-F8", "GN-F8", "IN-F8", raising="violates")(ACCURATE.judged)

@@ -15,15 +15,11 @@ from ..subject import Subject
 from .composed_values import reached
 from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded
-from .registry import check, ordinary, recipes, tagged
+from .registry import check, recipes
 from .relations import close, equal_to, scaled_exactly
 
 
-def _law(case: Case) -> bool:
-    return "law" in case.tags and ordinary(case)
-
-
-@check("PR-L2", when=_law)
+@check("PR-L2")
 def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
     """2^k x with 4^k eps hands the sublayer the same."""
     handed = recorded(subject, case)["sublayer"][0]
@@ -41,7 +37,7 @@ def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("PR-L3", when=lambda case: _law(case) and "shift" in case.tags)
+@check("PR-L3")
 def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
     """x + c hands the sublayer the same, and moves y by c."""
     handed = recorded(subject, case)["sublayer"][0]
@@ -62,7 +58,7 @@ def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("PR-G5", when=recipes("zero"), gradient=True)
+@check("PR-G5", every=recipes("zero"), gradient=True)
 def zero_sublayer(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a sublayer that returns zeros, dx is the cotangent itself."""
     _ = subject.observe(case).outputs
@@ -72,7 +68,7 @@ def zero_sublayer(subject: Subject, case: Case) -> Iterator[Finding]:
     yield equal_to(subject, case, "dx", dx, case.g, "the sublayer returns zeros", where=inside)
 
 
-@check("PO-L1", when=tagged("none"))
+@check("PO-L1")
 def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without gamma and beta the groups of y have mean 0 and mean square var / (var + eps)."""
     if case.inputs["gamma"] is not None or case.inputs["beta"] is not None:
@@ -95,7 +91,7 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
     yield judge_exactly(subject, case, "the mean square of y", averaged(y * y), square, wide, "over a group")
 
 
-@check("PO-L2", when=recipes("scaled", "zero"))
+@check("PO-L2", every=recipes("scaled", "zero"))
 def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
     """A homogeneous sublayer: 2^k x with 4^k eps leaves y."""
     y = subject.observe(case).outputs["y"]
@@ -113,7 +109,7 @@ def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("PO-L3", when=recipes("zero"))
+@check("PO-L3", every=recipes("zero"))
 def bare_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a sublayer that returns zeros, y is LN(x)."""
     gamma, beta = case.inputs["gamma"], case.inputs["beta"]
@@ -123,7 +119,7 @@ def bare_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge(case, "y", y, want, subject.bound(case, "y"), "the sublayer returns zeros")
 
 
-@check("PO-L4", when=recipes("negated", "zero"))
+@check("PO-L4", every=recipes("negated", "zero"))
 def constant_sum(subject: Subject, case: Case) -> Iterator[Finding]:
     """Where the sum is constant over a group, as with F = -identity, y is beta."""
     beta = case.inputs["beta"]
@@ -135,7 +131,7 @@ def constant_sum(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge(constant, "y", y, as_exact(want), subject.bound(constant, "y"), note)
 
 
-@check("PO-G5", when=recipes("leaf"), gradient=True)
+@check("PO-G5", every=recipes("leaf"), gradient=True)
 def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradient of what the sublayer returned sums to zero over a group."""
     _ = subject.observe(case).outputs

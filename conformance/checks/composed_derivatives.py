@@ -11,7 +11,7 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check, tagged
+from .registry import check
 
 
 def _directions(case: Case, names: tuple[str, ...], purpose: str) -> dict[str, np.ndarray | None]:
@@ -25,7 +25,7 @@ def _directions(case: Case, names: tuple[str, ...], purpose: str) -> dict[str, n
 
 
 @check(
-    "RS-G4", "PR-G6", "PO-G6", "HW-G7", "MH-G8", when=tagged("derivative"), gradient=True, raising="unsupported"
+    "RS-G4", "PR-G6", "PO-G6", "HW-G7", "MH-G8", gradient=True, raising="unsupported"
 )  # fmt: skip
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
@@ -49,7 +49,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 @check(
-    "RS-G5", "PR-G7", "PO-G7", "HW-G8", "MH-G9", when=tagged("derivative"), gradient=True, raising="unsupported"
+    "RS-G5", "PR-G7", "PO-G7", "HW-G8", "MH-G9", gradient=True, raising="unsupported"
 )  # fmt: skip
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, leaves moving too, within the propagated envelope."""

@@ -14,7 +14,7 @@ from ..cases.recipes import RECIPES
 from ..findings import Finding
 from ..subject import Subject
 from .part_calls import judge_handed, recorded
-from .registry import Body, When, check, ordinary, recipes, tagged
+from .registry import Body, When, check, ordinary, recipes
 from .relations import equal_to
 from .values import y_of
 
@@ -38,42 +38,45 @@ def _not(condition: When) -> When:
     return lambda case: not condition(case)
 
 
-_saturated = tagged("saturated")
+def _saturated(case: Case) -> bool:
+    """Cases of extreme logits, of which HW-F4 and MH-F3 speak."""
+    return not case.requirements.isdisjoint(("HW-F4", "MH-F3"))
 
-#: Requirement -> the cases whose y it is judged on.
-_VALUES: dict[str, When] = {
+
+#: Requirement -> the cases whose y it is judged on; None: those that name it.
+_VALUES: dict[str, When | None] = {
     "RS-F1": _plain("residual", *_SHORTCUT, *_ACTIVATED, *_DROPOUT),
     "RS-F2": recipes(*_SHORTCUT),
     "RS-F3": recipes(*_ACTIVATED),
     "PR-F2": recipes("leaf", "zero"),
-    "PR-F3": tagged("near-eps", "exact-eps"),
-    "PR-F4": tagged("none"),
-    "PR-F5": tagged("few", "axes"),
-    "PR-F6": tagged("near-eps", "exact-eps"),
-    "PR-F7": tagged("few"),
+    "PR-F3": None,
+    "PR-F4": None,
+    "PR-F5": None,
+    "PR-F6": None,
+    "PR-F7": None,
     "PO-F1": ordinary,
     "PO-F2": recipes("leaf", "tanh_linear", "square"),
-    "PO-F3": tagged("near-eps", "exact-eps"),
-    "PO-F4": tagged("none"),
-    "PO-F5": tagged("few", "axes"),
-    "PO-F6": tagged("near-eps", "exact-eps"),
-    "PO-F7": tagged("few"),
+    "PO-F3": None,
+    "PO-F4": None,
+    "PO-F5": None,
+    "PO-F6": None,
+    "PO-F7": None,
     "HW-F1": _both(_plain("highway", *_CARRY), _not(_saturated)),
     "HW-F2": recipes(*_CARRY),
-    "HW-F3": tagged("gate"),
+    "HW-F3": None,
     "MH-F1": _both(_plain("mhc", *_FUSED), _not(_saturated)),
     "MH-F5": recipes("fuse_sum", "fuse_product", "fuse_weighted"),
     "MH-F6": recipes("fuse_coupled", "fuse_shared"),
 }
-for _requirement, _when in _VALUES.items():
-    check(_requirement, when=_when)(y_of)
+for _requirement, _every in _VALUES.items():
+    check(_requirement, every=_every)(y_of)
 
 
-@check("PR-F1", when=ordinary)
+@check("PR-F1", every=ordinary)
 def pre_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """y, and on wide data, where x hides what is added to it, what the sublayer is handed too."""
     yield from y_of(subject, case)
-    if "wide" in case.tags:
+    if "PR-F1" in case.requirements:
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
 
 
@@ -132,11 +135,11 @@ _GRADIENTS: dict[str, tuple[Callable[[str], bool], When]] = {
     "MH-G5": (_any, recipes(*_FUSED)),
     "MH-G7": (_of_parts, _both(_plain("mhc", "leaf", "equal", "counted", *_FUSED), _not(_saturated))),
 }
-for _requirement, (_wanted, _when) in _GRADIENTS.items():
-    check(_requirement, when=_when, gradient=True)(_gradients(_wanted))
+for _requirement, (_wanted, _every) in _GRADIENTS.items():
+    check(_requirement, every=_every, gradient=True)(_gradients(_wanted))
 
 
-@check("HW-F4", "MH-F3", when=_saturated)
+@check("HW-F4", "MH-F3")
 def extreme_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Logits of any size, infinite ones among them, leave no NaN and stay within the envelope."""
     y = subject.observe(case).outputs["y"]
@@ -144,7 +147,7 @@ def extreme_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", y)
 
 
-@check("HW-G6", "MH-G6", when=_saturated, gradient=True)
+@check("HW-G6", "MH-G6", gradient=True)
 def extreme_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients at such logits are no NaN either."""
     _ = subject.observe(case).outputs
@@ -161,7 +164,7 @@ def _no_nan(case: Case, name: str, value: np.ndarray) -> Finding:
     return Finding(case, violated=True, output=name, index=index, got=float("nan"), note="NaN from finite data")
 
 
-@check("RS-F4", when=recipes(*_DROPOUT))
+@check("RS-F4", every=recipes(*_DROPOUT))
 def dropout(subject: Subject, case: Case) -> Iterator[Finding]:
     """Dropout is the branch's: where it drops, y is x; in inference y is x + F(x)."""
     y = subject.observe(case).outputs["y"]

@@ -9,13 +9,12 @@ import numpy as np
 
 from ...adapters.binding import differentiable
 from ...spec.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
-from ...spec.operators import COMPOSED
 from ..cases.case import Case
 from ..findings import Finding
 from ..known import shown_as
 from ..subject import Subject
 from ..truth import gradient_name, owner_of
-from .registry import check, ordinary
+from .registry import check, in_training
 from .relations import same
 
 
@@ -28,12 +27,12 @@ def mistyped(name: str, value: np.ndarray, dtype: np.dtype) -> str:
     return "" if value.dtype == dtype else f"{name} has dtype {value.dtype.name} in place of {dtype.name}"
 
 
-def any_plain(case: Case) -> bool:
-    """Every case whose call is valid in the plainest way."""
-    return not (case.tags & {"single", "mixed", "range"})
+def _plain(case: Case) -> bool:
+    """Every case whose call is valid in the plainest way; those of sizes name CM-T1 and CM-T2."""
+    return not case.only
 
 
-@check("CM-T1", when=any_plain)
+@check("CM-T1", every=_plain)
 def returns(subject: Subject, case: Case) -> Iterator[Finding]:
     """A valid call returns tensors, as many as promised."""
     try:
@@ -49,7 +48,7 @@ def returns(subject: Subject, case: Case) -> Iterator[Finding]:
         yield Finding(case, violated=False)
 
 
-@check("CM-T2", when=any_plain)
+@check("CM-T2", every=_plain)
 def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
     """Outputs have the shape and dtype of the input they belong to."""
     try:
@@ -67,7 +66,7 @@ def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
     yield Finding(case, violated=False)
 
 
-@check("CM-T3", when=lambda case: any_plain(case) and "size" not in case.tags, gradient=True)
+@check("CM-T3", every=_plain, gradient=True)
 def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every gradient is there, with the shape and dtype of its input."""
     _ = subject.observe(case).outputs  # a call that fails is CM-T1's
@@ -91,7 +90,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
             yield _violation(case, name, words, "dtype")
             return
     yield Finding(case, violated=False)
-    if case.operator in COMPOSED and "law" in case.tags:
+    if "CM-T3" in case.requirements:
         yield from _alone(subject, case, gradients)
 
 
@@ -147,11 +146,7 @@ def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Fi
             yield _violation(bad, "y", f"{wrong}, and the call returned without raising", "accepts")
 
 
-def _argument_law(case: Case) -> bool:
-    return ordinary(case) and "law" in case.tags
-
-
-@check("CM-A1", when=_argument_law)
+@check("CM-A1", when=in_training)
 def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
     """Arguments that cannot mean anything raise."""
     _ = subject.observe(case).outputs
@@ -164,14 +159,14 @@ _BAD_EPS = (-1e-5, math.inf, math.nan)
 _BAD_MOMENTUM = (-0.25, 1.25, math.nan)
 
 
-@check("CM-A2", when=_argument_law)
+@check("CM-A2", when=in_training)
 def bad_eps(subject: Subject, case: Case) -> Iterator[Finding]:
     """An eps that is negative or not finite raises."""
     _ = subject.observe(case).outputs
     yield from _refused(subject, ((f"eps is {eps:g}", case.replace(eps=eps)) for eps in _BAD_EPS))
 
 
-@check("BN-A1", when=_argument_law)
+@check("BN-A1", when=in_training)
 def bad_momentum(subject: Subject, case: Case) -> Iterator[Finding]:
     """A momentum that is outside 0 to 1 raises in training."""
     _ = subject.observe(case).outputs

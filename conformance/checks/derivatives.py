@@ -10,7 +10,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from ..truth import in_order
-from .registry import BOTH, Body, check, tagged
+from .registry import BOTH, Body, check
 
 
 def _directions(case: Case, purpose: str) -> dict[str, np.ndarray | None]:
@@ -25,11 +25,7 @@ def _directions(case: Case, purpose: str) -> dict[str, np.ndarray | None]:
     return found
 
 
-def _derivable(case: Case) -> bool:
-    return tagged("derivative")(case)
-
-
-@check("LN-G9", "BN-G10", "RM-G9", "GN-G9", "IN-G9", when=_derivable, gradient=True, raising="unsupported", modes=BOTH)
+@check("LN-G9", "BN-G10", "RM-G9", "GN-G9", "IN-G9", gradient=True, raising="unsupported", modes=BOTH)
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
@@ -52,9 +48,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
         yield subject.judge(case, f"second-order gradient of {name}", value, want, bounds, note)
 
 
-@check(
-    "LN-G10", "BN-G11", "RM-G10", "GN-G10", "IN-G10", when=_derivable, gradient=True, raising="unsupported", modes=BOTH
-)
+@check("LN-G10", "BN-G11", "RM-G10", "GN-G10", "IN-G10", gradient=True, raising="unsupported", modes=BOTH)
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, within the propagated envelope."""
     subject.require_gradients()
@@ -102,10 +96,10 @@ for *_ids, _kind, _words in (
     ("LN-G12", "BN-G13", "RM-G12", "GN-G12", "IN-G12", "jvp_vjp", "forward over reverse"),
     ("LN-G13", "BN-G14", "RM-G13", "GN-G13", "IN-G13", "vjp_jvp", "reverse over forward"),
 ):
-    check(*_ids, when=_derivable, gradient=True, raising="unsupported")(_over_cotangent(_kind, _words))
+    check(*_ids, gradient=True, raising="unsupported")(_over_cotangent(_kind, _words))
 
 
-@check("LN-G14", "BN-G15", "RM-G14", "GN-G14", "IN-G14", when=_derivable, gradient=True, raising="unsupported")
+@check("LN-G14", "BN-G15", "RM-G14", "GN-G14", "IN-G14", gradient=True, raising="unsupported")
 def forward_over_forward(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp of the jvp equals the exact one, within the propagated envelope."""
     tangents, again = _directions(case, "forward mode"), _directions(case, "forward over forward")

@@ -13,15 +13,11 @@ from ..subject import Subject
 from ..truth import GRADIENTS
 from .exactly import added, exact, finite_bound, judge_exactly, moments, summed
 from .laws_exact import rescaled, stored_exactly
-from .registry import BOTH, check, ordinary
+from .registry import BOTH, check, in_training
 from .relations import close, equal, equal_to, same, scaled_exactly
 
 
-def _law(case: Case) -> bool:
-    return "law" in case.tags and ordinary(case)
-
-
-@check("LN-G4", "BN-G5", "GN-G4", "IN-G4", when=_law, gradient=True)
+@check("LN-G4", "BN-G5", "GN-G4", "IN-G4", when=in_training, gradient=True)
 def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
@@ -33,7 +29,7 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("LN-G5", "BN-G6", "RM-G5", "GN-G5", "IN-G5", when=_law, gradient=True)
+@check("LN-G5", "BN-G6", "RM-G5", "GN-G5", "IN-G5", when=in_training, gradient=True)
 def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     """sum(dx (x - mu)) = eps/(var + eps) sum(gamma g xhat)."""
     _ = subject.observe(case).outputs
@@ -52,7 +48,7 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("LN-G6", "BN-G7", "RM-G6", "GN-G6", "IN-G6", when=_law, gradient=True, raising="violates")
+@check("LN-G6", "BN-G7", "RM-G6", "GN-G6", "IN-G6", when=in_training, gradient=True, raising="violates")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps: dx becomes 2^-k dx, dgamma and dbeta stay."""
     moved = rescaled(case)
@@ -70,7 +66,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-G7", "BN-G8", "RM-G7", "GN-G7", "IN-G7", when=_law, gradient=True)
+@check("LN-G7", "BN-G8", "RM-G7", "GN-G7", "IN-G7", when=in_training, gradient=True)
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The scale law of gradients, to the last bit."""
     moved = rescaled(case)
@@ -91,7 +87,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-@check("LN-G8", "BN-G9", "RM-G8", "GN-G8", "IN-G8", when=_law, gradient=True, raising="violates", modes=BOTH)
+@check("LN-G8", "BN-G9", "RM-G8", "GN-G8", "IN-G8", when=in_training, gradient=True, raising="violates", modes=BOTH)
 def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of a sum of cotangents are the sums of the gradients; twofold and zero cotangents are like it."""
     _ = subject.observe(case).gradients
@@ -129,7 +125,9 @@ def _multiples(subject: Subject, case: Case, g: np.ndarray, gradients: Mapping[s
         yield equal_to(subject, zero, name, value, np.zeros_like(value), "the cotangent 0")
 
 
-@check("LN-G11", "BN-G12", "RM-G11", "GN-G11", "IN-G11", when=_law, gradient=True, raising="violates", modes=BOTH)
+@check(
+    "LN-G11", "BN-G12", "RM-G11", "GN-G11", "IN-G11", when=in_training, gradient=True, raising="violates", modes=BOTH
+)
 def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient does not depend on which others are asked for."""
     together = subject.observe(case).gradients

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import BOTH, INFERENCE, Body, check, ordinary, tagged
+from .registry import BOTH, INFERENCE, Body, check, in_inference, ordinary
 
 
 def gradient_of(name: str) -> Body:
@@ -23,12 +23,12 @@ def gradient_of(name: str) -> Body:
 
 
 # dx in inference is BN-G4's.
-check("LN-G1", "BN-G1", "RM-G1", "GN-G1", "IN-G1", when=ordinary, gradient=True)(gradient_of("dx"))
-check("LN-G2", "BN-G2", "RM-G2", "GN-G2", "IN-G2", when=ordinary, gradient=True, modes=BOTH)(gradient_of("dgamma"))
-check("LN-G3", "BN-G3", "GN-G3", "IN-G3", when=ordinary, gradient=True, modes=BOTH)(gradient_of("dbeta"))
+check("LN-G1", "BN-G1", "RM-G1", "GN-G1", "IN-G1", every=ordinary, gradient=True)(gradient_of("dx"))
+check("LN-G2", "BN-G2", "RM-G2", "GN-G2", "IN-G2", every=ordinary, gradient=True, modes=BOTH)(gradient_of("dgamma"))
+check("LN-G3", "BN-G3", "GN-G3", "IN-G3", every=ordinary, gradient=True, modes=BOTH)(gradient_of("dbeta"))
 
 
-@check("BN-G4", when=tagged("inference"), gradient=True, modes=INFERENCE)
+@check("BN-G4", every=in_inference, gradient=True, modes=INFERENCE)
 def inference_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference the statistics are constants: dx = gamma r g."""
     _ = subject.observe(case).outputs

@@ -26,20 +26,20 @@ def _of(case: Case, name: str) -> np.ndarray:
     return value
 
 
-@check("HW-L1", when=_logits("leaf", "closed"))
+@check("HW-L1", every=_logits("leaf", "closed"))
 def closed_gate(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gate of -inf gives x."""
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], case.x, "every gate logit is -inf")
 
 
-@check("HW-L2", when=_logits("leaf", "open"))
+@check("HW-L2", every=_logits("leaf", "open"))
 def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gate of +inf gives H(x)."""
     h = _of(case, "transform.h")
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
 
 
-@check("HW-L3", when=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
+@check("HW-L3", every=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
 def between(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without a carry gate y lies between x and H(x), element by element."""
     y = subject.observe(case).outputs["y"]
@@ -49,7 +49,7 @@ def between(subject: Subject, case: Case) -> Iterator[Finding]:
     yield close(subject, case, "y", y, nearest, subject.bound(case, "y"), "the nearest value between x and H(x)")
 
 
-@check("HW-L4", when=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
+@check("HW-L4", every=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
 def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
     """x and H change places under -gate."""
     y = subject.observe(case).outputs["y"]
@@ -63,21 +63,21 @@ def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("HW-L5", when=recipes("identity"))
+@check("HW-L5", every=recipes("identity"))
 def same_path(subject: Subject, case: Case) -> Iterator[Finding]:
     """Where H(x) = x the gate makes no difference."""
     y = subject.observe(case).outputs["y"]
     yield subject.judge(case, "y", y, as_exact(case.x), subject.bound(case, "y"), "H(x) = x")
 
 
-@check("HW-L6", when=_logits("leaf_carry", "closed"))
+@check("HW-L6", every=_logits("leaf_carry", "closed"))
 def both_shut(subject: Subject, case: Case) -> Iterator[Finding]:
     """Both gates shut give zero."""
     y = subject.observe(case).outputs["y"]
     yield equal_to(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
 
 
-@check("HW-L7", when=_logits("leaf_carry", "open"))
+@check("HW-L7", every=_logits("leaf_carry", "open"))
 def both_open(subject: Subject, case: Case) -> Iterator[Finding]:
     """Both gates open give x + H(x)."""
     y = subject.observe(case).outputs["y"]

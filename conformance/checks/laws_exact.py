@@ -12,15 +12,11 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .derived import affine_names
-from .registry import BOTH, check, ordinary
+from .registry import BOTH, check, in_training
 from .relations import close, equal, scaled_exactly
 
 #: x is scaled by 2^3, eps by 2^6: far enough to move any misplaced eps, near enough to stay exact.
 SCALE = 8.0
-
-
-def _law(case: Case) -> bool:
-    return "law" in case.tags and ordinary(case)
 
 
 def rescaled(case: Case) -> Case | None:
@@ -43,7 +39,7 @@ def stored_exactly(subject: Subject, case: Case) -> bool:
     return bool(np.all((sizes == 0) | (sizes >= least)))
 
 
-@check("LN-L1", "BN-L1", "RM-L1", "GN-L1", "IN-L1", when=_law, raising="violates")
+@check("LN-L1", "BN-L1", "RM-L1", "GN-L1", "IN-L1", when=in_training, raising="violates")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves y within the envelope."""
     moved = rescaled(case)
@@ -62,7 +58,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=_law, raising="error")
+@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, raising="error")
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves the bits of y."""
     moved = rescaled(case)
@@ -75,7 +71,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=_law, raising="violates")
+@check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=in_training, raising="violates")
 def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without beta, -x gives -y: the same bits, unless the shift of the variance may be another one."""
     plain = without_beta(case)
@@ -99,7 +95,7 @@ def without_beta(case: Case) -> Case:
     return case if beta is None else case.replace(beta=np.zeros_like(beta))
 
 
-@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=_law, raising="violates", modes=BOTH)
+@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=in_training, raising="violates", modes=BOTH)
 def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     """gamma and beta times a power of two give y times it."""
     gamma, beta = case.inputs["gamma"], case.inputs.get("beta")
@@ -141,7 +137,7 @@ def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
     return case.replace(**moved), order
 
 
-@check("LN-L5", "RM-L5", "GN-L5", "IN-L5", when=_law, raising="violates")
+@check("LN-L5", "RM-L5", "GN-L5", "IN-L5", raising="violates")
 def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes y, within the envelope."""
     moved, order = _permuted_groups(case)
@@ -152,7 +148,7 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield close(subject, moved, "y", got, want, lambda normative: 2 * bound(normative), "groups permuted")
 
 
-@check("LN-L6", "RM-L6", "GN-L6", "IN-L6", when=_law, raising="error")
+@check("LN-L6", "RM-L6", "GN-L6", "IN-L6", raising="error")
 def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes the bits of y."""
     moved, order = _permuted_groups(case)

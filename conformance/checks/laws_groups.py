@@ -14,15 +14,11 @@ from ..subject import Subject
 from .exactly import exact, judge_exactly, shifted_exactly
 from .groups import of_samples, only_group, some_groups
 from .purity import other
-from .registry import BOTH, check, ordinary
+from .registry import BOTH, check, in_training
 from .relations import close, equal, same
 
 
-def _law(case: Case) -> bool:
-    return "law" in case.tags and ordinary(case)
-
-
-@check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", when=_law, raising="violates", modes=BOTH)
+@check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", when=in_training, raising="violates", modes=BOTH)
 def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone equals the group in a batch, within the envelope."""
     rows = case.layout.rows(subject.observe(case).outputs["y"])
@@ -36,7 +32,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
         )
 
 
-@check("LN-L8", "RM-L8", "GN-L8", "IN-L8", when=_law, raising="error")
+@check("LN-L8", "RM-L8", "GN-L8", "IN-L8", raising="error")
 def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone has the bits of the group in a batch."""
     y = subject.observe(case).outputs["y"]
@@ -50,7 +46,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-L9", "RM-L9", "GN-L9", "IN-L9", when=_law, raising="violates")
+@check("LN-L9", "RM-L9", "GN-L9", "IN-L9", raising="violates")
 def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the features of a group, gamma and beta with them, permutes y; and so does permuting positions."""
     layout, random = case.layout, case.random("features")
@@ -73,7 +69,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _permuted(subject, case, moved, permute, "features permuted")
 
 
-@check("BN-L5", when=_law, raising="violates", modes=BOTH)
+@check("BN-L5", when=in_training, raising="violates", modes=BOTH)
 def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the values of every channel alike permutes y."""
     order = case.random("samples").permutation(case.layout.size)
@@ -92,10 +88,6 @@ def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> 
     yield close(subject, moved, "y", got, want, lambda normative: permute(a(normative)) + b(normative), note)
 
 
-def _for_shifts(case: Case) -> bool:
-    return _law(case) and "shift" in case.tags
-
-
 def _shifted(case: Case) -> tuple[Case, float] | None:
     """The case with a constant added to x, and the constant; None where a sum would be rounded."""
     for constant in (64.0, 16.0, 4.0):
@@ -105,7 +97,7 @@ def _shifted(case: Case) -> tuple[Case, float] | None:
     return None
 
 
-@check("LN-L10", "BN-L7", "GN-L10", "IN-L10", when=_for_shifts, raising="violates")
+@check("LN-L10", "BN-L7", "GN-L10", "IN-L10", when=in_training, raising="violates")
 def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a group leaves y."""
     found = _shifted(case)
@@ -125,7 +117,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("BN-L13", when=_for_shifts, raising="violates")
+@check("BN-L13", when=in_training, raising="violates")
 def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a channel moves its new running mean by momentum times it."""
     found = _shifted(case)
@@ -146,7 +138,7 @@ def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("LN-L15", "RM-L15", "GN-L15", "IN-L15", when=_law, raising="violates")
+@check("LN-L15", "RM-L15", "GN-L15", "IN-L15", raising="violates")
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference mode gives what training mode gives."""
     training = subject.observe(case).outputs["y"]
@@ -155,7 +147,7 @@ def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     yield same(subject, case, "y", got, training, "in inference mode")
 
 
-@check("LN-L16", "RM-L16", "GN-L16", "IN-L16", when=_law, raising="violates")
+@check("LN-L16", "RM-L16", "GN-L16", "IN-L16", raising="violates")
 def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
     """Extreme groups beside a group make no difference to it."""
     top = min(format_of(case.x.dtype).largest / 8, 2.0**20)
@@ -164,7 +156,7 @@ def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _beside(subject, case, [extreme], [extreme], "extreme groups")
 
 
-@check("LN-L17", "RM-L17", "GN-L17", "IN-L17", when=_law, raising="violates")
+@check("LN-L17", "RM-L17", "GN-L17", "IN-L17", raising="violates")
 def padding(subject: Subject, case: Case) -> Iterator[Finding]:
     """Padding beside a group makes no difference to it."""
     zeros = np.zeros_like(_samples(case)[:1])

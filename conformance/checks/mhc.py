@@ -15,15 +15,8 @@ from ..findings import Finding
 from ..subject import Subject
 from .composed_values import reached
 from .exactly import added, exact, finite_bound, judge_exactly, shifted_exactly, summed
-from .registry import check, recipes, tagged
+from .registry import check, recipes
 from .relations import close, equal, equal_to
-
-#: Cases on which the weights' laws run: moderate logits, extreme ones, and every number of branches.
-_for_laws = tagged("law", "saturated", "count")
-
-
-def _weighted(case: Case) -> bool:
-    return recipes("leaf")(case) and "saturated" not in case.tags and _for_laws(case)
 
 
 def _logits(case: Case) -> np.ndarray:
@@ -44,7 +37,7 @@ def _leaf(case: Case, place: int) -> np.ndarray:
     return value
 
 
-@check("MH-F2", when=lambda case: recipes("leaf")(case) and _for_laws(case))
+@check("MH-F2", when=recipes("leaf"))
 def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     """The weights are nonnegative and sum to 1: y of one branch of ones, the others and x being zero, is its weight."""
     zero = np.zeros_like(case.x)
@@ -64,7 +57,7 @@ def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("MH-F4", when=tagged("count"))
+@check("MH-F4")
 def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
     """One branch, two or twelve."""
     count = len(_branches(case))
@@ -76,7 +69,7 @@ def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
         yield subject.judge_output(case, "y", y, note=f"{count} branches")
 
 
-@check("MH-G4", when=_weighted, gradient=True)
+@check("MH-G4", when=recipes("leaf"), gradient=True)
 def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of the logits sum to zero."""
     _ = subject.observe(case).outputs
@@ -89,7 +82,7 @@ def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("MH-L5", when=lambda case: recipes("cascade")(case) or _weighted(case))
+@check("MH-L5", every=recipes("cascade"), when=recipes("leaf", "cascade"))
 def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
     """A second block after the first is the same function of what the first returned."""
     y = subject.observe(case).outputs["y"]
@@ -100,7 +93,7 @@ def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(after, "y", subject.outputs(after)["y"], note="the second of two blocks")
 
 
-@check("MH-L1", when=_weighted)
+@check("MH-L1", when=recipes("leaf"))
 def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """One number added to every logit changes neither y nor any gradient, where the sums are exact."""
     logits, lacking = _logits(case), None
@@ -133,14 +126,14 @@ def _related(
     )
 
 
-@check("MH-L2", when=lambda case: _weighted(case) and len(_branches(case)) == 1)
+@check("MH-L2", when=lambda case: recipes("leaf")(case) and len(_branches(case)) == 1)
 def one_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """One branch alone is a residual connection."""
     y = subject.observe(case).outputs["y"]
     yield subject.judge(case, "y", y, added(case.x, _leaf(case, 0)), subject.bound(case, "y"), "K = 1: x + H(x)")
 
 
-@check("MH-L3", when=recipes("equal"))
+@check("MH-L3", every=recipes("equal"))
 def equal_branches(subject: Subject, case: Case) -> Iterator[Finding]:
     """Equal branches are one residual connection, whatever the logits."""
     y = subject.observe(case).outputs["y"]
@@ -149,7 +142,7 @@ def equal_branches(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("MH-L4", when=lambda case: recipes("leaf", "mixed")(case) and _for_laws(case))
+@check("MH-L4", when=recipes("leaf", "mixed"))
 def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
     """Branches permuted together with their logits give the same."""
     branches = _branches(case)
@@ -172,7 +165,7 @@ def _one_closed(case: Case) -> bool:
     return recipes("leaf")(case) and case.description is not None and case.description.logits == "one_closed"
 
 
-@check("MH-L6", when=_one_closed)
+@check("MH-L6", every=_one_closed)
 def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """A branch whose logit is -inf leaves no trace in y."""
     place = _closed(case)
@@ -202,7 +195,7 @@ def _closed(case: Case) -> int | None:
     return int(closed[0][0]) if len(closed) else None
 
 
-@check("MH-G10", when=_one_closed, gradient=True)
+@check("MH-G10", every=_one_closed, gradient=True)
 def closed_branch_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """What a branch returned whose logit is -inf has a gradient of zero."""
     place = _closed(case)
@@ -215,7 +208,7 @@ def closed_branch_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     yield equal_to(subject, case, output, gradient, np.zeros_like(gradient), note)
 
 
-@check("MH-L7", when=tagged("sequence"))
+@check("MH-L7")
 def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
     """A change of x at one position moves y where a branch reads that position, and nowhere else."""
     y = subject.observe(case).outputs["y"]

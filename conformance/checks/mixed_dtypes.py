@@ -14,10 +14,10 @@ from ..subject import Subject
 from ..truth import owner_of
 from .contract import mistyped
 from .part_calls import judge_handed, recorded
-from .registry import check, tagged
+from .registry import check
 
 #: A target need not take such calls: where it raises, it lacks them.
-_mixed = partial(check, when=tagged("mixed"), dtypes=("float16", "bfloat16"), raising="unsupported")
+_mixed = partial(check, dtypes=("float16", "bfloat16"), raising="unsupported")
 
 
 def _gradients(subject: Subject, case: Case) -> dict[str, np.ndarray]:

@@ -12,17 +12,15 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check, recipes
+from .registry import check, laws_in_inference, recipes
 
 #: The inputs, x and logits apart, that are no leaves of parts; CM-N3 and CM-N5 speak of those.
 _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
 
 
 def _telling(case: Case) -> bool:
-    """A few cases in which most results depend on most values: of the composed operators, with parts that read x."""
-    if OPERATORS[case.operator].composed:
-        return "parts" in case.tags and recipes("linear", "chain", "mixed")(case)
-    return "derivative" in case.tags or {"law", "inference"} <= case.tags
+    """Cases in which most results depend on most values: of the composed operators, with parts that read x."""
+    return not case.record.composed or recipes("linear", "chain", "mixed")(case)
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
@@ -79,7 +77,7 @@ def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: s
         )
 
 
-@check("CM-N6", when=_telling, raising="violates")
+@check("CM-N6", every=laws_in_inference, when=_telling, raising="violates")
 def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in gamma, beta or a running statistic makes NaN every output and gradient that depends on it."""
     _ = subject.observe(case).outputs
@@ -99,7 +97,7 @@ def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
         raise lacking
 
 
-@check("CM-N7", when=_telling, raising="violates", gradient=True)
+@check("CM-N7", every=laws_in_inference, when=_telling, raising="violates", gradient=True)
 def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in the cotangent makes NaN every gradient that depends on it."""
     _ = subject.observe(case).gradients

@@ -14,14 +14,10 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .groups import group_count
-from .registry import check, ordinary, recipes
+from .registry import check, recipes
 from .relations import same
 
 _INFINITIES = (np.inf, -np.inf)
-
-
-def _poisonable(case: Case) -> bool:
-    return "law" in case.tags and (ordinary(case) or "inference" in case.tags)
 
 
 def _inference(case: Case) -> bool:
@@ -88,7 +84,7 @@ def _reads_nothing(case: Case) -> bool:
     )  # fmt: skip
 
 
-@check("CM-N1", when=_poisonable, raising="violates")
+@check("CM-N1", raising="violates")
 def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     """What does not depend on a value that is not finite stays as it is."""
     if group_count(case) < 2 and not _inference(case):
@@ -119,7 +115,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
 def _shows(case: Case) -> bool:
     """Whether what is in x has to show in y: a group of one value is its own mean, and tanh makes 1 of infinity."""
     several = case.layout.size > 1 or _inference(case) or case.operator in _OWN_X
-    return _poisonable(case) and several and not case.parts.get("activation")
+    return several and not case.parts.get("activation")
 
 
 def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Finding:
@@ -151,12 +147,8 @@ def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
         yield _swallowed(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
 
 
-def _with_leaves(case: Case) -> bool:
-    """Cases whose parts return their leaves, which a check can make NaN."""
-    return recipes("leaf", "leaf_carry")(case) and "parts" in case.tags
-
-
-@check("CM-N5", when=_with_leaves, raising="violates")
+# Of these recipes the parts return their leaves, which a check can make NaN.
+@check("CM-N5", when=recipes("leaf", "leaf_carry"), raising="violates")
 def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in what a part returns, or in a logit, makes NaN every y that depends on it."""
     _ = subject.observe(case).outputs

@@ -14,12 +14,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .purity import changed
-from .registry import check, ordinary
-
-
-def once_a_recipe(case: Case) -> bool:
-    """One case of each recipe, and a few more: what is done with parts does not depend on the values."""
-    return "parts" in case.tags and ordinary(case)
+from .registry import check
 
 
 def _recorder(subject: Subject, case: Case, **options: object) -> Recorder:
@@ -64,7 +59,7 @@ def roles(case: Case) -> list[str]:
     return found
 
 
-@check("CM-C1", when=once_a_recipe)
+@check("CM-C1")
 def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every part is called once in a forward pass, the branches in order, before what fuses them."""
     for mode in ("inference", "training"):
@@ -84,7 +79,7 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
 _OF_X = ("branch", "shortcut", "transform", "gate", "carry", "branches")
 
 
-@check("CM-C2", when=once_a_recipe)
+@check("CM-C2")
 def handed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part is handed what the formula says, to the last bit where that is x or a branch's output."""
     recorder = _recorder(subject, case)
@@ -110,7 +105,7 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
                 yield from judge_handed(subject, case, role, value)
 
 
-@check("CM-C10", when=once_a_recipe)
+@check("CM-C10")
 def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part is handed tensors of x's shape and dtype."""
     for call in _recorder(subject, case).calls:
@@ -138,7 +133,7 @@ def misfit(value: np.ndarray | str, case: Case) -> str:
     return ""
 
 
-@check("CM-C3", when=once_a_recipe)
+@check("CM-C3")
 def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither what a part was handed nor what it returned is changed, forward and backward."""
     for options in ({"wrt": ()}, {}):  # untracked first: there a framework lets anything be overwritten

@@ -16,16 +16,8 @@ from ..subject import LARGE, Subject
 from ..translated import one_plus
 from ..truth import gradient_name
 from .derived import affine_names
-from .registry import check, ordinary
+from .registry import check, in_training
 from .relations import same_gradients
-
-
-def _for_laws(case: Case) -> bool:
-    return "law" in case.tags and ordinary(case)
-
-
-def _with_inference(case: Case) -> bool:
-    return "law" in case.tags and (ordinary(case) or "inference" in case.tags)
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
@@ -53,7 +45,7 @@ def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: 
     )
 
 
-@check("CM-P1", when=_with_inference, raising="error")
+@check("CM-P1", raising="error")
 def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the inputs nor the cotangent are changed, with gamma and beta or without."""
     cases, lacking = [case], None
@@ -184,16 +176,12 @@ def distinct(results: Iterable[dict[str, np.ndarray]]) -> Iterator[dict[str, np.
     return iter({id(one): one for one in results}.values())
 
 
-def _repeating(case: Case) -> bool:
-    return "repeat" in case.tags
-
-
-@check("CM-P2", when=_repeating, raising="violates")
+@check("CM-P2", raising="violates")
 def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree, each within the envelope."""
     yield from _repeated(subject, case).findings
     yield Finding(case, violated=False)
-    if "size" not in case.tags:
+    if "CM-S1" not in case.requirements:
         yield from _changed_late(subject, case)
         yield from _memory_used_again(subject, case)
 
@@ -241,7 +229,7 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
             yield subject.judge_gradient(later, name, got, note=note)
 
 
-@check("CM-P3", when=_repeating, raising="error")
+@check("CM-P3", raising="error")
 def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree to the last bit."""
     difference = _repeated(subject, case).difference
@@ -264,7 +252,7 @@ def other(case: Case) -> Case:
     return case.replace(g=np.roll(case.g, 1), **moved)
 
 
-@check("CM-P4", when=_for_laws, raising="error")
+@check("CM-P4", when=in_training, raising="error")
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result is the same after later calls, a gradient after later gradients."""
     for mode in ("inference", "training"):  # buffers are reused most readily where nothing is tracked
@@ -288,7 +276,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
 
 
-@check("CM-P5", when=_for_laws, raising="violates", gradient=True)
+@check("CM-P5", when=in_training, raising="violates", gradient=True)
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient taken after other calls is the gradient of its own call."""
     subject.require_gradients()

@@ -32,7 +32,7 @@ class Check:
     requirement: str
     operator: str
     body: Body
-    #: The cases it runs on.
+    #: Whether it runs on a case.
     when: When
     raising: Raising = "error"
     #: The dtypes it is about; where it is about none of those checked, it has no result.
@@ -49,7 +49,8 @@ CHECKS: dict[tuple[str, str], Check] = {}
 
 def check(
     *requirements: str,
-    when: When,
+    every: When | None = None,
+    when: When | None = None,
     raising: Raising = "error",
     dtypes: tuple[str, ...] | None = None,
     gradient: bool = False,
@@ -58,8 +59,13 @@ def check(
     """
     Register a function as the check of requirements: those of one page of its operator, CM- of several.
 
+    It runs on the cases that name one of these ids (``requirements=`` of a case; one id stands for all that are
+    registered together), and on every case of which ``every`` is true; of these on those of which ``when`` is true.
+
     By default those of the common page have a meaning in both modes of batch_norm, and those of its own in training.
     """
+
+    takes = _takes(frozenset(requirements), every, when)
 
     def register(body: Body) -> Body:
         for requirement in requirements:
@@ -68,11 +74,19 @@ def check(
                 if key in CHECKS:
                     raise ValueError(f"{requirement} has two checks for {operator}")
                 own = ("training",) if requirement.startswith("BN-") else BOTH
-                made = Check(requirement, operator, body, when, raising, gradient=gradient, modes=modes or own)
+                made = Check(requirement, operator, body, takes, raising, gradient=gradient, modes=modes or own)
                 CHECKS[key] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 
     return register
+
+
+def _takes(names: frozenset[str], every: When | None, when: When | None) -> When:
+    def takes(case: Case) -> bool:
+        named = not names.isdisjoint(case.requirements)
+        return (named or (every is not None and every(case))) and (when is None or when(case))
+
+    return takes
 
 
 def _has_parameters(one: Operator) -> bool:
@@ -109,20 +123,26 @@ def operators_of(requirement: str) -> tuple[str, ...]:
     return tuple(name for name, one in OPERATORS.items() if about(one))
 
 
-def tagged(*tags: str) -> When:
-    """Cases with any of these tags."""
-    return lambda case: any(tag in case.tags for tag in tags)
-
-
-#: Tags of cases that only the checks which name them take.
-SPECIAL = frozenset({"range", "size", "inference", "single", "mixed"})
-
-
 def recipes(*names: str) -> When:
     """Ordinary cases in which a composed operator is handed the parts of one of these recipes."""
     return lambda case: ordinary(case) and case.description is not None and case.description.recipe in names
 
 
 def ordinary(case: Case) -> bool:
-    """Cases that every value requirement is judged on."""
-    return not (case.tags & SPECIAL)
+    """Cases that every value requirement is judged on: those of training that are not for some requirements alone."""
+    return not case.only and in_training(case)
+
+
+def in_training(case: Case) -> bool:
+    """Cases of an operator without modes, and of batch_norm in training."""
+    return case.settings.get("training", True)
+
+
+def in_inference(case: Case) -> bool:
+    """Cases of batch_norm in inference that are not for some requirements alone."""
+    return not case.only and not in_training(case)
+
+
+def laws_in_inference(case: Case) -> bool:
+    """The cases in inference that the laws run on: those of BN-E3."""
+    return in_inference(case) and "BN-E3" in case.requirements

@@ -15,20 +15,20 @@ from .registry import check, recipes
 from .relations import equal, equal_to, scaled_exactly
 
 
-@check("RS-L1", "PR-L1", when=recipes("zero"))
+@check("RS-L1", "PR-L1", every=recipes("zero"))
 def zero_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a part that returns zeros, y is x to the last bit."""
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], case.x, "the part returns zeros")
 
 
-@check("RS-L2", when=recipes("negated"))
+@check("RS-L2", every=recipes("negated"))
 def cancelling_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """With F = -identity, y is zero."""
     zero = np.zeros_like(case.x)
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], zero, "F(x) = -x")
 
 
-@check("RS-G6", when=recipes("negated"), gradient=True)
+@check("RS-G6", every=recipes("negated"), gradient=True)
 def cancelling_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """With F = -identity, dx is zero."""
     _ = subject.observe(case).outputs
@@ -36,7 +36,7 @@ def cancelling_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     yield equal_to(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
 
 
-@check("RS-L3", when=recipes("linear"))
+@check("RS-L3", every=recipes("linear"))
 def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
     """Two blocks with linear branches A and B, one after the other, give x (I + A) (I + B)."""
     random = case.random("linear blocks")
@@ -65,7 +65,7 @@ def _small(random: Stream, case: Case) -> np.ndarray:
     return random.integers(-1, 2, case.x.shape).astype(case.x.dtype)
 
 
-@check("RS-L4", when=recipes("scaled", "negated", "zero"))
+@check("RS-L4", every=recipes("scaled", "negated", "zero"))
 def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """An odd F makes y odd: -x gives -y."""
     y = subject.observe(case).outputs["y"]
@@ -77,7 +77,7 @@ def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("RS-L5", when=recipes("scaled", "negated", "zero"))
+@check("RS-L5", every=recipes("scaled", "negated", "zero"))
 def homogeneous_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """A homogeneous F makes y homogeneous: 2^k x gives 2^k y."""
     y = subject.observe(case).outputs["y"]

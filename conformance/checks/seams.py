@@ -43,7 +43,7 @@ def _case(case: Case, block: Block) -> Case:
         "sublayer.replayed": block["g_received"],
     }
     parts = {"sublayer": Part("replayed", ("sublayer.h", "sublayer.replayed"))}
-    return Case(case.operator, inputs, case.settings, block["g"], case.tags, case.description, parts)
+    return Case(case.operator, inputs, case.settings, block["g"], case.requirements, case.description, parts)
 
 
 def _judged(name: str) -> Body:

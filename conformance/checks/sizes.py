@@ -10,10 +10,10 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check, ordinary, tagged
+from .registry import check, in_training
 
 
-@check("CM-S1", when=tagged("size"), raising="violates")
+@check("CM-S1", raising="violates")
 def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
     """Long groups, many groups, and counts just past a power of two are treated like any other."""
     note = f"x of shape {case.x.shape}"
@@ -43,7 +43,7 @@ def _square_leaf(case: Case) -> bool:
     return any(matrix.shape == case.x.shape for matrix in matrices)
 
 
-@check("CM-S2", when=lambda case: "law" in case.tags and ordinary(case), raising="violates")
+@check("CM-S2", when=in_training, raising="violates")
 def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     """No groups give an empty y and parameter gradients of zero."""
     if not case.layout.before or _square_leaf(case):

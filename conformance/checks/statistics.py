@@ -12,16 +12,12 @@ from ..findings import Finding
 from ..subject import Subject
 from .exactly import added
 from .purity import changed, other
-from .registry import INFERENCE, check, ordinary, tagged
+from .registry import INFERENCE, check, in_inference, in_training, ordinary
 from .relations import close
 from .sizes import all_zero, emptied
 from .values import y_of
 
 STATISTICS = ("new_running_mean", "new_running_var")
-
-
-def _law(case: Case) -> bool:
-    return "law" in case.tags and ordinary(case)
 
 
 def _judge_statistics(
@@ -31,7 +27,7 @@ def _judge_statistics(
         yield subject.judge_output(case, name, outputs[name], note=note)
 
 
-@check("BN-S1", when=ordinary)
+@check("BN-S1", every=ordinary)
 def running_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     """The new running mean is (1 - m) old + m mean."""
     name = "new_running_mean"
@@ -41,7 +37,7 @@ def running_mean(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _fresh(subject: Subject, case: Case, name: str) -> Iterator[Finding]:
     """The same from the statistics of a new layer: zeros and ones are values like any other."""
-    if "law" not in case.tags:
+    if "BN-S3" not in case.requirements:  # where laws run will do: small cases
         return
     mean, var = case.inputs["running_mean"], case.inputs["running_var"]
     assert mean is not None and var is not None
@@ -50,7 +46,7 @@ def _fresh(subject: Subject, case: Case, name: str) -> Iterator[Finding]:
     yield subject.judge_output(fresh, name, outputs[name], note="fresh running statistics")
 
 
-@check("BN-S2", when=ordinary)
+@check("BN-S2", every=ordinary)
 def running_var(subject: Subject, case: Case) -> Iterator[Finding]:
     """The new running variance is (1 - m) old + m variance."""
     name = "new_running_var"
@@ -58,7 +54,7 @@ def running_var(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _fresh(subject, case, name)
 
 
-@check("BN-S3", when=_law, raising="violates")
+@check("BN-S3", when=in_training, raising="violates")
 def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
     """Three steps, each from the statistics that the one before returned."""
     for step in range(3):
@@ -71,7 +67,7 @@ def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
         case = following.replace(**given)
 
 
-@check("BN-S4", when=_law, raising="violates")
+@check("BN-S4", when=in_training, raising="violates")
 def momentum_ends(subject: Subject, case: Case) -> Iterator[Finding]:
     """Momentum 0 keeps the running statistics, momentum 1 replaces them."""
     for momentum in (0.0, 1.0):
@@ -80,7 +76,7 @@ def momentum_ends(subject: Subject, case: Case) -> Iterator[Finding]:
         yield from _judge_statistics(subject, moved, outputs, f"momentum {momentum:g}")
 
 
-@check("BN-S5", when=_law, raising="violates")
+@check("BN-S5", when=in_training, raising="violates")
 def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training y does not depend on the running statistics."""
     y = subject.observe(case).outputs["y"]
@@ -100,10 +96,10 @@ def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-check("BN-I1", when=tagged("inference"), modes=INFERENCE)(y_of)
+check("BN-I1", every=in_inference, modes=INFERENCE)(y_of)
 
 
-@check("BN-I2", when=tagged("inference"), modes=INFERENCE)
+@check("BN-I2", every=in_inference, modes=INFERENCE)
 def inference_keeps(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference returns the running statistics as they were given, to the last bit."""
     outputs = subject.observe(case).outputs
@@ -117,7 +113,7 @@ def _batch_axis(case: Case) -> int:
     return 1 if case.settings["channel_axis"] % case.x.ndim == 0 else 0
 
 
-@check("BN-I3", when=tagged("inference"), raising="violates", modes=INFERENCE)
+@check("BN-I3", every=in_inference, raising="violates", modes=INFERENCE)
 def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference a sample alone gives what it gives in a batch."""
     axis = _batch_axis(case)
@@ -134,7 +130,7 @@ def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
         )
 
 
-@check("BN-I4", when=tagged("inference"), raising="violates", modes=INFERENCE)
+@check("BN-I4", every=in_inference, raising="violates", modes=INFERENCE)
 def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference y is affine in x: y(a) + y(b) = y(a + b) + y(0)."""
     random = case.random("affine")
@@ -168,14 +164,14 @@ def _single(subject: Subject, case: Case) -> Iterator[Finding | dict[str, np.nda
     yield outputs
 
 
-@check("BN-E1", "IN-E1", when=tagged("single"), raising="violates")
+@check("BN-E1", "IN-E1", raising="violates")
 def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """One value per channel in training gives y = beta, or raises as declared."""
     for found in _single(subject, case):
         yield found if isinstance(found, Finding) else subject.judge_output(case, "y", found["y"])
 
 
-@check("BN-E5", when=tagged("single"), raising="violates")
+@check("BN-E5", raising="violates")
 def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """One value per channel in training has the new running statistics of the formula, or raises as declared."""
     for found in _single(subject, case):
@@ -185,7 +181,7 @@ def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Findi
             yield from _judge_statistics(subject, case, found)
 
 
-@check("BN-E2", when=_law)
+@check("BN-E2", when=in_training)
 def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training a batch without samples raises, or gives an empty y and leaves the statistics alone."""
     _ = subject.observe(case).outputs
@@ -210,11 +206,7 @@ def _kept(empty: Case, outputs: dict[str, np.ndarray]) -> Iterator[Finding]:
         yield changed(given, outputs[name], empty, name, f"{name} after a batch without samples")
 
 
-def _inference_law(case: Case) -> bool:
-    return {"law", "inference"} <= case.tags
-
-
-@check("BN-E3", when=_inference_law, raising="violates", modes=INFERENCE)
+@check("BN-E3", when=in_inference, raising="violates", modes=INFERENCE)
 def no_samples_in_inference(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference a batch without samples gives an empty y, and leaves the statistics alone."""
     _ = subject.observe(case).outputs
@@ -222,7 +214,7 @@ def no_samples_in_inference(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _kept(empty, subject.outputs(empty))  # the shapes of outputs are held there
 
 
-@check("BN-E4", when=_inference_law, raising="violates", gradient=True, modes=INFERENCE)
+@check("BN-E4", when=in_inference, raising="violates", gradient=True, modes=INFERENCE)
 def no_samples_no_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference a batch without samples adds nothing to the gradients of gamma and beta."""
     _ = subject.observe(case).outputs
@@ -230,7 +222,7 @@ def no_samples_no_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from all_zero(empty, subject.pull(empty), "no samples at all")
 
 
-@check("BN-L12", when=lambda case: ordinary(case) and bool(case.tags & {"law", "axes"}), raising="violates")
+@check("BN-L12", when=in_training, raising="violates")
 def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training y is layer_norm of the transposed array, channel by channel."""
     from ...reference.layer_norm import layer_norm_exact

@@ -10,7 +10,7 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .composed_values import reached
-from .part_calls import once_a_recipe, roles
+from .part_calls import roles
 from .purity import changed, other
 from .registry import check, recipes
 from .relations import same
@@ -43,7 +43,7 @@ def _before_y(case: Case) -> list[str]:
     return [role for role in _each_part(case) if role != "activation"]
 
 
-@check("CM-C4", when=once_a_recipe, raising="violates")
+@check("CM-C4", raising="violates")
 def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part that writes its result into one buffer, call after call, changes no earlier y."""
     plain = subject.observe(case).outputs["y"]
@@ -74,13 +74,13 @@ def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Fi
         yield Finding(bad, violated=True, output="y", note=note, failure="accepts")
 
 
-@check("CM-C5", when=lambda case: once_a_recipe(case) and case.x.shape[-1] > 2)
+@check("CM-C5", when=lambda case: case.x.shape[-1] > 2)
 def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result that cannot be broadcast to x's shape raises."""
     yield from _refused(subject, case, "misshapen", "returned one feature too few")
 
 
-@check("CM-C6", when=lambda case: once_a_recipe(case) and case.x.shape[-1] > 1)
+@check("CM-C6", when=lambda case: case.x.shape[-1] > 1)
 def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result that would be broadcast to x's shape raises too."""
     yield from _refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
@@ -90,7 +90,7 @@ def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
 _OTHER = {"float16": "float32", "bfloat16": "float32", "float32": "float64", "float64": "float32"}
 
 
-@check("CM-C11", when=lambda case: once_a_recipe(case) and recipes("leaf")(case))
+@check("CM-C11", when=recipes("leaf"))
 def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result of another dtype raises, or leaves y in the dtype of x."""
     _ = subject.observe(case).outputs
@@ -109,7 +109,7 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
         yield Finding(bad, violated=y.dtype != case.x.dtype, output="y", note=note, failure="dtype")
 
 
-@check("CM-C7", when=once_a_recipe)
+@check("CM-C7")
 def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     """What a part raises reaches the caller, as it is or carried by another exception."""
     _ = subject.observe(case).outputs
@@ -139,7 +139,7 @@ def _swallowed(subject: Subject, bad: Case) -> str:
     return "the call returned y"
 
 
-@check("CM-C8", when=recipes("shared", "equal", "fuse_shared"), gradient=True)
+@check("CM-C8", every=recipes("shared", "equal", "fuse_shared"), gradient=True)
 def shared_leaves(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of a leaf that two parts share add up."""
     _ = subject.observe(case).outputs
@@ -154,7 +154,7 @@ def _several(part: Part | tuple[Part, ...]) -> tuple[Part, ...]:
     return part if isinstance(part, tuple) else (part,)
 
 
-@check("CM-C9", when=recipes("identity", "view"))
+@check("CM-C9", every=recipes("identity", "view"))
 def x_itself(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part that returns x itself, or a view of it, is like any other; x stays as it is."""
     evaluation = subject.start(case, wrt=())

@@ -12,12 +12,12 @@ from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
 from .groups import group_count
-from .registry import INFERENCE, check
+from .registry import INFERENCE, check, in_inference, laws_in_inference
 
 
-def _telling(case: Case) -> bool:
-    """A few cases of several groups."""
-    return group_count(case) > 1 and ("derivative" in case.tags or {"law", "inference"} <= case.tags)
+def _several(case: Case) -> bool:
+    """Cases of several groups."""
+    return group_count(case) > 1
 
 
 def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Find
     yield subject.judge(bad, "dx", dx, exact, lambda normative: np.where(others, bound(normative), np.inf), note)
 
 
-@check("CM-N8", when=_telling, raising="violates")
+@check("CM-N8", every=laws_in_inference, when=_several, raising="violates")
 def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group whose variance, or mean square, and eps are both 0 makes no difference to the others."""
     _ = subject.observe(case).outputs
@@ -48,7 +48,13 @@ def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _beside(subject, case.replace(**changes), group, "variance and eps are 0 in another group")
 
 
-@check("BN-I5", when=lambda case: _telling(case) and "inference" in case.tags, raising="violates", modes=INFERENCE)
+@check(
+    "BN-I5",
+    every=laws_in_inference,
+    when=lambda case: in_inference(case) and _several(case),
+    raising="violates",
+    modes=INFERENCE,
+)
 def negative_running_variance(subject: Subject, case: Case) -> Iterator[Finding]:
     """A negative running variance makes no difference to other channels, where the call does not raise."""
     _ = subject.observe(case).outputs

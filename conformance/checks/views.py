@@ -12,12 +12,8 @@ from ..calls import checked_shapes
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check, ordinary
+from .registry import check
 from .relations import same, same_gradients
-
-
-def _for_layouts(case: Case) -> bool:
-    return "layout" in case.tags and (ordinary(case) or "inference" in case.tags)
 
 
 def _views(subject: Subject) -> list[str]:
@@ -64,7 +60,7 @@ def _compared(
     return None
 
 
-@check("CM-V1", when=_for_layouts, raising="violates")
+@check("CM-V1", raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
     lacking = None
@@ -76,7 +72,7 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
         raise lacking
 
 
-@check("CM-V3", when=_for_layouts, raising="violates")
+@check("CM-V3", raising="violates")
 def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided and offset gamma, beta and running statistics equal their contiguous copies, whatever the layout of x."""
     # What a part closes over is the part's: the operator never sees it.
@@ -118,7 +114,7 @@ def _parameters(
             return found, end.value
 
 
-@check("CM-V2", when=_for_layouts, raising="violates", gradient=True)
+@check("CM-V2", raising="violates", gradient=True)
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """The layout of the cotangent makes no difference to any gradient."""
     subject.require_gradients()

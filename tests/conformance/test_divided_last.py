@@ -34,7 +34,7 @@ def problem(random: np.random.Generator, dtype: str) -> Case:
     inputs: dict[str, Any] = {"x": values(), "logits": logits.astype(stored.dtype)}
     inputs |= {f"branches.{k}.h": values() for k in range(count)}
     parts = {"branches": tuple(Part("leaf", (f"branches.{k}.h",)) for k in range(count)), "fuse": None}
-    return Case("mhc", inputs, {}, values(), frozenset({"value"}), None, parts)
+    return Case("mhc", inputs, {}, values(), parts=parts)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

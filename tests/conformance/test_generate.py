@@ -78,13 +78,13 @@ def test_a_longer_run_begins_with_a_shorter_one(operator: str) -> None:
 
 @of_every_operator
 def test_a_variation_keeps_what_its_case_is_for(operator: str) -> None:
-    """A variation has the tags, kinds of groups and recipe of a case of the deck, and other values."""
+    """A variation has the requirements, kinds of groups and recipe of a case of the deck, and other values."""
     kinds = {
-        (d.tags, tuple(name for name, _ in d.groups), d.recipe)
+        (d.requirements, tuple(name for name, _ in d.groups), d.recipe)
         for d in PROFILES["quick"].cases(operator, 0)
     }  # fmt: skip
     for description in generate(operator, 0, 0, ROUNDS):
-        assert (description.tags, tuple(name for name, _ in description.groups), description.recipe) in kinds
+        assert (description.requirements, tuple(name for name, _ in description.groups), description.recipe) in kinds
         assert description.seed != 0
 
 

@@ -38,7 +38,7 @@ def case_of(x: Any, eps: float, dtype: str, *, gamma: Any = None, g: Any = None,
         inputs |= {"x": x, "running_mean": np.zeros(1, stored), "running_var": np.ones(1, stored)}
         settings = {"eps": eps, "momentum": 0.5, "training": True, "channel_axis": 1}
     cotangent = np.ones(x.shape) if g is None else np.asarray(g, np.float64).reshape(x.shape)
-    return Case(operator, inputs, settings, cotangent.astype(stored), frozenset({"value"}))
+    return Case(operator, inputs, settings, cotangent.astype(stored))
 
 
 def subject_of(

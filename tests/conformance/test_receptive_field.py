@@ -23,7 +23,7 @@ DIRECTIONS = {"the position after": -1, "the position before": 1}
 
 def sequence(recipe: str) -> Case:
     """The longest sequence of a recipe."""
-    cases = [one for one in composed_deck("mhc") if "sequence" in one.tags and one.recipe == recipe]
+    cases = [one for one in composed_deck("mhc") if "MH-L7" in one.requirements and one.recipe == recipe]
     return build(max(cases, key=lambda one: one.leading), "float32")
 
 

@@ -1,22 +1,23 @@
-"""What the cases reach: every regime in every dtype, every witness, every tag that a check asks for."""
+"""What the cases reach: every regime in every dtype, every witness, every check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import attrs
 import numpy as np
 import pytest
 
 from normspec.conformance.cases.case import Case, build
-from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.deck import DERIVATIVES, LAWS, deck
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import GENERATED, REGIMES
 from normspec.conformance.cases.witnesses import WITNESSES
-from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.catalogue import CHECKS, checks_of
 from normspec.conformance.profiles import PROFILES
 from normspec.reference.formats import FORMATS
+from normspec.spec.operators import OPERATORS
 
 from .runs import DTYPES, NORMALISATIONS
 
@@ -92,42 +93,19 @@ def test_every_witness_appears(operator: str) -> None:
     assert found == set(range(len(WITNESSES)))
 
 
-class Asked(frozenset):
-    """Tags that note which others they are asked for."""
-
-    asked: set[str]
-
-    @classmethod
-    def of(cls, tags: frozenset[str], asked: set[str]) -> Asked:
-        """Tags whose questions are added to ``asked``."""
-        made = cls(tags)
-        made.asked = asked
-        return made
-
-    def __contains__(self, tag: object) -> bool:
-        self.asked.add(str(tag))
-        return super().__contains__(tag)
-
-    def __and__(self, other):
-        self.asked.update(other)
-        return super().__and__(other)
-
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("a check chooses its cases by asking for tags, not by listing them")
+def test_what_a_case_names_is_a_requirement_with_a_check() -> None:
+    """No case of any deck names an id that no check is registered for."""
+    decks = (deck(operator, "standard", 0) for operator in OPERATORS)
+    named = {name for descriptions in decks for one in descriptions for name in one.requirements}
+    assert named - {requirement for _, requirement in CHECKS} == set()
 
 
-@of_every_operator
-def test_every_tag_that_a_check_asks_for_is_in_the_deck(operator: str) -> None:
-    """No check waits for a tag that no case of the quick deck carries."""
-    present = {tag for description in quick(operator) for tag in description.tags}
-    asked: set[str] = set()
-    for case in (build(description, "float32") for description in quick(operator)):
-        noting = attrs.evolve(case, tags=Asked.of(case.tags, asked))
-        for check in checks_of(operator):
-            check.when(noting)
-    # The modes of batch_norm: layer_norm has none, and its cases no such tags.
-    absent = {"single", "inference"} if operator == "layer_norm" else set()
-    assert asked - present == absent
+def test_one_id_stands_for_those_at_the_same_check() -> None:
+    """A case of batch_norm that names LN-F3 is judged for BN-F3, and for nothing else where it is for that alone."""
+    for operator, prefix in (("layer_norm", "LN"), ("batch_norm", "BN")):
+        plain = Description(operator, 4, (("near_eps", 0), ("normal", 1)), requirements=frozenset({"LN-F3"}), only=True)
+        case = build(plain, "float32")
+        assert [check.requirement for check in checks_of(operator) if check.when(case)] == [f"{prefix}-F3"]
 
 
 @of_every_operator
@@ -140,6 +118,7 @@ def test_every_check_has_a_case_in_the_quick_deck(operator: str) -> None:
 
 @of_every_operator
 def test_generated_cases_take_part_in_laws_and_derivatives(operator: str) -> None:
-    """Some free cases carry the laws, some the derivatives and, for batch_norm, some the inference mode."""
-    tags = {tag for description in generate(operator, 0, PROFILES["standard"].free) for tag in description.tags}
-    assert tags == {"value", "law", "derivative"} | ({"inference"} if operator == "batch_norm" else set())
+    """Some free cases are for the laws, some for the derivatives and, of batch_norm, some are in inference."""
+    free = generate(operator, 0, PROFILES["standard"].free)
+    assert {one.requirements for one in free} == {frozenset(), LAWS, DERIVATIVES}
+    assert {one.training for one in free} == {True, not OPERATORS[operator].has_modes}

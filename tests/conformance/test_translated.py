@@ -41,7 +41,7 @@ def test_an_inexact_difference_is_unsupported() -> None:
 
 def test_a_library_holds_such_gains_and_promoted_cotangents() -> None:
     """The cases of a subject have gains that can be handed over, and a cotangent of the dtype that y has."""
-    described = Description("layer_norm", 5, (("normal", 0), ("normal", 1)), gamma="small", tags=frozenset({"mixed"}))
+    described = Description("layer_norm", 5, (("normal", 0), ("normal", 1)), gamma="small", mixed=True)
     gamma = Library("bfloat16", one_plus=True).case(described).inputs["gamma"]
     assert gamma is not None
     np.testing.assert_array_equal(one_plus(gamma), gamma)

@@ -31,9 +31,9 @@ class DoubleDouble(Truth):
 
 
 def cases(operator: str, dtype: str) -> list[Case]:
-    """The quick deck in one dtype; "mixed" cases with float32 parameters."""
+    """The quick deck in one dtype; mixed cases with float32 parameters."""
     return [
-        build(description, dtype, "float32" if "mixed" in description.tags else None)
+        build(description, dtype, "float32" if description.mixed else None)
         for description in deck(operator, "quick", 0)
     ]
 
