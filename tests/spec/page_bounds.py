@@ -2,17 +2,22 @@
 The formulas of the accuracy page, put together for a class of algorithms.
 
 A formula is built in steps: it is set (`E_v = ...`), added to where a class has a term (`F: + ...`), or replaced
-(`H2, training: E_mu <- ...`). What stands before the colon says for which class, mode or n.
+(`H2, training: E_mu <- ...`). What stands before the colon says for which class, mode, step or numbers. A rule relates
+two sides (`y: H r_1 <= largest/4`).
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import attrs
+import numpy as np
+from mpmath import mpf
 
 from normspec.spec import pages
 from normspec.spec.typeset import plain
@@ -22,10 +27,28 @@ from .page_notation import Bound, evaluate
 from .page_values import FUNCTIONS
 
 NUMBER = re.compile(r"\(([AR]\d+)\)|\\tag\{([AR]\d+)\}")
-FIRST = (
-    "rms_norm|features|channels|training|inference|mean|variance|bessel|largest logit|shifted|one-pass|F|H1|H2|n [=>] 1"
-)
-CONDITION = re.compile(rf"((?:{FIRST})(?:, (?:F|training|bessel|n [=>] 1))*): +(.*)")
+#: What may stand before a colon: a class, a mode, what a formula is of; or a comparison.
+WORDS = {
+    *("rms_norm", "features", "channels", "training", "inference", "mean", "variance", "bessel"),
+    *("shifted", "one-pass", "F", "H1", "H2", "native", "flushed", "float64", "narrower", "second order"),
+    *("y", "dx", "dgamma", "y and dx", "running", "each result", "given", "formed", "returned", "formed or returned"),
+    *("a + b or a - b", "of two tensors", "a b", "sum of n terms", "t among m others", "a / n", "x w", "over n terms"),
+    *(
+        "a times 2 to the k",
+        "tanh",
+        "relu",
+        "slope of tanh",
+        "slope of relu",
+        "largest logit",
+        "gamma",
+        "beta",
+        "received",
+        "c a",
+    ),
+    *("c given", "left = right", "judged", "unmoved", "surely moved"),
+}
+COMPARED = re.compile(r"([^:=<>]+) (=|<|>|<=|>=) ([^:=<>]+)")
+RELATIONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 
 
 @attrs.frozen
@@ -34,9 +57,31 @@ class Step:
 
     conditions: tuple[str, ...]
     name: str
-    #: "=", "+" or "<-".
+    #: "=", "+" or "<-"; or that of a rule, whose left side is the name.
     sign: str
     text: str
+
+    @property
+    def rule(self) -> bool:
+        """Whether it relates two sides."""
+        return self.sign in RELATIONS and self.sign != "="
+
+    def where(self, labels: Collection[str], env: Mapping[str, Any]) -> Any:
+        """Where it holds: everywhere or nowhere by its words, element by element by its comparisons."""
+        if not all(one in labels for one in self.conditions if one in WORDS):
+            return False
+        found: Any = True
+        for one in self.conditions:
+            if one not in WORDS:
+                left, sign, right = _compared(one).groups()
+                found = found & RELATIONS[sign](evaluate(left, env), evaluate(right, env))
+        return found
+
+
+def _compared(condition: str) -> re.Match[str]:
+    match = COMPARED.fullmatch(condition)
+    assert match is not None, condition
+    return match
 
 
 @cache
@@ -64,17 +109,71 @@ def steps(lines: list[str]) -> Iterator[Step]:
     """The steps that the lines of a block say."""
     name = ""
     for line in joined(lines):
-        match = CONDITION.fullmatch(line)
-        conditions = tuple(match[1].split(", ")) if match else ()
-        rest = match[2] if match else line
+        conditions, rest = conditioned(line)
         if rest.startswith("+"):
             yield Step(conditions, name, "+", rest[1:].strip())
             continue
         for statement in split(rest, ","):
-            sides = re.split(r"\s(<-|=)\s", f" {statement.strip()} ")
+            sides = re.split(r"\s(<-|<=|>=|=|<|>)\s", f" {statement.strip()} ")
             if len(sides) >= 3:
-                name = sides[0].strip()
-                yield Step(conditions, name, sides[1], sides[-1].strip())
+                step = Step(conditions, sides[0].strip(), sides[1], sides[-1].strip())
+                name = name if step.rule else step.name
+                yield step
+
+
+def conditioned(line: str) -> tuple[tuple[str, ...], str]:
+    """What stands before the colon of a line, and what stands behind it."""
+    match = re.fullmatch(r"([^:]+): +(.*)", line)
+    conditions = tuple(match[1].split(", ")) if match else ()
+    if match and all(one in WORDS or COMPARED.fullmatch(one) for one in conditions):
+        return conditions, match[2]
+    return (), line
+
+
+def carried_out(
+    number: str, labels: Collection[str], values: Mapping[str, Any], *, since: str = "", until: str = ""
+) -> dict[str, Any]:
+    """The values after the steps of a formula, one after the other, from where one name is set to where another is."""
+    found, names = dict(values), [step.name for step in blocks()[number]]
+    first, last = names.index(since) if since else 0, names.index(until) if until else len(names)
+    for step in blocks()[number][first:last]:
+        env = ChainMap(found, FUNCTIONS)
+        if step.rule or (where := step.where(labels, env)) is False:
+            continue
+        more = evaluate(step.text, env)
+        if step.sign == "+":
+            more = found[step.name] + more
+        if where is not True:
+            more = np.where(where, more, found.get(step.name, mpf("nan")))
+        found[step.name] = more
+        if isinstance(more, Stated):  # a number with bounds of its own
+            found |= more.bounds(step.name)
+        for name, one in list(found.items()):
+            if isinstance(one, Stated) and step.name == one.error_of(name):
+                found[name] = one.off_by(more)
+    return found
+
+
+def rules(number: str) -> list[Step]:
+    """What a formula relates."""
+    return [step for step in blocks()[number] if step.rule]
+
+
+class Stated:
+    """A number that brings its bounds along, under the names that the page has for them."""
+
+    def bounds(self, name: str) -> dict[str, Any]:
+        """M, E and K of it."""
+        raise NotImplementedError
+
+    def off_by(self, error: Any) -> Stated:
+        """The same number with another E."""
+        raise NotImplementedError
+
+    @staticmethod
+    def error_of(name: str) -> str:
+        """What the page calls the error of a name: E_t1 of t_1."""
+        return f"E_{name.replace('_', '')}"
 
 
 def joined(lines: list[str]) -> Iterator[str]:
@@ -99,11 +198,6 @@ class Bounds(Mapping[str, Any]):
         self.values, self.classes, self.numbers = dict(values), holds, numbers
         self.memo: dict[str, Any] = {}
 
-    def holds(self, step: Step) -> bool:
-        """Whether a step is for this class, mode and n."""
-        known = {"n = 1": self.values.get("n") == 1, "n > 1": self.values.get("n") != 1}
-        return all(known.get(one, one in self.classes) for one in step.conditions)
-
     def __getitem__(self, name: str) -> Any:
         if name in self.values:
             return self.values[name]
@@ -122,7 +216,7 @@ class Bounds(Mapping[str, Any]):
         for number in self.numbers:
             within = False
             for step in blocks()[number]:
-                if step.name != name or not self.holds(step):
+                if step.name != name or step.rule or not step.where(self.classes, self.values):
                     continue
                 if step.sign == "=":
                     found, within = evaluate(step.text, env), True

@@ -13,7 +13,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,7 @@ class Tokens:
             raise Unreadable(f"{self.text!r}: {sign!r} is missing before {self.peek()[1]!r}")
 
 
+@cache
 def read(text: str) -> Node:
     """Read an expression; evaluate it by calling what is returned with the values of the names."""
     tokens = Tokens(text)

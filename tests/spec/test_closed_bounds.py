@@ -1,4 +1,4 @@
-"""Formulas A25 and A29 to A31, read off the accuracy page, are what the running analysis gives for leaves as parts."""
+"""Formulas A29 to A31, read off the accuracy page, are what the running analysis gives for leaves as parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.composed import Composed
 from normspec.spec.parts import Part
 
-from .page_bounds import Bounds, blocks
+from .page_bounds import Bounds, blocks, carried_out
 from .page_notation import evaluate
 from .page_values import FUNCTIONS, array, precise
 
@@ -107,7 +107,9 @@ def test_mhc(drawn: Drawn):
     call = Composed("mhc", {"x": x, "logits": logits, **outputs}, {}, parts, drawn.arithmetic)
     l = exactly(logits)
     w = FUNCTIONS["softmax"](l)
-    weights = page(drawn, "A25", l=l, w=list(w), K=count, D=len(set(logits.tolist())))["E_"]
+    units = {"u": mpf(drawn.arithmetic.u), "eta": mpf(drawn.arithmetic.eta)}
+    told = {**units, "l": l, "w": w, "K": count, "D": len(set(logits.tolist()))}
+    weights = list(carried_out("A25", set(), told, until="p")["E_w"])
     signed = [np.sum(exactly(g) * exactly(output)) for output in outputs.values()]
     inner = sum(one * product for one, product in zip(w, signed, strict=True))
     said = page(

@@ -127,7 +127,7 @@ def test_ids_that_a_page_cites_exist(page: str):
 
 def formulas(text: str) -> list[str]:
     """The numbers of the formulas on the accuracy page, plain and typeset."""
-    found = re.finditer(r"^    \(([AR]\d+)\)|^\\tag\{(A\d+)\}$", text, re.M)
+    found = re.finditer(r"^    \(([AR]\d+)\)|^\\tag\{([AR]\d+)\}$", text, re.M)
     return [match[1] or match[2] for match in found]
 
 
