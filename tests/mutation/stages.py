@@ -1,0 +1,86 @@
+"""The groups of tests that a mutant goes through, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+#: Looks for the script that an installation makes, which a copy of the checkout has not.
+NOT_INSTALLED = "tests/house/test_package.py::test_the_command_works_outside_the_checkout"
+#: -P: a checkout on sys.path would hide other packages.
+PYTEST = ("-P", "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", f"--deselect={NOT_INSTALLED}")
+
+
+@attrs.frozen
+class Stage:
+    """A group of tests."""
+
+    name: str
+    #: Of Python.
+    arguments: tuple[str, ...]
+    #: A mutant that takes longer than this counts as found: some ten times what the tests take.
+    seconds: float = 900.0
+
+    @property
+    def is_pytest(self) -> bool:
+        """Whether it names the tests that fail."""
+        return self.arguments[: len(PYTEST)] == PYTEST
+
+    def command(self, path: str) -> Sequence[str]:
+        """The command for a mutant of one file."""
+        return [argument.format(path=path) for argument in self.arguments]
+
+
+def _tests(name: str, *files: str, mark: str = "") -> Stage:
+    marked = ("-m", mark) if mark else ()
+    return Stage(name, (*PYTEST, *files, *marked))
+
+
+def _own(name: str, *operators: str) -> Stage:
+    return Stage(name, ("tests/mutation/selftest.py", "{path}", *operators))
+
+
+SHORT, LONG = "not exhaustive", "exhaustive"
+#: Tests of conformance/ that are about what is drawn, and about how it is judged.
+CASES = tuple(
+    f"tests/conformance/test_{name}.py"
+    for name in ("stream", "strategy", "generate", "regimes", "composed_cases", "sizes", "selection")
+)
+#: What starts many processes: long, and about none of the code that is changed.
+APART = ("tests/conformance/test_isolation.py", "tests/examples", "tests/house", "tests/adapters/remote")
+_NOT_APART = tuple(f"--ignore={path}" for path in APART)
+
+STAGES = {
+    stage.name: stage
+    for stage in (
+        _tests("formulas", "tests/spec/test_formulas_of_accuracy.py", "tests/spec/test_closed_bounds.py"),
+        _tests("reference", "tests/reference", mark=SHORT),
+        _tests("cases", *CASES),
+        _tests("judging", "tests/conformance", *_NOT_APART, *(f"--ignore={path}" for path in CASES), mark=SHORT),
+        _own("selftest rows", "layer_norm", "rms_norm"),
+        _own("selftest layers", "residual", "pre_norm", "post_norm", "highway", "mhc"),
+        _own("selftest channels", "batch_norm", "group_norm", "instance_norm"),
+        _tests("pages", "tests/spec", "--ignore=tests/spec/test_formulas_of_accuracy.py"),
+        _tests("checks", "tests/conformance", *_NOT_APART, *(f"--ignore={path}" for path in CASES), mark=LONG),
+        _tests("mpmath", "tests/reference", mark=LONG),
+        _tests("front", "tests/adapters", "tests/command_line", *_NOT_APART, mark=SHORT),
+        _tests("compare", "tests/compare"),
+        _tests("apart", *APART, mark=SHORT),
+        _tests("faults", "tests/faults"),
+    )
+}  # fmt: skip
+
+#: What is likely to see a change comes first.
+FIRST = {
+    "reference/": ("formulas", "reference", "pages", "selftest rows", "selftest layers", "mpmath"),
+    "conformance/cases/": ("cases", "selftest rows", "selftest layers", "selftest channels"),
+    "conformance/checks/": ("judging", "selftest rows", "selftest layers", "selftest channels", "checks"),
+    "conformance/": ("judging", "cases", "selftest rows", "checks"),
+}
+
+
+def stages_of(path: str) -> list[Stage]:
+    """The stages of a mutant, in order, of those that are there."""
+    first = next(names for start, names in FIRST.items() if path.startswith(start))
+    return [STAGES[name] for name in (*first, *(name for name in STAGES if name not in first)) if name in STAGES]
