@@ -49,6 +49,7 @@ CLASSES = (
     Class("bfloat16", storage="H2"),
     Class("float16", "float32", storage="H2", variance="shifted"),
     Class("bfloat16", storage="native"),
+    Class("float16", storage="native"),
     Class("bfloat16", "float32", cast="before-gain"),
 )
 
