@@ -15,7 +15,9 @@ import attrs
 import numpy as np
 from mpmath import mpf
 
-from .page_blocks import RELATION, Statement
+from normspec.spec import requirement
+
+from .page_blocks import RELATION, Statement, statements
 from .page_notation import Bound, digits, evaluate
 from .page_values import Linear, Matrix, array, value
 from .page_worlds import SMALL, Part, World
@@ -47,6 +49,10 @@ PARTS = {
 }
 #: The shape in which the numbers of x are one group, where it does not run along the last of two axes.
 GROUPS = {"batch_norm": (-1, 1), "group_norm": (1, -1, 1), "instance_norm": (1, -1, 1)}
+#: The axis along which the values of one group lie in a scene, of groups along several one of these.
+ALONG = {"batch_norm": 0, "group_norm": 1, "instance_norm": 1}
+#: What says of the left side that it is one number.
+ALIKE = re.compile(r"the same in every (?:group|channel)")
 ABSENT = {"gamma": mpf(1), "beta": mpf(0)}
 #: The order of arguments where the page calls the result of an operator by its own symbol.
 SYMBOLS = {
@@ -85,6 +91,30 @@ def calls(world: World, text: str) -> World:
     return world.moved(**found)
 
 
+def joined(world: World, z: Any) -> Any:
+    """Two arrays of the shape of x as groups of twice the size: (x, x)."""
+    shape = np.shape(world.values.get("x"))
+    if isinstance(z, (tuple, list)) and len(z) > 1 and shape and all(np.shape(value(one)) == shape for one in z):
+        return np.concatenate([value(one) for one in z], axis=ALONG.get(world.page, -1))
+    return z
+
+
+def of_two_values(world: World, number: str, of: str) -> Any:
+    """A number made of two values of each group, of x and of a result y, as a function of e."""
+    axis = ALONG.get(world.page, -1)
+
+    def function(e: Any) -> Any:
+        y = value(evaluate(of, Bound(world, {"e": e})))
+        picked = {
+            f"{name}_{at}": np.take(z, k, axis=axis)
+            for name, z in (("x", world["x"]), ("y", y))
+            for at, k in (("i", 0), ("j", -1), ("l", -1))
+        }
+        return evaluate(number, Bound(world, picked))
+
+    return function
+
+
 def called(world: World, names: tuple[str, ...], result: str) -> Any:
     """A result as a function of some of the inputs; what is not handed over stays as it is."""
 
@@ -100,7 +130,7 @@ def called(world: World, names: tuple[str, ...], result: str) -> Any:
             elif z is None:
                 moved[own] = ABSENT[name]
             else:
-                z = value(z)
+                z = value(joined(world, z))
                 moved[own] = z if np.ndim(z) or not np.ndim(world[own]) else np.zeros_like(world[own]) + z
         return world.moved(**moved)[result]
 
@@ -118,18 +148,28 @@ class Example:
 
     def given(self, conditions: tuple[str, ...]) -> World:
         """The world in which all of it holds."""
-        checked = []
+        checked, functions = [], {}
         plain = any(re.fullmatch(r"[xs] = [-(\d].*", one) and "(x)" not in one for one in conditions)
         if plain and not any(one.startswith("x = (const") for one in conditions):
             self.put(gamma=mpf(1), beta=mpf(0), g=mpf(1))
         for condition in conditions:
             if condition in LABELS | FORMATS:
                 continue
+            referred = re.fullmatch(r"\w of (\w\w-F3)", condition)
+            if referred:  # what another requirement is given
+                condition = next(iter(statements(requirement(referred[1]).formula.splitlines()))).given[0]
+            function = re.fullmatch(r"(\w)\(e\) = (.*) of y = (.*)", condition)
+            if function:
+                functions[f"{function[1]}()"] = function.groups()[1:]
+                continue
             sides = [side.strip() for side in RELATION.split(f" {condition} ")]
             assert len(sides) > 1, f"{condition!r} is neither a relation nor known in words"
             if not self.assigned(sides):
                 checked.append(sides)
         world = calls(self.world, self.page)
+        if functions:
+            world = world.moved(e=mpf(1) / 8)
+        world = world.moved(**{name: of_two_values(world, *texts) for name, texts in functions.items()})
         for sides in checked:
             assert relates(world, sides[0], sides[1], sides[2]), f"{sides} does not hold"
         return world
@@ -169,7 +209,7 @@ class Example:
         """A name that is given a value."""
         if name == "f" and text == "sum":
             return self.put(f=Part(lambda ys, _: sum(ys), "ys"))
-        found = evaluate(text, self.world)
+        found = evaluate(text, calls(self.world, self.page))
         if isinstance(self.world.values.get(name), Part):
             at = self.world.values[name].at
             part = Part(lambda z, _: found(z)) if callable(found) else constant(found)
@@ -192,11 +232,12 @@ class Example:
 
 def relates(world: Any, left: str, sign: str, right: str) -> bool:
     """Whether a sign relates two sides, in exact arithmetic."""
-    a, b = (side(text, world) for text in (left, right))
+    a = side(left, world)
+    b = np.full_like(a, a.reshape(-1)[0]) if ALIKE.fullmatch(right) else side(right, world)
     if a.size == b.size:
         a, b = a.reshape(-1), b.reshape(-1)
     slack = SMALL * max([mpf(1), *map(abs, a.reshape(-1)), *map(abs, b.reshape(-1))]) if finite(a, b) else mpf(0)
-    slack = slack + max(digits(left), digits(right)) / 2
+    slack = slack + max(digits(left), mpf(0) if ALIKE.fullmatch(right) else digits(right)) / 2
     if sign.startswith("<"):
         return bool(np.all(a <= b + slack)) if sign != "<" else bool(np.all(a < b))
     if sign.startswith(">"):
@@ -212,6 +253,7 @@ def finite(*arrays: Any) -> bool:
 def side(text: str, world: Any) -> np.ndarray:
     """The value of one side, as an array."""
     found = evaluate(text, world)
+    found = joined(world.env if isinstance(world, Bound) else world, found)
     if isinstance(found, (tuple, list)):
         found = [value(z) for z in found]
     return np.atleast_1d(np.asarray(value(found), dtype=object))

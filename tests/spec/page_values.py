@@ -63,6 +63,9 @@ class Matrix:
 
     entries: np.ndarray
 
+    def __add__(self, other: Matrix) -> Matrix:
+        return Matrix(self.entries + other.entries)
+
 
 #: The map that changes nothing.
 IDENTITY = Linear(lambda z: z, lambda z: z)
@@ -80,6 +83,8 @@ def product(a: Any, b: Any) -> Any:
 
 def transposed(thing: Any) -> Any:
     """The transpose of a map, or of an array."""
+    if isinstance(thing, Matrix):
+        return Matrix(thing.entries.T)
     return thing.transposed if isinstance(thing, Linear) else value(thing).T
 
 

@@ -22,63 +22,30 @@ from .page_blocks import Statement, statements
 from .page_examples import FORMATS, LABELS, Example, called, constant, holds
 from .page_notation import Bound
 from .page_scenes import KINDS, Scene, scenes
-from .page_values import array, precise
-from .page_worlds import Part, World
+from .page_values import Matrix, array, precise
+from .page_worlds import Part, World, gradient
 
 CALLS = "relates calls, memory, arguments or what is no number"
 EMPTY = "is about arrays without values"
 SENTENCE = "says in words which numbers are used"
 SUBSETS = "relates calls that ask for different gradients"
-RELATION = (
-    "relates groups, or calls of other sizes, by a number that the page names; test_aspects.py judges calls by it"
-)
 WITHOUT_END = "has a number of factors, terms or branches that is left open"
 NO_MODE = "has no training mode to tell from another in exact arithmetic"
-ONE_CHANNEL = "is about the values of one channel, while y is all of them"
-OF_PAIRS = (
-    "q(e) = ((x_i - x_i') / (y_i - y_i'))^2 of y without parameters, eps = e: q(4e) - q(e) [~] the same in every group"
-)
-OF_POSITIONS = "y(x with its positions in another order) [~] y(x) with its positions in that order"
 #: What is not an identity of numbers, and why: a whole requirement, or one statement of it.
 WORDS = {
     **dict.fromkeys((id for id in requirements() if id.startswith("CM-")), CALLS),
     **dict.fromkeys(("BN-E2", "BN-E3", "BN-E4"), EMPTY),
-    "LN-F2: layer_norm((x, x), None, 0) [~] (y, y)": RELATION,
-    "LN-F3: q(e) = ((x_i - x_j) / (y_i - y_j))^2 of y = layer_norm(x, None, 0, eps=e): "
-    "q(4e) - q(e) [~] the same in every group": RELATION,
-    "LN-F4": SENTENCE,
     "LN-F7": "is about shapes",
     "LN-L15": NO_MODE,
     "LN-G11": SUBSETS,
-    "RM-F2: rms_norm((x, x), None) [~] (y, y)": RELATION,
-    (
-        "RM-F3: w(e) = ((x_i - x_j) / (y_i - y_j))^2 of y = rms_norm(x, None, eps=e):"
-        " w(4e) - w(e) [~] the same in every group"
-    ): RELATION,
-    **dict.fromkeys(("RM-F4", "GN-F4", "IN-F4"), SENTENCE),
     **dict.fromkeys(("RM-F7", "GN-F7", "IN-F7"), "is about shapes"),
     **dict.fromkeys(("RM-L15", "GN-L15", "IN-L15"), NO_MODE),
     **dict.fromkeys(("RM-G11", "GN-G11", "IN-G11"), SUBSETS),
-    **dict.fromkeys((f"{page}-F2: y of (x, x) [~] (y, y)" for page in ("GN", "IN")), RELATION),
-    **dict.fromkeys((f"{page}-F3: {OF_PAIRS}" for page in ("GN", "IN")), RELATION),
-    **dict.fromkeys((f"{page}-F5: y = gamma_c xhat + beta_c" for page in ("GN", "IN")), ONE_CHANNEL),
-    **dict.fromkeys(("GN-L7", "GN-L8", "IN-L7", "IN-L8"), "is about one group in words"),
-    **dict.fromkeys((f"{page}-L9: {OF_POSITIONS}" for page in ("GN", "IN")), "is about positions in words"),
-    "BN-F1: mu = mean(x over all axes but channel_axis)": SENTENCE,
-    "BN-F1: var = mean((x - mu)^2 over the same)": SENTENCE,
-    "BN-F2: y of (x, x) [~] (y, y)": RELATION,
-    f"BN-F3: {OF_PAIRS}".replace("group", "channel"): RELATION,
-    "BN-F4": SENTENCE,
-    "BN-F5: y = gamma_j xhat + beta_j": ONE_CHANNEL,
     "BN-F7": "is about shapes",
-    "BN-S3": WITHOUT_END,
-    "BN-L6": "is about one channel in words",
     "BN-I5": "is about one channel in words",
     "BN-G12": SUBSETS,
     "PR-F6": SENTENCE,
     "PO-F6": SENTENCE,
-    "RS-F4": "is about a mask that is drawn",
-    "RS-L3": WITHOUT_END,
     "MH-F4": WITHOUT_END,
     "MH-F6": WITHOUT_END,
     "MH-L5": "is about what two calls make of each other",
@@ -137,6 +104,36 @@ def terms(world: World) -> dict[str, Any]:
     return {**drawn, **PARAMETERS}
 
 
+def alone(world: World) -> dict[str, Any]:
+    """The channels of one group, or one channel."""
+    return {"groups": 2, "inside": [2, 3], "c": [1]}
+
+
+def steps(world: World) -> dict[str, Any]:
+    """Running statistics before and after training steps, and the statistics of each batch; None before the first."""
+    found: dict[str, Any] = {"K": 3, "mean_0": world["running_mean"], "variance_0": world["running_var"]}
+    batches = [world.moved(x=like(world["x"], seed=k)) for k in range(3)]
+    for batch in batches:
+        world = batch.moved(running_mean=world["running_mean"], running_var=world["running_var"])
+        world = world.moved(running_mean=world["new_running_mean"], running_var=world["new_running_var"])
+    found |= {"mean_K": world["running_mean"], "variance_K": world["running_var"]}
+    return found | {f"{name}_": (None, *(batch[name] for batch in batches)) for name in ("mu", "var")}
+
+
+def cascade(world: World) -> dict[str, Any]:
+    """Three blocks with linear branches, one after the other: y and its gradient."""
+    matrices = [array(np.random.default_rng(k).standard_normal((3, 3))) for k in range(3)]
+
+    def y(x: Any) -> Any:
+        for a in matrices:
+            x = world.moved(x=x, F=Part(lambda z, _, a=a: z @ a))["y"]
+        return x
+
+    named = {f"A_{k + 1}": Matrix(a) for k, a in enumerate(matrices)} | {"I": Matrix(array(np.eye(3)))}
+    dx = gradient(lambda x: np.sum(y(x) * world["g"]), world["x"])
+    return {**named, "F_l": world.values["F"], "y": y(world["x"]), "dx": dx}
+
+
 def each(*numbers: str, more: Callable[[World], dict[str, Any]]) -> dict[str, Callable[[World], dict[str, Any]]]:
     """The same for the requirements of these numbers on every page that carries layer_norm's."""
     return {f"{page}-{number}": more for page in ("LN", "RM", "GN", "IN") for number in numbers}
@@ -145,6 +142,7 @@ def each(*numbers: str, more: Callable[[World], dict[str, Any]]) -> dict[str, Ca
 #: Values that a requirement has beside those of its scenes.
 MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     **each("F8", "L10", "L13", more=shifted),
+    **each("L7", "L8", more=alone),
     **each("L5", "L6", more=lambda world: {"order": [1, 0], "whole": [2, 3, 0, 1]}),
     **each("L9", more=lambda world: {"order": [2, 0, 1], "inside": [1, 0, 2, 3]}),
     **each("L14", more=terms),
@@ -156,6 +154,8 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "BN-F5": lambda world: PARAMETERS,
     "BN-F6": lambda world: PARAMETERS,
     "BN-F8": shifted,
+    "BN-S3": steps,
+    "BN-L6": lambda world: {"j": [1], "orders": {"y": ("x", "gamma", "beta", "running_mean", "running_var")}},
     "BN-S5": lambda world: {"mean'": rows(1, 2)[0], "var'": rows(1, 2)[0] ** 2,
                             "orders": {"y": ("running_mean", "running_var")}},
     "BN-I4": lambda world: {"x_1": rows(3, 2), "x_2": rows(3, 2, seed=1)},
@@ -171,6 +171,8 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "BN-G9": lambda world: {"g_1": like(world["g"]), "g_2": like(world["g"], seed=1)},
     "RS-F2": lambda world: {"A": Part(KINDS["identity"], "s")},
     "RS-F3": lambda world: {"S": Part(KINDS["identity"])},
+    "RS-L3": cascade,
+    "RS-F4": lambda world: {"mask": array([2, 0, 2]), "G": Part(KINDS["tanh"])},
     "RS-L5": linear("F"),
     "PR-L3": shifted,
     "PO-L1": lambda world: {"gamma": mpf(1), "beta": mpf(0)},
@@ -187,6 +189,8 @@ def indices(id: str) -> dict[str, int]:
     """The element, the channel or the branch that a statement with an index is tried on."""
     if id.startswith("MH"):
         return {"k": 2}
+    if id in ("GN-F5", "IN-F5"):
+        return {"c": 0}
     return {"j": 0} if id in ("BN-F5", "BN-G2", "BN-G3") else {"i": 1}
 
 
@@ -203,7 +207,7 @@ def about(id: str, statement: Statement, scene: Scene) -> bool:
 SCENES = {
     r"BN-(F[1258]|S\d+|E[15]|R\d|L([1-37-9]|1[023])|G[15-8])": "batch_norm, training",
     r"BN-(I\d|E[34]|G4)": "batch_norm, inference",
-    r"RS-(F1|L\d|G[126])": "residual",
+    r"RS-(F[14]|L\d|G[126])": "residual",
     r"RS-.*": "residual, with shortcut and activation",
     r"HW-.*": "highway, without carry",
     r"MH-.*": "mhc, without fuse",
