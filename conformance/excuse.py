@@ -2,8 +2,8 @@
 The declaration under which all violations of a binding would go: the one, or the smallest set, found by judging.
 
 Candidates are put to the violated cases first, each until the first violation that stays. One that survives is judged
-as a run would judge it, on all cases of the binding in all dtypes of the run. Where none passes that too, nothing is
-said.
+as a run would judge it, in all dtypes of the run, on every requirement that may come out otherwise than it did. Where
+none passes that too, nothing is said.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ _CUT_OF = 40
 
 #: How many violations of each dtype show whether a change bears on any of them.
 _FEW = 4
+
+#: Conventions under which what is not violated now stays so, and the requirements that they bear on all the same. The
+#: first five choose a class of accuracy, and the envelope of a weaker class is never smaller (spec/accuracy.md).
+_BEARS_ON: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("storage", "variance_algorithm", "affine", "cast", "subnormals"), frozenset()),
+    "mixed_dtypes": frozenset({"CM-D1", "CM-D2", "CM-D3"}),
+}
 
 #: One change of what is declared.
 Change = Mapping[str, str]
@@ -195,7 +202,20 @@ class _Search:
     def _plan(self, change: Change, dtypes: tuple[str, ...]) -> Plan:
         plan = self.run.plan
         declared = {**plan.conventions, **change}
-        return attrs.evolve(plan, targets=(self.target,), dtypes=dtypes, conventions=declared, explain=False)
+        return attrs.evolve(
+            plan,
+            targets=(self.target,),
+            dtypes=dtypes,
+            conventions=declared,
+            requirements=self._bears_on(change),
+            explain=False,
+        )
+
+    def _bears_on(self, change: Change) -> frozenset[str] | None:
+        """The requirements that may come out otherwise under a change; None where all may."""
+        if any(key not in _BEARS_ON for key in change):
+            return None
+        return frozenset(one.requirement for one in self.violations).union(*(_BEARS_ON[key] for key in change))
 
     def _trial(self, change: Change, dtypes: tuple[str, ...]) -> _Trial:
         return _Trial(self._plan(change, dtypes), paces=dict(self.run.paces), until=self.until)
