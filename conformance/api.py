@@ -10,7 +10,8 @@ from ..adapters.frameworks import full_name
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
 from ..spec.conventions import validate
-from .judges import judged
+from .jobs import judged
+from .limits import jobs_of
 from .modes import checked_mode
 from .profiles import profile_of
 from .progress import Listener
@@ -41,7 +42,7 @@ def check(
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
     progress: Listener | None = None,
-    shared: bool = True,
+    jobs: int | None = None,
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
@@ -57,8 +58,8 @@ def check(
     is timed by its first calls, and slow from 20 ms on.
     ``mode``: "training" or "inference", in which alone batch_norm is judged; by default in both, and in inference
     alone where it declines every training call.
-    ``progress`` receives a Progress after every case. ``shared``: a framework's operators may be divided over two
-    processes.
+    ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
+    one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
 
     A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
     ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
@@ -88,7 +89,7 @@ def check(
             memory=memory_limit if device == "cpu" else None,
         ),
     )
-    return judged(request, progress, shared=shared)
+    return judged(request, progress, jobs=None if jobs is None else jobs_of(jobs))
 
 
 def _plain(target: Any) -> Any:

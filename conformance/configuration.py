@@ -20,7 +20,7 @@ from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
 from ..spec.conventions import validate
 from ..spec.errors import NormspecError, choices
-from .limits import bytes_of, seconds_of
+from .limits import bytes_of, jobs_of, seconds_of
 from .modes import checked_mode
 from .profiles import profile_of
 
@@ -212,6 +212,7 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "mode": _mode,
     "time-limit": lambda value, _: seconds_of(value),
     "memory-limit": lambda value, _: bytes_of(value),
+    "jobs": lambda value, _: jobs_of(value),
     "conventions": _conventions,
     "interpreters": _interpreters,
 }

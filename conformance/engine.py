@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -110,6 +110,15 @@ class Run:
                 for target in plan.targets
             )
         ]
+
+    def measured_paces(self) -> Mapping[str, str]:
+        """The paces of all targets, measured now where they are: several jobs put a target to the same cases."""
+        plan = self.plan
+        for target in plan.targets:
+            dtype = next((one for one in plan.dtypes or target.dtypes if one in target.dtypes), None)
+            if dtype is not None and target.bindings:
+                _ = self._subject(target, target.bindings[0], dtype)
+        return self.paces
 
     def place(self, result: Result | Taken) -> tuple[int, ...]:
         """Where a result stands in a report: by target, operator, binding and dtype, as they are named."""

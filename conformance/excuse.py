@@ -63,6 +63,10 @@ _BEARS_ON: Mapping[str, frozenset[str]] = {
     "mixed_dtypes": frozenset({"CM-D1", "CM-D2", "CM-D3"}),
 }
 
+#: How often a call is repeated when a survivor is judged again: whether calls repeat themselves the run has found out,
+#: and a case on which they did not is among the violated ones, repeated as often as there.
+_REPEATS = 32
+
 #: One change of what is declared.
 Change = Mapping[str, str]
 
@@ -249,6 +253,8 @@ class _Search:
         wanted = {(result.dtype, result.requirement) for result in self.violations}
         for dtype in (*dtypes, *(one for one in asked if one not in dtypes)):
             trial = self._trial(change, (dtype,))
+            few = dict.fromkeys(("repeats", "slow_repeats", "large_repeats"), _REPEATS)
+            trial.plan = attrs.evolve(trial.plan, profile=attrs.evolve(trial.plan.profile, **few))
             try:
                 report = trial.report([(self.binding.operator, dtype)])
             except _Rejected:

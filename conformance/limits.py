@@ -1,4 +1,4 @@
-"""Limits as they are written: ``60`` seconds, ``8GiB`` of memory, or ``none``."""
+"""Limits as they are written: ``60`` seconds, ``8GiB`` of memory, or ``none``; and ``2`` jobs."""
 
 from __future__ import annotations
 
@@ -53,6 +53,13 @@ def bytes_of(value: Any) -> int | None:
     if size < LEAST_MEMORY:
         raise WrongLimit(f"{value!r} is too little memory for any target: give 16MiB or more, such as 8GiB, or {NONE}")
     return size
+
+
+def jobs_of(value: Any) -> int:
+    """The number of jobs that a number says. Raises WrongLimit."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise WrongLimit(f"{value!r} is no number of jobs: give a whole number from 1 on")
+    return value
 
 
 def size_in_words(size: int | None) -> str:

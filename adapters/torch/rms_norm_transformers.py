@@ -49,9 +49,9 @@ def _part_overflows(failure: Failure) -> Predicted:
 
 
 #: T5 multiplies x itself, in 16 bits, where Llama multiplies the x that it has in float32.
-_T5_KNOWN = (
+_T5_KNOWN = tuple(
     KnownViolation(
-        "RM-G1",
+        requirement,
         "x enters the mean square and the product, and the gradient of each is rounded to float16 before they are"
         " added: a part overflows where their sum does not",
         links=(f"{_SOURCE}t5/modeling_t5.py (T5LayerNorm.forward)",),
@@ -61,7 +61,8 @@ _T5_KNOWN = (
         where="a part of dx beyond float16",
         predicts=_part_overflows,
         always=False,  # it takes an eps so small that 1/sqrt(eps) is beyond float16
-    ),
+    )
+    for requirement in ("RM-G1", "CM-N8")
 )
 
 

@@ -85,6 +85,13 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     metavar="SIZE|none",
     help="The private memory that a target may have on the CPU, such as 512MiB.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many processes share operators and dtypes; the report is the same for any number. Default: as many as "
+    "there are cores, up to 8, where that pays.",
+)
 @config_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
 @click.pass_context
@@ -128,6 +135,7 @@ def check(
         "python": paths or None,
         "time_limit": chosen(context, configured, "time-limit"),
         "memory_limit": chosen(context, configured, "memory-limit"),
+        "jobs": chosen(context, configured, "jobs"),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)

@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from normspec import Report, Verdict
-from normspec.conformance import engine, judges
+from normspec.conformance import engine, jobs
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import CHECKS
-from normspec.conformance.judges import SecondJudge
+from normspec.conformance.jobs import Job
 from normspec.conformance.profiles import Profile
 from normspec.conformance.reporting.render import print_report
 
@@ -85,7 +85,7 @@ def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.M
 
 
 class Judged:
-    """A stand-in for the process of the second judge: it takes a unit, and its answer never unpickles."""
+    """A stand-in for the process of a job: it takes a unit, and its answer never unpickles."""
 
     def __init__(self, received: Callable[[], Any]) -> None:
         self.stdin = self.stdout = self
@@ -96,14 +96,14 @@ class Judged:
 
 
 @pytest.mark.parametrize(("raised", "told"), [(EOFError, False), (ZeroDivisionError, True)])
-def test_the_second_judge_hides_no_defect(raised: type[Exception], told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That the second judge died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
+def test_a_job_hides_no_defect(raised: type[Exception], told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a job died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
 
-    def received(self: SecondJudge) -> Iterator[Any]:
-        raise raised("beside the second judge")
+    def received(self: Job) -> Iterator[Any]:
+        raise raised("beside a job")
 
-    monkeypatch.setattr(judges.SecondJudge, "_received", received)
-    second = SecondJudge(Judged(received))  # type: ignore[arg-type]
+    monkeypatch.setattr(jobs.Job, "_received", received)
+    second = Job(Judged(received))  # type: ignore[arg-type]
     second._waiting.append(("layer_norm", "float32"))
     second._hand_out()
     assert list(second._waiting) == [("layer_norm", "float32")]

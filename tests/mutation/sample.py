@@ -27,7 +27,7 @@ CHECKOUT = Path(__file__).parent.parent.parent
 #: What decides a verdict: the exact values and their envelopes, the cases, the checks, and who judges by them.
 ROOMS = ("reference/*.py", "conformance/cases/*.py", "conformance/checks/*.py")
 JUDGING = (
-    "composed_truth", "defects", "dtypes", "engine", "excuse", "findings", "judges", "known", "library", "limits",
+    "composed_truth", "defects", "dtypes", "engine", "excuse", "findings", "jobs", "known", "library", "limits",
     "matrix", "modes", "profiles", "selection", "selftest", "subject", "tally", "translated", "truth", "verdicts",
 )  # fmt: skip
 

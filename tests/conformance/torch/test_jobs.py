@@ -1,4 +1,4 @@
-"""The units of one run, divided over two judges: the same report as from one."""
+"""The units of one run, shared by several jobs: the same report as from one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import attrs
 import pytest
 
 import normspec
-from normspec.conformance import judges
-from normspec.conformance.judges import SecondJudge, judged, worth_sharing
+from normspec.conformance import jobs
+from normspec.conformance.jobs import Job, judged, worth
 from normspec.conformance.request import Request
-from normspec.spec.errors import NotImportable
+from normspec.spec.errors import NormspecError, NotImportable
 
 REQUEST = Request(
     targets=("torch",), op=("residual",), framework=None, dtypes=None, device="cpu",
@@ -26,14 +26,14 @@ REQUEST = Request(
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
-    """A machine that a second judge can run on."""
-    monkeypatch.setattr(judges, "_cores", lambda: 2)
+    """A machine that a second job can run on."""
+    monkeypatch.setattr(jobs, "_cores", lambda: 2)
 
 
 @pytest.fixture(scope="module")
 def alone() -> normspec.Report:
-    """The report of one judge."""
-    return judged(REQUEST, None, shared=False)
+    """The report of one job."""
+    return judged(REQUEST, None, jobs=1)
 
 
 def told(report: normspec.Report) -> tuple[object, ...]:
@@ -42,31 +42,32 @@ def told(report: normspec.Report) -> tuple[object, ...]:
     return results, report.subjects, report.partial, report.profile, report.seed
 
 
-def test_two_judges_report_what_one_does(alone, monkeypatch):
-    """Every result and every subject is the same, in the same order; and the second has done some of it."""
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_jobs_report_what_one_does(alone, monkeypatch, count):
+    """Every result and every subject is the same, in the same order; and the others have done some of it."""
     done = []
-    finish = SecondJudge.finish
-    monkeypatch.setattr(SecondJudge, "finish", lambda self, **how: done.extend(finish(self, **how)) or done)
-    report = judged(REQUEST, None)
+    finish = Job.finish
+    monkeypatch.setattr(Job, "finish", lambda self, **how: (found := finish(self, **how), done.extend(found))[0])
+    report = judged(REQUEST, None, jobs=count)
     assert told(report) == told(alone)
     assert report.conforms and not report.partial
     assert done and all(not one.partial for one in done)
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/cat", "/nonexistent/python"])
-def test_nothing_is_lost_without_a_second_judge(alone, monkeypatch, program):
-    """Where it dies, speaks nonsense or cannot be started, the first judge does all."""
-    monkeypatch.setattr(judges, "_PYTHON", program)
+def test_nothing_is_lost_without_a_second_job(alone, monkeypatch, program):
+    """Where it dies, speaks nonsense or cannot be started, the first job does all."""
+    monkeypatch.setattr(jobs, "_PYTHON", program)
     assert told(judged(REQUEST, None)) == told(alone)
 
 
-def test_nothing_is_lost_where_the_second_judge_dies_at_work(alone, monkeypatch):
+def test_nothing_is_lost_where_the_second_job_dies_at_work(alone, monkeypatch):
     """The unit that it had is done by the first, even where nothing else was left."""
-    begin = SecondJudge.begin
+    begin = Job.begin
 
-    def begun_and_killed(self, waiting):
+    def begun_and_killed(self, waiting, paces):
         unit = waiting.pop()
-        begin(self, type(waiting)([unit]))
+        begin(self, type(waiting)([unit]), paces)
         while self._waiting:
             time.sleep(0.01)
         self._process.kill()
@@ -74,12 +75,12 @@ def test_nothing_is_lost_where_the_second_judge_dies_at_work(alone, monkeypatch)
         waiting.extend(self._waiting)
         assert list(self._waiting) == [unit] and not self._reports
 
-    monkeypatch.setattr(SecondJudge, "begin", begun_and_killed)
+    monkeypatch.setattr(Job, "begin", begun_and_killed)
     assert told(judged(REQUEST, None)) == told(alone)
 
 
 def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
-    """The second judge stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
+    """The second job stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
     several = []
 
     def pressed(progress):
@@ -88,13 +89,13 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
             raise KeyboardInterrupt
 
     found = []
-    finish = SecondJudge.finish
+    finish = Job.finish
 
     def finish_and_look(self, **how):
         found.append(self)
         return finish(self, **how)
 
-    monkeypatch.setattr(SecondJudge, "finish", finish_and_look)
+    monkeypatch.setattr(Job, "finish", finish_and_look)
     report = judged(REQUEST, pressed)
     assert report.partial and report.exit_status == 3
     whole = {(r.binding, r.requirement, r.dtype) for r in alone.results}
@@ -104,8 +105,8 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
 
 
 def test_ctrl_c_keeps_what_was_established_while_the_second_is_waited_for(alone, monkeypatch):
-    """The first judge has done its part: that, and what the second has done by then, is the report."""
-    finish, pressed = SecondJudge.finish, []
+    """The first job has done its part: that, and what the second has done by then, is the report."""
+    finish, pressed = Job.finish, []
 
     def interrupted(self, *, stop):
         if not pressed:
@@ -113,7 +114,7 @@ def test_ctrl_c_keeps_what_was_established_while_the_second_is_waited_for(alone,
             raise KeyboardInterrupt
         return finish(self, stop=stop)
 
-    monkeypatch.setattr(SecondJudge, "finish", interrupted)
+    monkeypatch.setattr(Job, "finish", interrupted)
     report = judged(REQUEST, None)
     assert pressed == [False]
     assert report.partial and report.exit_status == 3 and report.results
@@ -121,19 +122,19 @@ def test_ctrl_c_keeps_what_was_established_while_the_second_is_waited_for(alone,
     assert {(r.binding, r.requirement, r.dtype) for r in report.results} <= whole
 
 
-def test_a_killed_judge_takes_the_second_with_it(tmp_path, checkout):
+def test_a_killed_job_takes_the_second_with_it(tmp_path, checkout):
     """Not one process of either is left behind."""
     if not sys.platform.startswith("linux"):
-        pytest.skip("elsewhere the second judge ends when its requests do")
+        pytest.skip("elsewhere the second job ends when its requests do")
     code = (
-        "import sys, normspec.conformance.judges as judges\n"
-        "judges._cores = lambda: 2\n"
-        "started = judges.SecondJudge.started.__func__\n"
+        "import sys, normspec.conformance.jobs as jobs\n"
+        "jobs._cores = lambda: 2\n"
+        "started = jobs.Job.started.__func__\n"
         "def noted(cls, *given):\n"
         "    second = started(cls, *given)\n"
         "    open(sys.argv[1], 'w').write(str(second._process.pid) + '\\n')\n"
         "    return second\n"
-        "judges.SecondJudge.started = classmethod(noted)\n"
+        "jobs.Job.started = classmethod(noted)\n"
         "import normspec\nnormspec.check('torch', op=['residual', 'highway'], profile='thorough')\n"
     )
     note = tmp_path / "second"
@@ -144,7 +145,7 @@ def test_a_killed_judge_takes_the_second_with_it(tmp_path, checkout):
             time.sleep(0.05)
         second = int(note.read_text())
         workers = []
-        while len(workers) < 2:  # one of each judge
+        while len(workers) < 2:  # one of each job
             workers = _children(process.pid, second)
             time.sleep(0.05)
     finally:
@@ -157,7 +158,7 @@ def test_a_killed_judge_takes_the_second_with_it(tmp_path, checkout):
 
 
 def _children(first: int, second: int) -> list[int]:
-    """The workers of the two judges."""
+    """The workers of the two jobs."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -176,41 +177,61 @@ def _runs(process: int) -> bool:
         return False
 
 
-def test_a_target_that_cannot_be_had_ends_the_second_judge(monkeypatch):
-    """The error is the first judge's, and the second is gone by then."""
-    started, found = SecondJudge.started.__func__, []
+def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
+    """The error is the first job's, and the second is gone by then."""
+    started, found = Job.started.__func__, []
     monkeypatch.setattr(
-        SecondJudge, "started", classmethod(lambda cls, request: found.append(started(cls, request)) or found[0])
+        Job, "started", classmethod(lambda cls, request: found.append(started(cls, request)) or found[0])
     )
     with pytest.raises(NotImportable):
         judged(attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")), None)
     assert found[0]._process.returncode is not None
 
 
-def test_what_is_worth_sharing(monkeypatch):
-    """A framework with several units is; NumPy, a function, a callable, a GPU and a single core are not."""
+def test_what_is_worth_several_jobs(monkeypatch):
+    """A framework with several units is, and a function beyond `quick`; a callable, a GPU and a single core are not."""
 
-    def worth(**changes) -> bool:
-        return worth_sharing(attrs.evolve(REQUEST, **changes))
+    def found(asked=None, **changes) -> int:
+        return worth(attrs.evolve(REQUEST, **changes), asked)
 
-    assert worth()
-    assert not worth(dtypes=("float16", "float32", "float64"))
-    assert not worth(device="cuda")
-    assert not worth(targets=("numpy",))
-    assert not worth(targets=("my_layers.py:layer_norm",))
-    assert worth(targets=("numpy", "torch"))
-    assert not worth(targets=("torch", lambda x: x))
-    monkeypatch.setattr(judges, "_cores", lambda: 1)
-    assert not worth()
+    own = {"targets": ("my_layers.py:layer_norm",), "op": None}
+    assert found() == 2
+    assert found(dtypes=("float16", "float32", "float64")) == 1
+    assert found(device="cuda") == 1
+    assert found(targets=("numpy",)) == 1
+    assert found(**own) == 1
+    assert found(**own, profile="standard") == 2
+    assert found(**own, profile="standard", dtypes=("float32",)) == 1
+    assert found(targets=("numpy", "torch")) == 2
+    assert found(targets=("torch", lambda x: x)) == 1
+    monkeypatch.setattr(jobs, "_cores", lambda: 64)
+    assert found(op=None) == 8 and found() == 4
+    monkeypatch.setattr(jobs, "_cores", lambda: 1)
+    assert found() == 1
 
 
-def test_the_second_judge_ends_in_silence():
+def test_jobs_that_are_asked_for():
+    """As many as there are units, on any device; a callable has to stay in its process."""
+    assert worth(REQUEST, 3) == 3 and worth(REQUEST, 100) == 4 and worth(REQUEST, 1) == 1
+    assert worth(attrs.evolve(REQUEST, device="cuda"), 2) == 2
+    assert worth(attrs.evolve(REQUEST, targets=(len,)), 2) in (1, 2)
+    assert worth(attrs.evolve(REQUEST, targets=(lambda x: x,)), 2) == 1
+
+
+@pytest.mark.parametrize("asked", [0, -1, 1.5, True, "2"])
+def test_jobs_are_a_number(asked):
+    """Anything but a whole number from 1 on is refused before anything is checked."""
+    with pytest.raises(NormspecError, match="whole number from 1 on"):
+        normspec.check("torch", jobs=asked)
+
+
+def test_a_job_ends_in_silence():
     """Without a request, and on SIGTERM before it has one."""
     process = subprocess.Popen(
-        [sys.executable, "-c", judges._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", jobs._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert out == b""
-    ended = subprocess.run([sys.executable, "-c", judges._CODE, *sys.path], input=b"", capture_output=True, check=False)
+    ended = subprocess.run([sys.executable, "-c", jobs._CODE, *sys.path], input=b"", capture_output=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

@@ -1,9 +1,9 @@
 """
-Two judges: the units of one run, shared by two processes, each with workers of its own.
+Jobs: the units of one run, shared by several processes, each with workers of its own.
 
-The second is normspec started anew. It receives the request and then one unit after the other, as JSON, and returns
-reports by pickle: it holds no target, whose workers speak the protocol of adapters/worker, so that no target can forge
-them. Where it cannot be had, or dies, the first judge does all.
+The first is this one. Another is normspec started anew. It receives the request and then one unit after the other, as
+JSON, and returns reports by pickle: it holds no target, whose workers speak the protocol of adapters/worker, so that no
+target can forge them. Where it cannot be had, or dies, the first does its units.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -42,20 +42,32 @@ from .request import Request
 #: What stands before a report: how many bytes it has.
 _LENGTH = struct.Struct("<Q")
 
-#: What runs the second judge: this interpreter.
+#: What runs another job: this interpreter.
 _PYTHON = sys.executable
 
-#: What the second judge runs, with the first one's import path as its arguments.
+#: What it runs, with the first one's import path as its arguments.
 _CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import main; main()"
 
+#: The most jobs that nobody asked for: each imports the framework anew, which takes half a gigabyte.
+_MOST = 8
 
-def worth_sharing(request: Request) -> bool:
-    """Whether a second judge is worth its start: for frameworks, on a machine with a second core to run it on."""
+
+def worth(request: Request, asked: int | None) -> int:
+    """
+    How many jobs a request is worth: no more than it has units, as many as are asked for, and otherwise one a core.
+
+    Unasked, a GPU is not shared, and neither is what takes a few seconds: functions and NumPy at `quick`.
+    """
     names = request.names
-    if not (ISOLATES and request.device == "cpu" and all(isinstance(name, str) for name in names)):
-        return False
-    units = len(request.op or OPERATORS) * len(request.dtypes or DTYPES)
-    return any(name in TARGETS and name != "numpy" for name in names) and units > 3 and _cores() > 1
+    if not (ISOLATES and all(isinstance(name, str) for name in names)):
+        return 1
+    operators = max(len(request.op or OPERATORS) if name in TARGETS else 1 for name in names)
+    units = operators * len(request.dtypes or DTYPES)
+    if asked is not None:
+        return min(asked, units)
+    frameworks = any(name in TARGETS and name != "numpy" for name in names)
+    worth = units > 3 if frameworks else units > 1 and request.profile != "quick"
+    return min(_cores(), units, _MOST) if worth and request.device == "cpu" else 1
 
 
 def _cores() -> int:
@@ -63,39 +75,41 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def judged(request: Request, listener: Listener | None, *, shared: bool = True) -> Report:
-    """The report on a request. Raises the NormspecError of the first target that cannot be had."""
-    # It opens targets of its own meanwhile: importing a framework takes seconds.
-    second = SecondJudge.started(request) if shared and worth_sharing(request) else None
+def judged(request: Request, listener: Listener | None, *, jobs: int | None = None) -> Report:
+    """The report on a request by so many jobs. Raises the NormspecError of the first target that cannot be had."""
+    # They open targets of their own meanwhile: importing a framework takes seconds.
+    started = (Job.started(request) for _ in range(worth(request, jobs) - 1))
+    others = [job for job in started if job is not None]
     targets: Sequence[Target] = ()
     try:
         targets = request.open()
-        run, started = Run(request.plan(targets), listener), time.perf_counter()
-        report = run.report() if second is None else _shared(run, second)
-        report = excused(run, attrs.evolve(report, seconds=time.perf_counter() - started))
-        return attrs.evolve(report, seconds=time.perf_counter() - started)
+        run, started_at = Run(request.plan(targets), listener), time.perf_counter()
+        report = _shared(run, others) if others else run.report()
+        report = excused(run, attrs.evolve(report, seconds=time.perf_counter() - started_at))
+        return attrs.evolve(report, seconds=time.perf_counter() - started_at)
     finally:
         try:
-            if second is not None:
-                second.finish(stop=True)
+            for job in others:
+                job.finish(stop=True)
         finally:
             for target in targets:
                 target.close()
 
 
-def _shared(run: Run, second: SecondJudge) -> Report:
-    """The report of two judges, whose first is this process."""
-    waiting = deque(run.units())
-    second.begin(waiting)
+def _shared(run: Run, others: Sequence[Job]) -> Report:
+    """The report of several jobs, whose first is this process."""
+    waiting, paces = deque(run.units()), run.measured_paces()
+    for job in others:
+        job.begin(waiting, paces)
     report = run.report(_each(waiting))
     try:
-        found = second.finish(stop=run.interrupted)
-    except KeyboardInterrupt:  # while it was waited for
+        found = [one for job in others for one in job.finish(stop=run.interrupted)]
+    except KeyboardInterrupt:  # while they were waited for
         run.interrupted = True
-        found = second.finish(stop=True)
-    if waiting and not run.interrupted:  # it died and has given back what it had
+        found = [one for job in others for one in job.finish(stop=True)]
+    if waiting and not run.interrupted:  # one died and has given back what it had
         report = run.report(_each(waiting))
-    return attrs.evolve(_merged(report, found, run), defects=tuple(second.defects))
+    return attrs.evolve(_merged(report, found, run), defects=tuple(defect for job in others for defect in job.defects))
 
 
 def _each(waiting: deque[Unit]) -> Iterator[Unit]:
@@ -116,19 +130,20 @@ def _merged(report: Report, others: Sequence[Report], run: Run) -> Report:
     )
 
 
-class SecondJudge:
-    """The other process, and the thread that hands it units while there are any."""
+class Job:
+    """Another process, and the thread that hands it units while there are any."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._waiting: deque[Unit] = deque()
+        self._paces: Mapping[str, str] = {}
         self._reports: list[Report] = []
         #: Tracebacks of what went wrong on our side of it.
         self.defects: list[str] = []
-        self._thread = threading.Thread(target=self._hand_out, daemon=True, name="normspec: the second judge")
+        self._thread = threading.Thread(target=self._hand_out, daemon=True, name="normspec: a job")
 
     @classmethod
-    def started(cls, request: Request) -> SecondJudge | None:
+    def started(cls, request: Request) -> Job | None:
         """Start it on a request; None where that fails."""
         try:
             process = subprocess.Popen(
@@ -136,7 +151,7 @@ class SecondJudge:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
-                start_new_session=True,  # Ctrl-C is the first judge's
+                start_new_session=True,  # Ctrl-C is the first one's
             )
         except OSError:
             return None
@@ -146,9 +161,9 @@ class SecondJudge:
             process.stdin.write(json.dumps(attrs.asdict(named, recurse=False), default=vars).encode() + b"\n")
         return cls(process)
 
-    def begin(self, waiting: deque[Unit]) -> None:
-        """Have it take units, from the end, as the first judge takes them from the beginning."""
-        self._waiting = waiting
+    def begin(self, waiting: deque[Unit], paces: Mapping[str, str]) -> None:
+        """Have it take units, from the end, as this process takes them from the beginning; paces: Run.paces."""
+        self._waiting, self._paces = waiting, paces
         self._thread.start()
 
     def _hand_out(self) -> None:
@@ -159,9 +174,9 @@ class SecondJudge:
             except IndexError:
                 return
             try:
-                self._process.stdin.write(json.dumps(unit).encode() + b"\n")
+                self._process.stdin.write(json.dumps([unit, self._paces]).encode() + b"\n")
                 self._reports.append(self._received())
-            except (OSError, EOFError, struct.error, pickle.UnpicklingError):  # it died: the first judge does its unit
+            except (OSError, EOFError, struct.error, pickle.UnpicklingError):  # it died: the first job does its unit
                 self._waiting.append(unit)
                 return
             except Exception as error:
@@ -201,12 +216,12 @@ class SecondJudge:
 
 
 def main() -> None:
-    """Be the second judge: a request and then units on standard input, reports on standard output."""
+    """Be a job: a request and then units on standard input, reports on standard output."""
     die_with_parent()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first judge has met Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first job has met Ctrl-C
     answer = os.dup(1)
     os.dup2(2, 1)  # what anything prints must not get between
-    with contextlib.suppress(KeyboardInterrupt, NormspecError, BrokenPipeError):  # the first judge does without
+    with contextlib.suppress(KeyboardInterrupt, NormspecError, BrokenPipeError):  # the first job does without
         _serve(answer)
 
 
@@ -220,8 +235,8 @@ def _serve(answer: int) -> None:
     targets = request.open()
     try:
         for line in sys.stdin:
-            operator, dtype = json.loads(line)
-            told = pickle.dumps(Run(request.plan(targets)).report([(operator, dtype)]))
+            (operator, dtype), paces = json.loads(line)
+            told = pickle.dumps(Run(request.plan(targets), paces=paces).report([(operator, dtype)]))
             with os.fdopen(os.dup(answer), "wb") as out:
                 out.write(_LENGTH.pack(len(told)) + told)
     finally:
