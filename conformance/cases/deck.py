@@ -253,7 +253,7 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
         ordered = composed_deck(operator) + size_deck(operator, profile) + repeated_deck(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     groups = OPERATORS[operator].groups
-    own, both = _OWN[groups](operator), _both(operator)
+    own, both = _OWN[groups](operator) if groups in _OWN else [], _both(operator)
     if groups is Groups.SAMPLE_CHANNELS:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # the law and derivative cases stay in front; the operator's own come next

@@ -30,14 +30,16 @@ class Sound:
     conventions: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-#: What the names of an operator's faults and variants begin with.
-PREFIXES = {name: one.prefix.lower() for name, one in OPERATORS.items()}
-
 #: The operators that are a normalisation and nothing else, and those of them that take a mean out.
 NORMALISATIONS = tuple(name for name in OPERATORS if not OPERATORS[name].composed)
 CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
 
 _registered: list[Sound] = []
+
+
+def prefix_of(operator: str) -> str:
+    """What the names of an operator's faults and variants begin with."""
+    return OPERATORS[operator].prefix.lower()
 
 
 def first_sentence(thing: type) -> str:
@@ -65,7 +67,7 @@ def sound(
             variant = combined(step, operator)
             _registered.append(
                 Sound(
-                    name=f"{PREFIXES[operator]}-{name}",
+                    name=f"{prefix_of(operator)}-{name}",
                     operator=operator,
                     summary=first_sentence(step),
                     build=lambda variant=variant: variant().implementation(),

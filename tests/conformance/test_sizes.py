@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from normspec.conformance.cases.case import Case, build
-from normspec.conformance.cases.sizes import EXTENTS, PROFILES, THRESHOLDS, size_deck
+from normspec.conformance.cases.sizes import PROFILES, THRESHOLDS, extents, size_deck
 from normspec.spec.operators import OPERATORS, Groups
 
 from .planted_sizes import Planted, caught, damages
@@ -30,7 +30,7 @@ def cases(operator: str, profile: str, dtype: str, seed: int = 0) -> list[Case]:
 
 def planted(operator: str, *, bands: bool = False, most: int = 8192) -> Iterator[tuple[Planted, str]]:
     """Every fault of an operator that begins past a threshold, and its direction; bands end at the next one."""
-    for extent in EXTENTS[operator]:
+    for extent in extents(operator):
         for low, high in pairwise((*THRESHOLDS, 2**31)):
             if low > most or low >= extent.largest:
                 continue

@@ -12,7 +12,7 @@ import pytest
 from normspec.conformance import faults
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.sound import SOUND
-from normspec.conformance.sound.registry import PREFIXES
+from normspec.conformance.sound.registry import prefix_of
 
 from .probes import DTYPES, Situation, first_difference, normal
 
@@ -30,7 +30,7 @@ every_fault_alone = pytest.mark.parametrize("fault", ALONE, ids=lambda fault: fa
 def test_names_are_kebab_case_with_the_prefix_of_the_operator() -> None:
     """Every name is lower case, words joined by hyphens, and begins with ln-, bn- or the like."""
     for fault in FAULTS:
-        prefix = PREFIXES[fault.operator]
+        prefix = prefix_of(fault.operator)
         assert re.fullmatch(prefix + r"(-[a-z0-9]+)+", fault.name)
 
 
