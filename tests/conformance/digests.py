@@ -12,8 +12,11 @@ import attrs
 import numpy as np
 
 from normspec.conformance.cases.case import build
+from normspec.conformance.cases.description import Description
+from normspec.conformance.cases.regimes import REGIMES, draw_group
 from normspec.conformance.cases.shapes import elements
 from normspec.conformance.profiles import PROFILES
+from normspec.reference.formats import FORMATS
 from normspec.spec.operators import OPERATORS
 
 #: The digests of seeds 0, 1 and 2.
@@ -31,12 +34,50 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
 }
 
 
+#: What the other two profiles run at seed 0, without values.
+DECKS: dict[str, tuple[str, str]] = {
+    "layer_norm": ("0801f952797d5474", "a5e2140f8238e14a"),
+    "batch_norm": ("83170b9185b4b484", "c41209db8362f637"),
+    "rms_norm": ("79bff4d344ce42f8", "69885f4e197172cb"),
+    "group_norm": ("9127cc11b8b199f6", "5136ae5728ff57eb"),
+    "instance_norm": ("4800577ec839eae9", "a30e246484202c58"),
+    "residual": ("fe6cb20d43607c11", "bba4ec59a1045fb8"),
+    "pre_norm": ("2ff3dcf16bd0cae4", "9bf3981d5e43e3b6"),
+    "post_norm": ("9118c790b4665ed6", "80fd0caf115372ce"),
+    "highway": ("b169131731307de4", "baa73276e539e607"),
+    "mhc": ("100c641fb539266c", "0299dd81cf083fb3"),
+}
+
+#: What each regime draws.
+DRAWN: dict[str, str] = {
+    "witness": "f6461a042728b1a5",
+    "normal": "76790f0da7bf0ff4",
+    "near_eps": "c51dbba7708c8601",
+    "below_eps": "17eb88d68103c6e8",
+    "scaled": "09bafb6abfcde828",
+    "constant": "667a5a74d974ccf1",
+    "one_hot": "16a0f057832898ea",
+    "offset": "ec3f9eacd4e304fc",
+    "heavy_tailed": "f0b011bf994647e4",
+    "integers": "166d68aa47d9a17d",
+    "subnormal": "fc475e5294f150e7",
+    "near_overflow": "03e5b82a8199b601",
+    "wide": "732bb417b6bd14d1",
+    "huge": "e0b60146a517a090",
+    "edges": "00e8ca1657033296",
+}
+
+
+def _said(description: Description) -> bytes:
+    said = {**attrs.asdict(description), "requirements": sorted(description.requirements)}
+    return repr(sorted(said.items())).encode()
+
+
 def digest(operator: str, seed: int) -> str:
     """The digest of the small cases of `standard`: descriptions, and values in a narrow and in the widest dtype."""
     found = hashlib.sha256()
     for description in PROFILES["standard"].cases(operator, seed):
-        said = {**attrs.asdict(description), "requirements": sorted(description.requirements)}
-        found.update(repr(sorted(said.items())).encode())
+        found.update(_said(description))
         if elements(description) > 5000:  # large values are drawn as small ones are
             continue
         for dtype in ("bfloat16", "float64"):
@@ -48,6 +89,37 @@ def digest(operator: str, seed: int) -> str:
     return found.hexdigest()[:16]
 
 
+def deck_digest(operator: str, profile: str) -> str:
+    """The digest of the descriptions of a profile."""
+    found = hashlib.sha256()
+    for description in PROFILES[profile].cases(operator, 0):
+        found.update(_said(description))
+    return found.hexdigest()[:16]
+
+
+def drawn_digest(regime: str) -> str:
+    """The digest of a regime's groups: every member of its family in every dtype, alone, in pairs and in sevens."""
+    found = hashlib.sha256()
+    for dtype in FORMATS.values():
+        for index in range(24):
+            for n in (1, 2, 7):
+                for eps in (1e-5, 0.0):
+                    group = draw_group(regime, index, n=n, eps=eps, format=dtype, seed=3, row=1)
+                    found.update(np.ascontiguousarray(group).tobytes())
+    return found.hexdigest()[:16]
+
+
+def _shown(name: str, value: object) -> str:
+    return f"    {name!r}: {value!r},".replace("'", '"')
+
+
 if __name__ == "__main__":
+    print("DIGESTS")
     for name in OPERATORS:
-        print(f"    {name!r}: {tuple(digest(name, seed) for seed in range(3))},".replace("'", '"'))
+        print(_shown(name, tuple(digest(name, seed) for seed in range(3))))
+    print("DECKS")
+    for name in OPERATORS:
+        print(_shown(name, (deck_digest(name, "quick"), deck_digest(name, "thorough"))))
+    print("DRAWN")
+    for name in REGIMES:
+        print(_shown(name, drawn_digest(name)))
