@@ -13,7 +13,7 @@ from normspec.adapters.target import Target
 from normspec.conformance import selftest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
-from normspec.conformance.cases.sizes import EXTENTS
+from normspec.conformance.cases.sizes import extents
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.mhc import permuted
 from normspec.conformance.checks.non_finite import _poisoned
@@ -121,7 +121,7 @@ def test_truths_about_large_cases_are_not_kept(values: int, bulky: bool) -> None
 
 def test_an_extent_says_its_mode() -> None:
     """Of batch_norm each is swept in training and in inference, under the name of its mode."""
-    for extent in EXTENTS["batch_norm"]:
+    for extent in extents("batch_norm"):
         described = cast("dict[str, Any]", extent.case(9, 0))
         assert extent.name.endswith(", training") == described["training"]
         assert extent.name.endswith(", inference") == (not described["training"])
@@ -205,7 +205,7 @@ def test_batch_norm_without_its_plain_form_is_the_dual_of_layer_norm_too() -> No
 def test_the_self_test_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one it takes 0, as a run does; the one that is passed goes to every fault and sound variant."""
     asked: list[Any] = []
-    monkeypatch.setattr(selftest, "_in_parallel", lambda jobs, _: (asked.extend(jobs), ([], False))[1])
+    monkeypatch.setattr(selftest, "_in_parallel", lambda jobs, *_: (asked.extend(jobs), ([], False))[1])
     for seed in (None, 0, 7):
         asked.clear()
         assert selftest.selftest(op="layer_norm", seed=seed).seed == (seed or 0)
