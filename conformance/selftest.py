@@ -43,9 +43,10 @@ def selftest(
 ) -> Matrix:
     """Run the suite against every fault and every sound variant and return the matrix.
 
-    A fault is run in the dtypes in which it shows, on the check of the requirement that must kill it; ``others``: on
-    all checks, to find what else it violates, which takes many times as long. One that the profile's cases do not
-    reach (a size beyond them) is run again with `standard`'s, until one dtype shows it.
+    A fault is run on the check of the requirement that must kill it, in each of ``dtypes`` that it declares, all by
+    default, or in those it declares where none of ``dtypes`` is one; ``others``: on all checks, to find what else it
+    violates, which takes many times as long. Where the profile's cases do not reach it (a size beyond them), it is
+    run again with `standard`'s.
 
     Raises a NormspecError for unknown names.
     """
@@ -133,26 +134,28 @@ def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: 
 
 
 def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False) -> FaultRow:
-    """Return whether the requirement that must kill one fault does; with ``others``, all requirements that kill it."""
+    """Return where the requirement that must kill one fault does; with ``others``, all requirements that kill it."""
     fault = next(f for f in faults_there() if f.name == name)
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
     own = frozenset({fault.requirement})
     killed = _killed(_report(fault, shows, profile, seed, requirements=None if others else own))
     for dtype in shows if profile == "quick" else ():
-        if fault.requirement in killed:
-            break
-        killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
+        if (fault.requirement, dtype) not in killed:
+            killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
     return FaultRow(
         fault=fault.name,
         op=fault.operator,
         requirement=fault.requirement,
-        killed_by=tuple(killed),
+        killed_by=tuple(dict.fromkeys(requirement for requirement, _ in killed)),
+        dtypes=shows,
+        survived=tuple(dtype for dtype in shows if (fault.requirement, dtype) not in killed),
         summary=fault.summary,
     )
 
 
-def _killed(report: Report) -> dict[str, None]:
-    return {r.requirement: None for r in report.results if r.verdict is Verdict.FAIL}
+def _killed(report: Report) -> dict[tuple[str, str], None]:
+    """The requirements that are violated, each with the dtype."""
+    return {(r.requirement, r.dtype): None for r in report.results if r.verdict is Verdict.FAIL}
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:
