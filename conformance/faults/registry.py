@@ -81,7 +81,7 @@ def fault(
                     operator=operator,
                     requirement=requirement,
                     kind=kind,
-                    summary=first_sentence(step),
+                    summary=first_sentence(step, operator),
                     sources=sources,
                     build=lambda wrong=wrong: wrong().implementation(),
                     dtypes=dtypes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,9 +43,28 @@ def prefix_of(operator: str) -> str:
     return OPERATORS[operator].prefix.lower()
 
 
-def first_sentence(thing: type) -> str:
-    """The first sentence of a class's docstring, on one line."""
-    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+#: How the statistic is called, in this order, where a step that all normalisations share takes no mean out.
+_WITHOUT_MEAN = {
+    "The mean first, then the variance from the deviations": "The mean square",
+    "mean absolute deviation": "mean magnitude",
+    "all values are equal": "all values are 0",
+    r"(the )?mean and (variance|reciprocal root)": r"the \2",
+    "variance": "mean square",
+    "deviations": "values",
+    "deviation": "root mean square",
+    r"\bvar\b": "mean(x^2)",
+    r"\bsigma\b": "rms",
+    r"sqrt\(n - 1\)": "sqrt(n)",
+    "0/0": "a division by 0",
+}
+
+
+def first_sentence(step: type, operator: str) -> str:
+    """The first sentence of a class's docstring, on one line; a shared step's in the words of the operator."""
+    text = " ".join((inspect.getdoc(step) or "").split("\n\n")[0].split())
+    if not OPERATORS[operator].centred and not issubclass(step, IMPLEMENTATIONS[operator]):
+        for words, instead in _WITHOUT_MEAN.items():
+            text = re.sub(words, instead, text)
     return text.split(". ")[0].rstrip(".") + "."
 
 
@@ -69,7 +89,7 @@ def sound(
                 Sound(
                     name=f"{prefix_of(operator)}-{name}",
                     operator=operator,
-                    summary=first_sentence(step),
+                    summary=first_sentence(step, operator),
                     build=lambda variant=variant: variant().implementation(),
                     conventions=dict(conventions or {}),
                 )

@@ -47,6 +47,16 @@ def test_a_fault_is_not_entered_where_it_stands_apart_or_the_page_lacks_the_numb
         assert f"gn-{name}" in NAMED
 
 
+def test_a_summary_speaks_of_a_mean_and_a_variance_only_where_there_are_any() -> None:
+    """What rms_norm shares with the others is told in its own words; what it has alone may speak of theirs."""
+    assert NAMED["ln-statistics-narrow"].summary == "Sums mean and variance in the 16-bit dtype of x."
+    assert NAMED["rm-statistics-narrow"].summary == "Sums the mean square in the 16-bit dtype of x."
+    shared = {one.name.partition("-")[2] for one in (*FAULTS, *VARIANTS) if one.operator == "layer_norm"}
+    told = [one for one in (*FAULTS, *VARIANTS) if one.name.startswith("rm-") and one.name[3:] in shared]
+    assert len(told) > 150
+    assert [one.name for one in told if re.search(r"variance|deviation|\bvar\b|mean and", one.summary)] == []
+
+
 def test_a_requirement_that_is_named_goes_before_that_of_the_same_number() -> None:
     """instance_norm has a requirement of its own on groups of one value."""
     assert NAMED["in-one-value-refused"].requirement == "IN-E1"
