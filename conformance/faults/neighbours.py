@@ -84,7 +84,7 @@ class BatchSizeLastBit(Groups):
 
 @fault("inference-uses-last-training-statistics", ln="LN-L15", kind="state", sources=issue("Hsword/Hetu#17"))
 class InferenceUsesLastTrainingStatistics(Groups):
-    """Normalises in inference mode with the mean and variance of the last call in training mode, where the shapes fit."""
+    """Normalises in inference mode with the mean and variance of the last call in training mode, where shapes fit."""
 
     mode = "training"
     kept: Statistics | None = None
