@@ -78,10 +78,10 @@ STAGES = {
 
 #: What is likely to see a change comes first.
 FIRST = {
-    "reference/": ("formulas", "reference", "pages", "selftest rows", "selftest layers", "mpmath"),
-    "conformance/cases/": ("cases", "selftest rows", "selftest layers", "selftest channels"),
+    "reference/": ("formulas", "reference", "judging", "mpmath", "selftest rows", "selftest layers"),
+    "conformance/cases/": ("cases", "judging", "checks", "selftest rows"),
     "conformance/checks/": ("judging", "selftest rows", "selftest layers", "selftest channels", "checks"),
-    "conformance/": ("judging", "cases", "selftest rows", "checks"),
+    "conformance/": ("judging", "front", "checks", "selftest rows"),
 }
 
 
