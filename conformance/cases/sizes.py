@@ -91,19 +91,29 @@ def _of_batch(*, training: bool) -> tuple[Extent, ...]:
     return tuple(Extent(f"{name}, {mode}", case) for name, case in counted)
 
 
-def _in_samples(names: tuple[str, ...]) -> tuple[Extent, ...]:
-    """What is counted where groups are channels of samples; every second case has its positions along two axes."""
+def _in_samples(*, alone: bool) -> tuple[Extent, ...]:
+    """
+    What is counted where groups are channels of samples; every second case has its positions along two axes.
+
+    ``alone``: each channel is a group, so that nothing counts the channels of one.
+    """
 
     def case(size: int, place: int, **rest: object) -> dict[str, object]:
         return {"rank": 3 + place % 2, **rest}
 
-    made: dict[str, Callable[[int, int], Mapping[str, object]]] = {
-        "samples": lambda size, place: case(size, place, **_many(size, place), samples=size),
-        "groups": lambda size, place: case(size, place, **_many(size, place), samples=1),
-        "channels of a group": lambda size, place: case(size, place, groups=_GROUPS, n=2 * size, width=size, samples=2),
-        "positions": lambda size, place: case(size, place, groups=_GROUPS, n=2 * size, width=2, samples=2),
-    }
-    return tuple(Extent(name, made[name]) for name in names)
+    def positions(size: int, place: int) -> dict[str, object]:
+        around = {"n": size} if alone else {"n": 2 * size, "width": 2}
+        return case(size, place, groups=_GROUPS, samples=2, **around)
+
+    def channels(size: int, place: int) -> dict[str, object]:
+        return case(size, place, groups=_GROUPS, n=2 * size, width=size, samples=2)
+
+    return (
+        Extent("samples", lambda size, place: case(size, place, **_many(size, place), samples=size)),
+        Extent("groups", lambda size, place: case(size, place, **_many(size, place), samples=1)),
+        *(() if alone else (Extent("channels of a group", channels),)),
+        Extent("positions", positions),
+    )
 
 
 _ROWS = (Extent("features", _features), Extent("groups", _many))
@@ -117,8 +127,7 @@ def extents(operator: str) -> tuple[Extent, ...]:
     if record.groups is Groups.CHANNEL:
         return _of_batch(training=True) + _of_batch(training=False)
     if record.groups is Groups.SAMPLE_CHANNELS:
-        of_a_group = () if record.channels_alone else ("channels of a group",)
-        return _in_samples(("samples", "groups", *of_a_group, "positions"))
+        return _in_samples(alone=record.channels_alone)
     return (*_ROWS, _BRANCHES) if record.has_branches else _ROWS
 
 
