@@ -7,7 +7,7 @@ import importlib.util
 import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +17,9 @@ from .frameworks import KNOWN, how_to_install
 
 #: Makes every loaded file a module of its own, so that two files of one name do not meet.
 _COUNT = itertools.count(1)
+
+#: The files that enter operators, each loaded once in a process.
+_OPERATORS: dict[Path, ModuleType] = {}
 
 #: The directories of loaded files that were put on the import path.
 _ADDED: set[str] = set()
@@ -34,6 +37,8 @@ def load_file(path: str) -> ModuleType:
     if not file.is_file():
         raise NotImportable(f"{path} is not a file: give the path of a Python file")
     file = file.resolve()
+    if file in _OPERATORS:
+        return _OPERATORS[file]
     name = f"normspec_target_{next(_COUNT)}_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -49,6 +54,12 @@ def load_file(path: str) -> ModuleType:
         sys.modules.pop(name, None)
         raise
     return module
+
+
+def load_operators(files: Iterable[str]) -> None:
+    """Load the files that enter operators from elsewhere. Raises what `load_file` does."""
+    for file in files:
+        _OPERATORS[Path(file).resolve()] = load_file(file)
 
 
 def load_module(name: str) -> ModuleType:

@@ -266,7 +266,7 @@ class Run:
                 untaken.update([declined] if declined else [])
             self._done += 1
             self._tell(subject)
-            if self._cannot_judge_anything(tallies):
+            if self._cannot_judge_anything(tallies) or all(tally.violation is not None for tally in tallies):
                 break
         else:
             self._try_extra_cases(subject, tallies, [*fitting, *whole], library)

@@ -13,14 +13,17 @@ class FaultRow:
     op: str
     #: The requirement that must kill it.
     requirement: str
-    #: Every requirement it was found to violate, in page order, of those that it was run on.
+    #: Every requirement it was found to violate in some dtype, in page order, of those that it was run on.
     killed_by: tuple[str, ...]
+    #: The dtypes that it was run in, and those of them in which the requirement that must kill it did not.
+    dtypes: tuple[str, ...]
+    survived: tuple[str, ...] = ()
     summary: str = ""
 
     @property
     def killed(self) -> bool:
-        """Whether the requirement that must kill it did."""
-        return self.requirement in self.killed_by
+        """Whether the requirement that must kill it did, in each dtype."""
+        return not self.survived
 
 
 @attrs.frozen
@@ -49,7 +52,7 @@ class Matrix:
     seconds: float = 0.0
 
     def survivors(self) -> tuple[FaultRow, ...]:
-        """The faults that the requirement which must kill them did not."""
+        """The faults that the requirement which must kill them did not kill in every dtype they were run in."""
         return tuple(row for row in self.faults if not row.killed)
 
     def accused(self) -> tuple[SoundRow, ...]:

@@ -9,17 +9,21 @@ from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from typing import Any
 
+from ..adapters.loading import load_operators
 from ..adapters.targets import check_operators
+from ..spec.operators import files_of
 from .api import DEFAULT_SEED, checked_dtypes
 from .engine import Run
-from .faults import FAULTS, Fault
+from .faults import Fault
+from .faults import registered as faults_there
 from .library import Library
 from .matrix import FaultRow, Matrix, SoundRow
 from .plan import Plan
 from .profiles import profile_of
 from .progress import Listener, Progress
 from .report import Report
-from .sound import DECLARED, SOUND, Sound
+from .sound import Sound
+from .sound import registered as variants_there
 from .specimens import target_of
 from .verdicts import Verdict
 
@@ -39,9 +43,10 @@ def selftest(
 ) -> Matrix:
     """Run the suite against every fault and every sound variant and return the matrix.
 
-    A fault is run in the dtypes in which it shows, on the check of the requirement that must kill it; ``others``: on
-    all checks, to find what else it violates, which takes many times as long. One that the profile's cases do not
-    reach (a size beyond them) is run again with `standard`'s, until one dtype shows it.
+    A fault is run on the check of the requirement that must kill it, in each of ``dtypes`` that it declares, all by
+    default, or in those it declares where none of ``dtypes`` is one; ``others``: on all checks, to find what else it
+    violates, which takes many times as long. Where the profile's cases do not reach it (a size beyond them), it is
+    run again with `standard`'s.
 
     Raises a NormspecError for unknown names.
     """
@@ -49,14 +54,14 @@ def selftest(
     wanted = checked_dtypes(dtypes)
     profile_of(profile)
     chosen = DEFAULT_SEED if seed is None else seed
-    faults = [f for f in FAULTS if f.operator in operators]
-    sound = [s for s in (*SOUND, *DECLARED) if s.operator in operators]
+    faults = [f for f in faults_there() if f.operator in operators]
+    sound = [s for s in variants_there() if s.operator in operators]
     started = time.perf_counter()
     jobs: list[Job] = []
     for operator in operators:
         jobs += [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound if s.operator == operator]
         jobs += [(judge_fault, (f.name, wanted, profile, chosen, others)) for f in faults if f.operator == operator]
-    rows, partial = _in_parallel(jobs, progress)
+    rows, partial = _in_parallel(jobs, files_of(operators), progress)
     return Matrix(
         faults=tuple(row for row in rows if isinstance(row, FaultRow)),
         sound=tuple(row for row in rows if isinstance(row, SoundRow)),
@@ -68,12 +73,18 @@ def selftest(
     )
 
 
-def _in_parallel(jobs: Sequence[Job], listener: Listener | None) -> tuple[list[Row], bool]:
+def _prepare(files: tuple[str, ...]) -> None:
+    """Make a process ready: Ctrl-C is the parent's, and operators from elsewhere are entered."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load_operators(files)
+
+
+def _in_parallel(jobs: Sequence[Job], files: tuple[str, ...], listener: Listener | None) -> tuple[list[Row], bool]:
     """Run the jobs, one process a core; on Ctrl-C return what is done, and that it is partial."""
     found: dict[int, Row] = {}
     failing = 0
-    # spawn: a forked child would inherit the threads of whatever framework is loaded. Ctrl-C is the parent's.
-    with get_context("spawn").Pool(os.cpu_count() or 1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+    # spawn: a forked child would inherit the threads of whatever framework is loaded.
+    with get_context("spawn").Pool(os.cpu_count() or 1, _prepare, (files,)) as pool:
         try:
             for place, row in pool.imap_unordered(_numbered, enumerate(jobs)):
                 found[place] = row
@@ -123,31 +134,33 @@ def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: 
 
 
 def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False) -> FaultRow:
-    """Return whether the requirement that must kill one fault does; with ``others``, all requirements that kill it."""
-    fault = next(f for f in FAULTS if f.name == name)
+    """Return where the requirement that must kill one fault does; with ``others``, all requirements that kill it."""
+    fault = next(f for f in faults_there() if f.name == name)
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
     own = frozenset({fault.requirement})
     killed = _killed(_report(fault, shows, profile, seed, requirements=None if others else own))
     for dtype in shows if profile == "quick" else ():
-        if fault.requirement in killed:
-            break
-        killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
+        if (fault.requirement, dtype) not in killed:
+            killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
     return FaultRow(
         fault=fault.name,
         op=fault.operator,
         requirement=fault.requirement,
-        killed_by=tuple(killed),
+        killed_by=tuple(dict.fromkeys(requirement for requirement, _ in killed)),
+        dtypes=shows,
+        survived=tuple(dtype for dtype in shows if (fault.requirement, dtype) not in killed),
         summary=fault.summary,
     )
 
 
-def _killed(report: Report) -> dict[str, None]:
-    return {r.requirement: None for r in report.results if r.verdict is Verdict.FAIL}
+def _killed(report: Report) -> dict[tuple[str, str], None]:
+    """The requirements that are violated, each with the dtype."""
+    return {(r.requirement, r.dtype): None for r in report.results if r.verdict is Verdict.FAIL}
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:
     """Return what one sound variant is accused of: a MUST violated, or not judged."""
-    variant = next(s for s in (*SOUND, *DECLARED) if s.name == name)
+    variant = next(s for s in variants_there() if s.name == name)
     names = dtypes or ("float16", "bfloat16", "float32", "float64")
     report = _report(variant, names, profile, seed)
     wrong = (Verdict.FAIL, Verdict.ERROR)

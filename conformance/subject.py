@@ -319,7 +319,7 @@ class Subject:
         declared = {} if normative else self.conventions
         eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
-        return case.truth(eps, running, ComposedTruth if OPERATORS[case.operator].composed else Truth)
+        return case.truth(eps, running, ComposedTruth if case.record.composed or case.record.formula else Truth)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))

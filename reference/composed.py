@@ -43,21 +43,12 @@ class Value:
     error: Array
 
 
-_OPERATORS: dict[str, Callable[..., Number]] = {
+_FORMULAS: dict[str, Callable[..., Number]] = {
     "residual": residual,
     "pre_norm": pre_norm,
     "post_norm": post_norm,
     "highway": highway,
     "mhc": mhc,
-}
-
-#: The tensors that a call names, in its order; the parts' leaves are inputs beside them.
-_EXPLICIT: dict[str, tuple[str, ...]] = {
-    "residual": ("x",),
-    "pre_norm": ("x", "gamma", "beta"),
-    "post_norm": ("x", "gamma", "beta"),
-    "highway": ("x",),
-    "mhc": ("x", "logits"),
 }
 
 
@@ -87,11 +78,14 @@ class Composed:
         self._handed: dict[str, list[Number]] = {}
         with np.errstate(all="ignore"):
             self._inputs = {name: self._tape.given(value) for name, value in self._given.items()}
-            explicit = [self._inputs.get(name) for name in _EXPLICIT[operator]]
+            record = OPERATORS[operator]
+            # The leaves of parts are inputs beside those that a call names.
+            explicit = [self._inputs.get(name) for name in record.arguments if name not in record.roles]
             called = {role: self._called(role, part) for role, part in parts.items()}
-            if OPERATORS[operator].normalises:
-                called |= {"eps": settings["eps"], "arithmetic": stages}
-            self._y = _OPERATORS[operator](*explicit, **called)
+            called |= {name: settings[name] for name in record.settings}
+            if record.normalises:
+                called["arithmetic"] = stages
+            self._y = (record.formula or _FORMULAS[operator])(*explicit, **called)
 
     def y(self) -> Value:
         """The result, of x's shape."""

@@ -1,11 +1,16 @@
-"""The operators: one record each, which says how it is called, what it returns and how its values lie in groups."""
+"""The operators: one record each, which says how it is called, what it returns and how its values lie in groups.
+
+The page of an operator is spec/<name>.md, and of those that are handed parts the formula stands in reference/<name>.py.
+A record from elsewhere (`enter`) brings both along.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 
 class Groups(enum.Enum):
@@ -44,6 +49,11 @@ class Operator:
     #: Of a block: whether it normalises what its sublayer is handed, or the sum with what that returns.
     normalises_handed: bool = False
     normalises_sum: bool = False
+    #: Of an operator from elsewhere: the file that enters it, which other processes have to load too, the text of its
+    #: page, and y as a function of numbers that carry their error bounds (reference/bounded.py).
+    file: str = ""
+    page: str = ""
+    formula: Callable[..., Any] | None = None
 
     @property
     def optional(self) -> tuple[str, ...]:
@@ -116,64 +126,79 @@ class Operator:
 _NORM = ("x", "gamma", "beta")
 _BLOCK = ("x", "sublayer", "gamma", "beta")
 
+_records: dict[str, Operator] = {
+    one.name: one
+    for one in (
+        Operator("layer_norm", "LN", _NORM, Groups.TRAILING, settings=("eps", "axes")),
+        Operator(
+            "batch_norm",
+            "BN",
+            (*_NORM, "running_mean", "running_var"),
+            Groups.CHANNEL,
+            settings=("eps", "momentum", "training", "channel_axis"),
+            outputs=("y", "new_running_mean", "new_running_var"),
+        ),
+        Operator(
+            "rms_norm",
+            "RM",
+            ("x", "gamma"),
+            Groups.TRAILING,
+            settings=("eps", "axes"),
+            differentiable=("x", "gamma"),
+            centred=False,
+        ),
+        Operator("group_norm", "GN", _NORM, Groups.SAMPLE_CHANNELS, settings=("eps", "groups", "channel_axis")),
+        Operator("instance_norm", "IN", _NORM, Groups.SAMPLE_CHANNELS, settings=("eps", "channel_axis")),
+        Operator(
+            "residual",
+            "RS",
+            ("x", "branch"),
+            Groups.LAST,
+            roles=("branch", "shortcut", "activation"),
+            differentiable=("x",),
+        ),
+        Operator("pre_norm", "PR", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",), normalises_handed=True),
+        Operator("post_norm", "PO", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",), normalises_sum=True),
+        Operator(
+            "highway",
+            "HW",
+            ("x", "transform", "gate"),
+            Groups.LAST,
+            roles=("transform", "gate", "carry"),
+            differentiable=("x",),
+        ),
+        Operator(
+            "mhc",
+            "MH",
+            ("x", "branches", "logits"),
+            Groups.LAST,
+            roles=("branches", "fuse"),
+            differentiable=("x", "logits"),
+        ),
+    )
+}
+
 #: Every operator by its name, in the order of the pages.
-OPERATORS: Mapping[str, Operator] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            Operator("layer_norm", "LN", _NORM, Groups.TRAILING, settings=("eps", "axes")),
-            Operator(
-                "batch_norm",
-                "BN",
-                (*_NORM, "running_mean", "running_var"),
-                Groups.CHANNEL,
-                settings=("eps", "momentum", "training", "channel_axis"),
-                outputs=("y", "new_running_mean", "new_running_var"),
-            ),
-            Operator(
-                "rms_norm",
-                "RM",
-                ("x", "gamma"),
-                Groups.TRAILING,
-                settings=("eps", "axes"),
-                differentiable=("x", "gamma"),
-                centred=False,
-            ),
-            Operator("group_norm", "GN", _NORM, Groups.SAMPLE_CHANNELS, settings=("eps", "groups", "channel_axis")),
-            Operator("instance_norm", "IN", _NORM, Groups.SAMPLE_CHANNELS, settings=("eps", "channel_axis")),
-            Operator(
-                "residual",
-                "RS",
-                ("x", "branch"),
-                Groups.LAST,
-                roles=("branch", "shortcut", "activation"),
-                differentiable=("x",),
-            ),
-            Operator(
-                "pre_norm", "PR", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",), normalises_handed=True
-            ),
-            Operator(
-                "post_norm", "PO", _BLOCK, Groups.LAST, settings=("eps",), roles=("sublayer",), normalises_sum=True
-            ),
-            Operator(
-                "highway",
-                "HW",
-                ("x", "transform", "gate"),
-                Groups.LAST,
-                roles=("transform", "gate", "carry"),
-                differentiable=("x",),
-            ),
-            Operator(
-                "mhc",
-                "MH",
-                ("x", "branches", "logits"),
-                Groups.LAST,
-                roles=("branches", "fuse"),
-                differentiable=("x", "logits"),
-            ),
-        )
-    }
-)
+OPERATORS: Mapping[str, Operator] = MappingProxyType(_records)
 
 #: The names of those that are handed parts.
 COMPOSED: tuple[str, ...] = tuple(name for name, one in OPERATORS.items() if one.composed)
+
+
+def enter(record: Operator) -> None:
+    """
+    Enter an operator from elsewhere: it is one like any other from here on.
+
+    Its checks, cases, faults and sound variants are entered by the same file. Raises ValueError where another operator
+    has its name, or the prefix of its ids.
+    """
+    for other in OPERATORS.values():
+        again = (other.name, other.file) == (record.name, record.file)  # its file was loaded twice
+        if not again and (other.name == record.name or other.prefix == record.prefix):
+            raise ValueError(f"{record.name} ({record.prefix}) is taken: there is {other.name} ({other.prefix})")
+    _records[record.name] = record
+
+
+def files_of(operators: Iterable[str]) -> tuple[str, ...]:
+    """The files from elsewhere that enter some of these operators."""
+    return tuple(dict.fromkeys(OPERATORS[name].file for name in operators if OPERATORS[name].file))

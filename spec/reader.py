@@ -42,18 +42,6 @@ from .malformed import (
 from .operators import OPERATORS
 from .typeset import plain
 
-#: Every page in reading order, with the prefix of the ids that stand on it ("" where none do).
-PAGES: Mapping[str, str] = MappingProxyType(
-    {
-        "notation": "",
-        "accuracy": "",
-        "conventions": "",
-        "common": "CM",
-        **{name: one.prefix for name, one in OPERATORS.items()},
-        "errata": "",
-    }
-)
-
 HEADING = re.compile(r"### (?P<id>(?P<prefix>[A-Z]{2})-[A-Z][1-9][0-9]*) \((?P<level>MUST|SHOULD)\): (?P<title>\S.*)")
 #: A mark that ends a sentence in the middle of a paragraph.
 SENTENCE_END = re.compile(r"[.!?] +(?=[A-Z`*])")
@@ -93,17 +81,34 @@ class Requirement:
     sources: tuple[str, ...] = ()
 
 
-@cache
+def prefixes() -> dict[str, str]:
+    """Return every page in reading order, with the prefix of the ids that stand on it ("" where none do)."""
+    general = {"notation": "", "accuracy": "", "conventions": "", "common": "CM"}
+    return {**general, **{name: one.prefix for name, one in OPERATORS.items()}, "errata": ""}
+
+
 def pages() -> Mapping[str, str]:
     """Return the text of every normative page by its name, in reading order."""
-    folder = files(__name__.rpartition(".")[0])
-    return MappingProxyType({name: (folder / f"{name}.md").read_text(encoding="utf-8") for name in PAGES})
+    return _pages(tuple(OPERATORS))
 
 
 @cache
+def _pages(operators: tuple[str, ...]) -> Mapping[str, str]:
+    folder = files(__name__.rpartition(".")[0])
+    brought = {name: OPERATORS[name].page for name in operators if OPERATORS[name].page}
+    return MappingProxyType(
+        {name: brought.get(name) or (folder / f"{name}.md").read_text(encoding="utf-8") for name in prefixes()}
+    )
+
+
 def requirements() -> Mapping[str, Requirement]:
     """Return every requirement by its id, in page order; MalformedPage where a page breaks the format."""
-    return read(pages())
+    return _requirements(tuple(OPERATORS))
+
+
+@cache
+def _requirements(operators: tuple[str, ...]) -> Mapping[str, Requirement]:
+    return read(_pages(operators))
 
 
 @cache
@@ -124,15 +129,16 @@ def requirement(id: str) -> Requirement:
 def read(texts: Mapping[str, str]) -> Mapping[str, Requirement]:
     """Return the requirements on pages given by name, in the order of the pages and of the text."""
     found: dict[str, Requirement] = {}
+    prefix_of = prefixes()
     for page, text in texts.items():
         for line, heading, body in _sections(text):
             match = HEADING.fullmatch(heading)
-            if match is None and not PAGES[page]:
+            if match is None and not prefix_of[page]:
                 continue  # pages without requirements use such headings freely
             if match is None:
                 raise MalformedHeading(page, line, f"{heading!r} is not of the form '### LN-F3 (MUST): title'")
             id, prefix = match["id"], match["prefix"]
-            if prefix != PAGES[page]:
+            if prefix != prefix_of[page]:
                 raise ForeignRequirement(page, line, f"{id} does not belong on this page")
             if id in found:
                 raise DuplicateRequirement(page, line, f"{id} is the id of another requirement already")

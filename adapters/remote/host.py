@@ -21,6 +21,7 @@ from ...spec.errors import (
     TargetRaised,
     Unsupported,
 )
+from ...spec.operators import files_of
 from .process import Limits, Worker, seconds_in_words
 from .replies import answers
 
@@ -94,6 +95,7 @@ class Host:
                 "do": "open",
                 "target": launch.target,
                 "op": launch.op,
+                "operators": files_of(launch.op or ()),
                 "framework": launch.framework,
                 "path": launch.path,
                 "memory": launch.limits.memory,

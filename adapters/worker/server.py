@@ -18,6 +18,7 @@ from ...spec.parts import Part
 from ..binding import accepts_all
 from ..evaluation import Evaluation, Pulled
 from ..known import Failure
+from ..loading import load_operators
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
 from .failures import described
@@ -66,6 +67,7 @@ class Server:
         path = request.get("path", ())
         sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
         op = request.get("op")
+        load_operators(request.get("operators", ()))
         self._target = target = resolve(
             request["target"], op=op if op is None else tuple(op), framework=request.get("framework")
         )

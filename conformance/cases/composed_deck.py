@@ -19,9 +19,10 @@ _PLAIN: Groups = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 _MANY: Groups = (*_PLAIN, ("witness", 6), ("scaled", 3), ("one_hot", 1), ("normal", 5))
 _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 _INTEGERS: Groups = (("integers", 0), ("integers", 1), ("integers", 2))
+_GRID: Groups = tuple(("integers", place) for place in range(12))
 _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
 _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
-_OFFSETS: Groups = tuple(("offset", place) for place in range(8))
+_OFFSETS: Groups = (*(("offset", place) for place in range(8)), ("witness", 11))
 _ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
 
 #: The recipes on which the laws of a call run (purity, layouts, NaN): parts that leave nothing hidden.
@@ -123,7 +124,7 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
         yield d(5, _NEAR, *EPS_INSIDE, recipe=recipe, eps=1e-3)
         yield d(3, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-6, gamma="large", beta="none")
         yield d(2, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-5, gamma="ones", beta="none")
-    for n, eps in ((4, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
+    for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     for n in (2, 3, 4):
         yield d(n, _PLAIN, *FEW, recipe="scaled", eps=_NONE, gamma="powers")
@@ -149,6 +150,8 @@ def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
             # Where nothing, or all, of a part is to be seen, it is tempting not to call it, or to return x.
             named = named.union(*{"closed": (PARTS, LAWS), "open": (PARTS,)}.get(logits, ()))
             yield d(14, _PLAIN, *named, recipe=recipe, logits=logits)
+    # Transform and gate are linear, so that nothing but the gate bends: bfloat16 leaves room for no other term.
+    yield d(2, _GRID, "HW-G7", recipe="shared", eps=2.0**-4)
     yield d(5, _PLAIN, "HW-F3", recipe="identity", logits="moderate")
     yield d(14, _PLAIN, *SATURATED, recipe="identity", logits="extreme")
 

@@ -54,7 +54,7 @@ _FEW: Kinds = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("
 _NEAR: Kinds = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
 #: Beside variances far below eps two that are not: from these it shows whether eps is added to the variance at all.
 _BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps", 2))
-_OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10))
+_OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10), ("witness", 11))
 _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
 #: Groups in which nothing but the formula shows.
@@ -132,7 +132,7 @@ def _both(operator: str) -> list[Description]:
         d(6, _PLAIN, "LN-F6", eps=_NONE, gamma="none", beta="none"),
         d(7, _PLAIN, "LN-F6", eps=_NONE, gamma="mixed", beta="none"),
         d(5, _PLAIN, "LN-F6", eps=_NONE, gamma="none", beta="mixed"),
-        d(4, _OFFSETS, "LN-F8", eps=_NONE, gamma="ones", beta="none"),
+        d(7, _OFFSETS, "LN-F8", eps=_NONE, gamma="ones", beta="none"),
         d(16, _OFFSETS, "LN-F8", eps=_NONE, gamma="powers"),
         # Everything together, over the lengths at which blocks and vectors end.
         d(4, tuple(("witness", i) for i in range(len(WITNESSES))), eps=1e-3, gamma="powers"),
@@ -253,7 +253,7 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
         ordered = composed_deck(operator) + size_deck(operator, profile) + repeated_deck(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     groups = OPERATORS[operator].groups
-    own, both = _OWN[groups](operator), _both(operator)
+    own, both = _OWN[groups](operator) if groups in _OWN else [], _both(operator)
     if groups is Groups.SAMPLE_CHANNELS:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # the law and derivative cases stay in front; the operator's own come next

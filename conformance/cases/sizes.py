@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
-from ...spec.operators import COMPOSED, OPERATORS
+from ...spec.operators import OPERATORS, Groups
 from .description import Description
 
 #: The last count before a path ends, and where such a limit comes from.
@@ -91,34 +91,45 @@ def _of_batch(*, training: bool) -> tuple[Extent, ...]:
     return tuple(Extent(f"{name}, {mode}", case) for name, case in counted)
 
 
-def _in_samples(names: tuple[str, ...]) -> tuple[Extent, ...]:
-    """What is counted where groups are channels of samples; every second case has its positions along two axes."""
+def _in_samples(*, alone: bool) -> tuple[Extent, ...]:
+    """
+    What is counted where groups are channels of samples; every second case has its positions along two axes.
+
+    ``alone``: each channel is a group, so that nothing counts the channels of one.
+    """
 
     def case(size: int, place: int, **rest: object) -> dict[str, object]:
         return {"rank": 3 + place % 2, **rest}
 
-    made: dict[str, Callable[[int, int], Mapping[str, object]]] = {
-        "samples": lambda size, place: case(size, place, **_many(size, place), samples=size),
-        "groups": lambda size, place: case(size, place, **_many(size, place), samples=1),
-        "channels of a group": lambda size, place: case(size, place, groups=_GROUPS, n=2 * size, width=size, samples=2),
-        "positions": lambda size, place: case(size, place, groups=_GROUPS, n=2 * size, width=2, samples=2),
-    }
-    return tuple(Extent(name, made[name]) for name in names)
+    def positions(size: int, place: int) -> dict[str, object]:
+        around = {"n": size} if alone else {"n": 2 * size, "width": 2}
+        return case(size, place, groups=_GROUPS, samples=2, **around)
+
+    def channels(size: int, place: int) -> dict[str, object]:
+        return case(size, place, groups=_GROUPS, n=2 * size, width=size, samples=2)
+
+    return (
+        Extent("samples", lambda size, place: case(size, place, **_many(size, place), samples=size)),
+        Extent("groups", lambda size, place: case(size, place, **_many(size, place), samples=1)),
+        *(() if alone else (Extent("channels of a group", channels),)),
+        Extent("positions", positions),
+    )
 
 
 _ROWS = (Extent("features", _features), Extent("groups", _many))
 #: Branches are tensors of their own, handed in one by one: no more than a model might have.
 _BRANCHES = Extent("branches", lambda size, place: {"n": 5, "groups": _GROUPS[:2], "count": size}, 257)
 
-#: What each operator counts.
-EXTENTS: Mapping[str, tuple[Extent, ...]] = {
-    **dict.fromkeys(("layer_norm", *COMPOSED), _ROWS),
-    "rms_norm": _ROWS,
-    "batch_norm": _of_batch(training=True) + _of_batch(training=False),
-    "group_norm": _in_samples(("samples", "groups", "channels of a group", "positions")),
-    "instance_norm": _in_samples(("samples", "groups", "positions")),
-    "mhc": (*_ROWS, _BRANCHES),
-}
+
+def extents(operator: str) -> tuple[Extent, ...]:
+    """What an operator counts."""
+    record = OPERATORS[operator]
+    if record.groups is Groups.CHANNEL:
+        return _of_batch(training=True) + _of_batch(training=False)
+    if record.groups is Groups.SAMPLE_CHANNELS:
+        return _in_samples(alone=record.channels_alone)
+    return (*_ROWS, _BRANCHES) if record.has_branches else _ROWS
+
 
 #: The parts of a composed operator, such that everything it is given is used and x's pattern goes through.
 _RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "highway": "leaf", "mhc": "leaf"}
@@ -157,7 +168,7 @@ def repeated_deck(operator: str, profile: str) -> list[Description]:
     found = []
     for groups, n in _REPEATED[_QUICK] if profile == "quick" else _REPEATED:
         for training in (True, False) if OPERATORS[operator].has_modes else (True,):
-            plain = sized(operator, EXTENTS[operator][0], n, far=profile != "quick")
+            plain = sized(operator, extents(operator)[0], n, far=profile != "quick")
             shaped = {"n": n, "samples": None, "width": None, "rank": 2, "groups": _GROUPS[1:], "repeat": groups}
             found.append(attrs.evolve(plain, **shaped, training=training, requirements=_SIZES | {"CM-P2", "CM-P3"}))  # type: ignore[arg-type]
     return found
@@ -167,11 +178,11 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     """The sweep of a profile, extent by extent, and where two extents are as large as a block, and past it."""
     descriptions = [
         sized(operator, extent, size, far=size - 1 in SLOW[profile])
-        for extent in EXTENTS[operator]
+        for extent in extents(operator)
         for size in _sizes(profile, extent)
         if size <= extent.largest
     ]
     both = {"n": 128, "groups": _GROUPS, "repeat": 64}, {"n": 130, "groups": _GROUPS, "repeat": 131}
-    features = EXTENTS[operator][0]
+    features = extents(operator)[0]
     plain = {"samples": None, "width": None, "rank": 2}
     return descriptions + [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]

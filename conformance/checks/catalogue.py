@@ -33,9 +33,9 @@ from . import (  # noqa: F401
 )
 
 # isort: on
-from .registry import CHECKS, Check
+from .registry import CHECKS, Check, is_about
 
 
 def checks_of(operator: str) -> tuple[Check, ...]:
     """Return an operator's checks, in the order of their registration."""
-    return tuple(check for (owner, _), check in CHECKS.items() if owner == operator)
+    return tuple(check for requirement, check in CHECKS.items() if is_about(requirement, operator))

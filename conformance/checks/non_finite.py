@@ -24,8 +24,9 @@ def _inference(case: Case) -> bool:
     return not case.settings.get("training", True)
 
 
-#: Operators whose y in one place depends on x there alone, and what their dx depends on: x there, or no x at all.
-_OWN_X = {"residual": False, "highway": True, "mhc": False}
+def _by_place(case: Case) -> bool:
+    """Whether y in one place depends on x there alone, whatever its parts read; dx does too, where there are gates."""
+    return case.record.composed and not case.record.normalises
 
 
 @attrs.frozen(eq=False)
@@ -69,12 +70,12 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
         # LN(x) is differentiated even where nothing reads it, and all of its group with it.
         there = own if _reads_nothing(case) else whole
         return Poisoned(bad, there, whole, there)
-    if case.operator not in _OWN_X:
+    if not _by_place(case):
         # Divided by an infinite root, a finite x is 0; where a mean is taken out, that is infinite too.
         return Poisoned(bad, whole, whole, whole if case.record.centred or np.isnan(poison) else own)
     if not _reads_nothing(case):
         return Poisoned(bad, whole, whole, own)
-    return Poisoned(bad, own, own if _OWN_X[case.operator] else none, own)
+    return Poisoned(bad, own, own if case.record.has_gates else none, own)
 
 
 def _reads_nothing(case: Case) -> bool:
@@ -114,7 +115,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _shows(case: Case) -> bool:
     """Whether what is in x has to show in y: a group of one value is its own mean, and tanh makes 1 of infinity."""
-    several = case.layout.size > 1 or _inference(case) or case.operator in _OWN_X
+    several = case.layout.size > 1 or _inference(case) or _by_place(case)
     return several and not case.parts.get("activation")
 
 

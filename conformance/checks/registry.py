@@ -27,10 +27,9 @@ INFERENCE = ("inference",)
 
 @attrs.frozen
 class Check:
-    """One requirement's check for one operator."""
+    """One requirement's check."""
 
     requirement: str
-    operator: str
     body: Body
     #: Whether it runs on a case.
     when: When
@@ -43,8 +42,8 @@ class Check:
     modes: tuple[str, ...] = BOTH
 
 
-#: (operator, requirement) -> check, in the order of registration.
-CHECKS: dict[tuple[str, str], Check] = {}
+#: Every check by its requirement, in the order of registration.
+CHECKS: dict[str, Check] = {}
 
 
 def check(
@@ -69,13 +68,11 @@ def check(
 
     def register(body: Body) -> Body:
         for requirement in requirements:
-            for operator in operators_of(requirement):
-                key = (operator, requirement)
-                if key in CHECKS:
-                    raise ValueError(f"{requirement} has two checks for {operator}")
-                own = ("training",) if requirement.startswith("BN-") else BOTH
-                made = Check(requirement, operator, body, takes, raising, gradient=gradient, modes=modes or own)
-                CHECKS[key] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
+            if requirement in CHECKS and CHECKS[requirement].body.__code__ != body.__code__:
+                raise ValueError(f"{requirement} has two checks")  # a file that is loaded twice enters the same again
+            own = ("training",) if requirement.startswith("BN-") else BOTH
+            made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own)
+            CHECKS[requirement] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 
     return register
@@ -113,14 +110,12 @@ _ABOUT: Mapping[str, Callable[[Operator], bool]] = {
 }
 
 
-def operators_of(requirement: str) -> tuple[str, ...]:
-    """Return the operators that a requirement is about, from its id."""
-    prefix = requirement.partition("-")[0]
-    own = tuple(name for name, one in OPERATORS.items() if one.prefix == prefix)
-    if own:
-        return own
-    about = _ABOUT.get(requirement, lambda one: one.composed or not requirement.startswith("CM-C"))
-    return tuple(name for name, one in OPERATORS.items() if about(one))
+def is_about(requirement: str, operator: str) -> bool:
+    """Whether a requirement is about an operator: one of its own page, or of the common page one that concerns it."""
+    record, prefix = OPERATORS[operator], requirement.partition("-")[0]
+    if prefix != "CM":
+        return prefix == record.prefix
+    return _ABOUT.get(requirement, lambda one: one.composed or not requirement.startswith("CM-C"))(record)
 
 
 def recipes(*names: str) -> When:

@@ -53,7 +53,8 @@ def print_requirement(requirement: Requirement, console: Console) -> None:
         # Not wrapped: a link is to be clicked, or copied whole.
         console.print(Text.assemble(("See: ", "bold"), source), soft_wrap=True)
     console.print()
-    console.print(Text(f"spec/{requirement.page}.md", style="dim"))
+    record = OPERATORS.get(requirement.page)
+    console.print(Text((record.file if record else "") or f"spec/{requirement.page}.md", style="dim"))
 
 
 #: A longer name has a line of its own, so that in 80 columns a summary has 50 of them.
@@ -68,11 +69,11 @@ def print_faults(requirement: Requirement, console: Console) -> None:
     prefix, and the prefixes after the summary.
     """
     # Imported here: it builds every fault, a quarter of a second that no other command is to wait for.
-    from ..faults import FAULTS
+    from ..faults import registered
 
     several = requirement.page not in OPERATORS
     prefixes: dict[tuple[str, str], list[str]] = {}
-    for fault in FAULTS:
+    for fault in registered():
         if fault.requirement == requirement.id:
             prefix, _, name = fault.name.partition("-")
             prefixes.setdefault((name if several else fault.name, fault.summary), []).append(prefix)

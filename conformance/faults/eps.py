@@ -132,7 +132,7 @@ class VariancePlusEpsNarrow(Groups):
 
 @fault("eps-in-mean", ln="LN-F1", bn="BN-F1")
 class EpsInMean(Rows):
-    """Adds eps to the deviation as well."""
+    """Adds eps to the numerator as well."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
         return (x - s.mean + x.dtype.type(self.eps)) * s.rstd

@@ -8,7 +8,7 @@ from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .axes import mean_over
-from .registry import WIDE, fault, issue
+from .registry import fault, issue
 
 
 @fault("dx-no-mean", ln="LN-G4", bn="BN-G5", kind="gradient")
@@ -129,7 +129,6 @@ class DxGammaReversed(Rows):
     ln="LN-G1",
     bn="BN-G1",
     kind="gradient",
-    dtypes=("float16", *WIDE),
     sources=issue("NVIDIA/apex#1715"),
 )
 class DxGammaClamped(Rows):

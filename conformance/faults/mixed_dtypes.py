@@ -37,6 +37,14 @@ class MixedParametersNarrowed(Groups):
         return super().read(array.astype(self.data) if role in ("gamma", "beta") else array, role)
 
 
+@fault("mixed-gradients-narrowed", ln="CM-D1", bn="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
+class MixedGradientsNarrowed(Groups):
+    """Rounds the gradients of float32 gamma and beta to the dtype of x, and returns them in float32."""
+
+    def write(self, array: Array, shape: tuple[int, ...], dtype: np.dtype, role: str) -> Array:
+        return super().write(array.astype(self.data) if role in ("dgamma", "dbeta") else array, shape, dtype, role)
+
+
 class AsParameters(Staged):
     """The base that returns some results in the dtype of the parameters, the widest that it is handed."""
 

@@ -47,7 +47,7 @@ class PrescaleByBatch(Rows):
 
 @fault("statistics-of-batch-blend", ln="LN-L17")
 class StatisticsOfBatchBlend(Groups):
-    """Blends a tenth of the batch's mean variance into each group's."""
+    """Blends a tenth of the variance averaged over the batch into each group's."""
 
     def variance(self, x: Array, mean: Array) -> Array:
         own = super().variance(x, mean)
@@ -84,7 +84,7 @@ class BatchSizeLastBit(Groups):
 
 @fault("inference-uses-last-training-statistics", ln="LN-L15", kind="state", sources=issue("Hsword/Hetu#17"))
 class InferenceUsesLastTrainingStatistics(Groups):
-    """Normalises in inference mode with the mean and variance of the last call in training mode, where they fit."""
+    """Normalises in inference mode with the mean and variance of the last call in training mode, where shapes fit."""
 
     mode = "training"
     kept: Statistics | None = None

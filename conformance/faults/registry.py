@@ -8,8 +8,10 @@ import attrs
 
 from ...adapters.numpy.operators import IMPLEMENTATIONS
 from ...adapters.numpy.operators.implementation import Implementation
+from ...spec.operators import OPERATORS
 from ..checks.catalogue import CHECKS
-from ..sound.registry import NORMALISATIONS, PREFIXES, combined, first_sentence
+from ..checks.registry import is_about
+from ..sound.registry import NORMALISATIONS, combined, first_sentence, prefix_of
 
 ALL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 SIXTEEN_BIT = ("float16", "bfloat16")
@@ -67,7 +69,7 @@ def fault(
     layer_norm's number too, but for those that stand `apart`: there it is no mistake, or another requirement's affair.
     """
     requirements = {prefix.rstrip("_"): requirement for prefix, requirement in requirements.items()}
-    operators = {prefix: operator for operator, prefix in PREFIXES.items()}
+    operators = {prefix_of(operator): operator for operator in OPERATORS}
 
     def enter(step: type) -> type:
         for prefix, requirement in {**_likewise(step, requirements, apart), **requirements}.items():
@@ -79,7 +81,7 @@ def fault(
                     operator=operator,
                     requirement=requirement,
                     kind=kind,
-                    summary=first_sentence(step),
+                    summary=first_sentence(step, operator),
                     sources=sources,
                     build=lambda wrong=wrong: wrong().implementation(),
                     dtypes=dtypes,
@@ -97,13 +99,13 @@ def _likewise(step: type, requirements: Mapping[str, str], apart: tuple[str, ...
     page, number = requirements["ln"].split("-")
     found = {}
     for operator in NORMALISATIONS:
-        prefix = PREFIXES[operator]
+        prefix = prefix_of(operator)
         own = f"{'CM' if page == 'CM' else prefix.upper()}-{number}"
-        if prefix not in ("ln", "bn", *apart) and (operator, own) in CHECKS:
+        if prefix not in ("ln", "bn", *apart) and own in CHECKS and is_about(own, operator):
             found[prefix] = own
     return found
 
 
 def registered() -> tuple[Fault, ...]:
     """All that is registered, layer_norm first, in order of registration."""
-    return tuple(sorted(_registered, key=lambda entry: list(PREFIXES).index(entry.operator)))
+    return tuple(sorted(_registered, key=lambda entry: list(OPERATORS).index(entry.operator)))

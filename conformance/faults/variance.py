@@ -38,8 +38,6 @@ class UnbiasedVarianceGuarded(Rows):
     "one-pass-variance",
     ln="LN-F8",
     bn="BN-F8",
-    # The spacing of bfloat16 keeps |mean| / deviation below what cancellation needs.
-    dtypes=("float16", *WIDE),
     sources=issue("pytorch/pytorch#51102", "microsoft/onnxruntime#28463", "tensorflow/tensorflow#3290"),
 )
 class OnePassVariance(Rows):
@@ -53,8 +51,6 @@ class OnePassVariance(Rows):
     "one-pass-variance-clamped",
     ln="LN-F8",
     bn="BN-F8",
-    # The spacing of bfloat16 keeps |mean| / deviation below what cancellation needs.
-    dtypes=("float16", *WIDE),
     sources=issue("google/flax#1491", "patrick-kidger/equinox#314", "keras-team/keras-core#866"),
 )
 class OnePassVarianceClamped(Rows):

@@ -48,7 +48,7 @@ def _print_names(rows: Sequence[_Numbered], console: Console) -> None:
             line.append(f"killed by {row.requirement}", style="green")
             line.append(f" and {others} more" if others else "", style="dim")
         else:
-            line.append(f"SURVIVED {row.requirement}", style="bold red")
+            line.append(f"SURVIVED {row.requirement} in {', '.join(row.survived)}", style="bold red")
         console.print(line, no_wrap=True, crop=True)
 
 
@@ -102,6 +102,8 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
     for symbol, meaning in legend if matrix.whole else ():
         console.print(Text(f"{symbol} {meaning}", style="dim"))
     words, style = last_word(matrix)
-    console.print(Text(f"profile {matrix.profile}, seed {matrix.seed}, {matrix.seconds:.1f} s", style="dim"))
+    runs = sum(len(row.dtypes) for row in matrix.faults)
+    told = f"profile {matrix.profile}, seed {matrix.seed}, {runs} pairs of fault and dtype, {matrix.seconds:.1f} s"
+    console.print(Text(told, style="dim"))
     console.print()
     console.print(Text(words, style=style))

@@ -16,9 +16,9 @@ from . import variants as variants
 from .composed import variants as composed_variants  # noqa: F401
 from .registry import Sound, registered
 
-#: The variants that conform without declaring anything.
+#: The variants that conform without declaring anything; `registered` has those of operators from elsewhere too.
 SOUND: tuple[Sound, ...] = tuple(variant for variant in registered() if not variant.conventions)
 #: The variants that conform under the conventions they declare, and not without them.
 DECLARED: tuple[Sound, ...] = tuple(variant for variant in registered() if variant.conventions)
 
-__all__ = ["DECLARED", "SOUND", "Implementation", "Sound"]
+__all__ = ["DECLARED", "SOUND", "Implementation", "Sound", "registered"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,9 +31,6 @@ class Sound:
     conventions: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-#: What the names of an operator's faults and variants begin with.
-PREFIXES = {name: one.prefix.lower() for name, one in OPERATORS.items()}
-
 #: The operators that are a normalisation and nothing else, and those of them that take a mean out.
 NORMALISATIONS = tuple(name for name in OPERATORS if not OPERATORS[name].composed)
 CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
@@ -40,9 +38,33 @@ CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
 _registered: list[Sound] = []
 
 
-def first_sentence(thing: type) -> str:
-    """The first sentence of a class's docstring, on one line."""
-    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+def prefix_of(operator: str) -> str:
+    """What the names of an operator's faults and variants begin with."""
+    return OPERATORS[operator].prefix.lower()
+
+
+#: How the statistic is called, in this order, where a step that all normalisations share takes no mean out.
+_WITHOUT_MEAN = {
+    "The mean first, then the variance from the deviations": "The mean square",
+    "mean absolute deviation": "mean magnitude",
+    "all values are equal": "all values are 0",
+    r"(the )?mean and (variance|reciprocal root)": r"the \2",
+    "variance": "mean square",
+    "deviations": "values",
+    "deviation": "root mean square",
+    r"\bvar\b": "mean(x^2)",
+    r"\bsigma\b": "rms",
+    r"sqrt\(n - 1\)": "sqrt(n)",
+    "0/0": "a division by 0",
+}
+
+
+def first_sentence(step: type, operator: str) -> str:
+    """The first sentence of a class's docstring, on one line; a shared step's in the words of the operator."""
+    text = " ".join((inspect.getdoc(step) or "").split("\n\n")[0].split())
+    if not OPERATORS[operator].centred and not issubclass(step, IMPLEMENTATIONS[operator]):
+        for words, instead in _WITHOUT_MEAN.items():
+            text = re.sub(words, instead, text)
     return text.split(". ")[0].rstrip(".") + "."
 
 
@@ -65,9 +87,9 @@ def sound(
             variant = combined(step, operator)
             _registered.append(
                 Sound(
-                    name=f"{PREFIXES[operator]}-{name}",
+                    name=f"{prefix_of(operator)}-{name}",
                     operator=operator,
-                    summary=first_sentence(step),
+                    summary=first_sentence(step, operator),
                     build=lambda variant=variant: variant().implementation(),
                     conventions=dict(conventions or {}),
                 )

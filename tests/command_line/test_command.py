@@ -218,7 +218,7 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
 
     def run(**options):
         calls.append(options)
-        survivor = FaultRow("ln-unbiased", "layer_norm", "LN-F2", ())
+        survivor = FaultRow("ln-unbiased", "layer_norm", "LN-F2", (), ("float32",), ("float32",))
         return Matrix((survivor,), (SoundRow("welford", "layer_norm"),), "quick", 3)
 
     monkeypatch.setitem(sys.modules, "normspec.conformance.selftest", types.SimpleNamespace(selftest=run))
@@ -226,7 +226,7 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
     assert calls == [
         {"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "others": False, "progress": None}
     ]
-    assert "SURVIVED LN-F2" in capsys.readouterr().out
+    assert "SURVIVED LN-F2 in float32" in capsys.readouterr().out
 
 
 def test_help_exits_0(capsys):

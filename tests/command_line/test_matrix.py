@@ -10,8 +10,10 @@ from rich.console import Console
 from normspec.conformance.matrix import FaultRow, Matrix, SoundRow
 from normspec.conformance.reporting.matrix_table import print_matrix
 
-KILLED = FaultRow("ln-eps-on-std", "layer_norm", "LN-F3", ("LN-F1", "LN-F3"))
-SURVIVOR = FaultRow("ln-unbiased", "layer_norm", "LN-F2", ("LN-F1",))
+BOTH = ("float16", "float32")
+KILLED = FaultRow("ln-eps-on-std", "layer_norm", "LN-F3", ("LN-F1", "LN-F3"), BOTH)
+#: In float32 it is killed.
+SURVIVOR = FaultRow("ln-unbiased", "layer_norm", "LN-F2", ("LN-F1", "LN-F2"), BOTH, ("float16",))
 SOUND = SoundRow("welford", "layer_norm")
 
 
@@ -40,13 +42,14 @@ def test_the_rows_are_requirements_and_the_columns_faults():
 def test_there_is_no_matrix_where_each_fault_was_run_on_its_own_requirement_alone():
     """The faults are named with their fates, and nothing more."""
     text = shown(Matrix((KILLED, SURVIVOR), (SOUND,), "quick", 1))
-    assert "SURVIVED LN-F2" in text
+    assert "SURVIVED LN-F2 in float16" in text
+    assert "4 pairs of fault and dtype" in text
     assert not any(line.startswith("LN-") for line in text.splitlines())
 
 
 def test_many_faults_fold_into_blocks_that_fit():
     """More faults than columns continue below."""
-    faults = tuple(FaultRow(f"fault-{i}", "layer_norm", "LN-F1", ("LN-F1",)) for i in range(150))
+    faults = tuple(FaultRow(f"fault-{i}", "layer_norm", "LN-F1", ("LN-F1",), BOTH) for i in range(150))
     text = shown(Matrix(faults, (SOUND,), "quick", 1, whole=True))
     assert max(map(len, text.splitlines())) <= 80
     assert sum(line.startswith("LN-F1") for line in text.splitlines()) == 3

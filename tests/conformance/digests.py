@@ -12,31 +12,72 @@ import attrs
 import numpy as np
 
 from normspec.conformance.cases.case import build
+from normspec.conformance.cases.description import Description
+from normspec.conformance.cases.regimes import REGIMES, draw_group
 from normspec.conformance.cases.shapes import elements
 from normspec.conformance.profiles import PROFILES
+from normspec.reference.formats import FORMATS
 from normspec.spec.operators import OPERATORS
 
 #: The digests of seeds 0, 1 and 2.
 DIGESTS: dict[str, tuple[str, str, str]] = {
-    "layer_norm": ("10e61ca482e0d935", "59e4181a8418f0e2", "4d5d72a610e2fb10"),
-    "batch_norm": ("8a6ebe17be0d1946", "697ff202743fb944", "13e239b8224ab209"),
-    "rms_norm": ("94cd54b0667efd8f", "87a412ddf2a9b731", "35a1547a8ad15461"),
-    "group_norm": ("4cc8b8043d36b266", "fc0cb7edbf4234b6", "9bbbcc14ddce601a"),
-    "instance_norm": ("84b186481f93ad55", "476cf63ae1f4f23a", "40597a9853e4d1b8"),
-    "residual": ("feee5d8ae7aa0e77", "bd9fc35607b5c97c", "4ecfb36b706fce2e"),
-    "pre_norm": ("a43c1f92e0e584e7", "2ee35888e56d0987", "2e0ad0b57ada3f7f"),
-    "post_norm": ("cc44a948620057a8", "1f4539ad0866bc74", "518a72b2bcf0db2d"),
-    "highway": ("86dc75bf1f1d8e12", "2e5150d62fdd5dfe", "1c1d29e59352eb22"),
-    "mhc": ("e50f2578fc57e1c1", "f43e0c08aa0a4893", "3540807e05ae04bd"),
+    "layer_norm": ("c5e94b7b47f8d8ca", "3fa7a6631bb7f388", "6e4bc5324518d5c2"),
+    "batch_norm": ("a67ae272ab43621f", "660a3c10767ed6df", "d2e5a55d6364ca16"),
+    "rms_norm": ("2216b518a93d5775", "d36f7ce33d1c219f", "a0a92cec35133e3f"),
+    "group_norm": ("f7a362978388bd34", "c16fdf1f7831b893", "4f2a1953a8bdfcbe"),
+    "instance_norm": ("6acfdd09a259899e", "a9a3f4f4fd2c8958", "70f44c12fb2d43ee"),
+    "residual": ("bc2771cf66f18fc1", "14f209ff207eaf7f", "e17afdd8e617472f"),
+    "pre_norm": ("6e03d70bb6356ac0", "0dcd3cc42d51a602", "7aa6b0978b5f6f2e"),
+    "post_norm": ("86bf73613859ea6d", "7ca0ae3a93feb909", "f0da1d8abb947cd0"),
+    "highway": ("ce9a1a7604d8746e", "8c0d123ad4899dee", "f11d827db4402436"),
+    "mhc": ("3d87c022fa834e20", "924952c254451151", "c3a75e6586957d3e"),
 }
+
+
+#: What the other two profiles run at seed 0, without values.
+DECKS: dict[str, tuple[str, str]] = {
+    "layer_norm": ("89a86dd11415e653", "531dc0c5e37037fe"),
+    "batch_norm": ("b20c61a2c06610ae", "18ae10fe6ea41c52"),
+    "rms_norm": ("37103a0dd3714fd0", "b74f5e0f8d9b7174"),
+    "group_norm": ("5cfacdd6b0a2012e", "219d6cef0cd9d3d8"),
+    "instance_norm": ("6fa04f486fb26e67", "a0992902b456f7f7"),
+    "residual": ("fe6cb20d43607c11", "bba4ec59a1045fb8"),
+    "pre_norm": ("1725bfa2cf2cdafa", "b93c57e3b6faa890"),
+    "post_norm": ("131baf78e3b6aa69", "c0de0761458c1d8a"),
+    "highway": ("978ecd8d3c9732e4", "3982d03c6419644e"),
+    "mhc": ("100c641fb539266c", "0299dd81cf083fb3"),
+}
+
+#: What each regime draws.
+DRAWN: dict[str, str] = {
+    "witness": "223cb1e1a6cd338e",
+    "normal": "76790f0da7bf0ff4",
+    "near_eps": "c51dbba7708c8601",
+    "below_eps": "17eb88d68103c6e8",
+    "scaled": "09bafb6abfcde828",
+    "constant": "667a5a74d974ccf1",
+    "one_hot": "16a0f057832898ea",
+    "offset": "ec3f9eacd4e304fc",
+    "heavy_tailed": "f0b011bf994647e4",
+    "integers": "166d68aa47d9a17d",
+    "subnormal": "fc475e5294f150e7",
+    "near_overflow": "03e5b82a8199b601",
+    "wide": "732bb417b6bd14d1",
+    "huge": "e0b60146a517a090",
+    "edges": "00e8ca1657033296",
+}
+
+
+def _said(description: Description) -> bytes:
+    said = {**attrs.asdict(description), "requirements": sorted(description.requirements)}
+    return repr(sorted(said.items())).encode()
 
 
 def digest(operator: str, seed: int) -> str:
     """The digest of the small cases of `standard`: descriptions, and values in a narrow and in the widest dtype."""
     found = hashlib.sha256()
     for description in PROFILES["standard"].cases(operator, seed):
-        said = {**attrs.asdict(description), "requirements": sorted(description.requirements)}
-        found.update(repr(sorted(said.items())).encode())
+        found.update(_said(description))
         if elements(description) > 5000:  # large values are drawn as small ones are
             continue
         for dtype in ("bfloat16", "float64"):
@@ -48,6 +89,37 @@ def digest(operator: str, seed: int) -> str:
     return found.hexdigest()[:16]
 
 
+def deck_digest(operator: str, profile: str) -> str:
+    """The digest of the descriptions of a profile."""
+    found = hashlib.sha256()
+    for description in PROFILES[profile].cases(operator, 0):
+        found.update(_said(description))
+    return found.hexdigest()[:16]
+
+
+def drawn_digest(regime: str) -> str:
+    """The digest of a regime's groups: every member of its family in every dtype, alone, in pairs and in sevens."""
+    found = hashlib.sha256()
+    for dtype in FORMATS.values():
+        for index in range(24):
+            for n in (1, 2, 7):
+                for eps in (1e-5, 0.0):
+                    group = draw_group(regime, index, n=n, eps=eps, format=dtype, seed=3, row=1)
+                    found.update(np.ascontiguousarray(group).tobytes())
+    return found.hexdigest()[:16]
+
+
+def _shown(name: str, value: object) -> str:
+    return f"    {name!r}: {value!r},".replace("'", '"')
+
+
 if __name__ == "__main__":
+    print("DIGESTS")
     for name in OPERATORS:
-        print(f"    {name!r}: {tuple(digest(name, seed) for seed in range(3))},".replace("'", '"'))
+        print(_shown(name, tuple(digest(name, seed) for seed in range(3))))
+    print("DECKS")
+    for name in OPERATORS:
+        print(_shown(name, (deck_digest(name, "quick"), deck_digest(name, "thorough"))))
+    print("DRAWN")
+    for name in REGIMES:
+        print(_shown(name, drawn_digest(name)))

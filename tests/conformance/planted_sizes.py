@@ -15,11 +15,13 @@ from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.sizes import sizes
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
+from normspec.spec.layout import Layout
+from normspec.spec.operators import OPERATORS, Groups
 
 Array = np.ndarray
 
 #: Where each extent lies: the axes of x that it is made of, channels second.
-_AXES = {"features": (-1,), "channels": (1,), "samples": (0,)}
+_AXES = {"features": (-1,), "channels": (1,), "samples": (0,), "channels of a group": (1,)}
 
 
 @attrs.frozen
@@ -38,10 +40,24 @@ class Planted:
     def counted(self) -> str:
         return self.extent.partition(",")[0]
 
+    @property
+    def of_channels(self) -> bool:
+        """Whether groups are channels of a sample."""
+        return OPERATORS[self.operator].groups is Groups.SAMPLE_CHANNELS
+
     def axes(self, x: Array) -> tuple[int, ...]:
         if self.counted == "groups":
-            return tuple(range(x.ndim - 1))
+            return (1,) if self.of_channels else tuple(range(x.ndim - 1))
         return tuple(range(2, x.ndim)) if self.counted == "positions" else _AXES[self.counted]
+
+    def places(self, x: Array, settings: dict[str, Any]) -> Array:
+        """The number of each place along the axes of the extent; of a channel, that of its group, or within it."""
+        shape = [x.shape[axis] for axis in self.axes(x)]
+        numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        if self.of_channels and self.axes(x) == (1,):
+            width = x.shape[1] // settings.get("groups", x.shape[1])
+            return numbers // width if self.counted == "groups" else numbers % width
+        return numbers
 
     def shows(self, x: Array, settings: dict[str, Any], parts: Sequence[Any] = ()) -> bool:
         """Whether a call is one that it shows in."""
@@ -51,14 +67,15 @@ class Planted:
         if self.counted == "branches":
             count = max((len(part) for part in parts if isinstance(part, (list, tuple))), default=0)
         else:
-            count = int(np.prod([x.shape[axis] for axis in self.axes(x)], dtype=int))
+            count = int(self.places(x, settings).max(initial=-1)) + 1
         return count > self.low and (self.high is None or count <= self.high)
 
-    def kept(self, x: Array) -> Array:
-        """Which elements of an array of x's shape come before the threshold in the extent."""
+    def kept(self, x: Array, settings: dict[str, Any]) -> Array:
+        """Which elements of an array of x's shape come before the threshold in the extent; no branch is in x."""
+        if self.counted == "branches":
+            return np.ones(x.shape, bool)
         axes = self.axes(x)
-        shape = [x.shape[axis] for axis in axes]
-        line = (np.arange(np.prod(shape, dtype=int)) < self.low).reshape(shape)
+        line = self.places(x, settings) < self.low
         rest = [axis for axis in range(x.ndim) if axis not in {a % x.ndim for a in axes}]
         return np.broadcast_to(np.expand_dims(line, tuple(rest)) if rest else line, x.shape)
 
@@ -66,17 +83,22 @@ class Planted:
 #: What means and variances are taken over.
 _NORMALISED_OVER = {
     ("layer_norm", "features"),
+    ("rms_norm", "features"),
     ("batch_norm", "samples, training"),
     ("batch_norm", "positions, training"),
+    ("group_norm", "channels of a group"),
+    ("group_norm", "positions"),
+    ("instance_norm", "positions"),
 }
 
-Damage = Callable[[Planted, Array, Array], Array]
+#: From which elements come before the threshold, and y.
+Damage = Callable[[Array, Array], Array]
 
 #: What may befall an array of x's shape.
 SHAPED: dict[str, Damage] = {
-    "tail unwritten": lambda planted, x, y: np.where(planted.kept(x), y, 0).astype(y.dtype),
-    "last value off": lambda planted, x, y: _with_last(y, y.reshape(-1)[-1] * np.float64(1.5)),
-    "all off": lambda planted, x, y: (y.astype(np.float64) * 1.0625).astype(y.dtype),
+    "tail unwritten": lambda kept, y: np.where(kept, y, 0).astype(y.dtype),
+    "last value off": lambda kept, y: _with_last(y, y.reshape(-1)[-1] * np.float64(1.5)),
+    "all off": lambda kept, y: (y.astype(np.float64) * 1.0625).astype(y.dtype),
 }
 #: A block that does not enter the mean and the variance: where values are normalised over the extent.
 STATISTICS = "statistics: tail lost"
@@ -92,15 +114,14 @@ def _with_last(y: Array, value: Any) -> Array:
 
 def _without_tail(planted: Planted, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Array:
     """y of a normalisation whose statistics are those of the values before the threshold."""
-    x, gamma, beta, *_ = arguments
-    features = planted.operator == "layer_norm"
-    axes = (-1,) if features else tuple(axis for axis in range(x.ndim) if axis != 1)
-    wide, kept = x.astype(np.float64), planted.kept(x)
-    mean = wide.mean(axes, keepdims=True, where=kept)
-    variance = ((wide - mean) ** 2).mean(axes, keepdims=True, where=kept)
-    shape = (-1,) if features else (-1, *(1,) * (x.ndim - 2))
-    y = (wide - mean) / np.sqrt(variance + settings["eps"])
-    return (y * gamma.astype(np.float64).reshape(shape) + beta.astype(np.float64).reshape(shape)).astype(x.dtype)
+    given = dict(zip(OPERATORS[planted.operator].arguments, arguments, strict=False))
+    x, gamma, beta = given["x"], given["gamma"], given.get("beta")
+    layout = Layout.of(planted.operator, x.shape, settings)
+    wide, kept = layout.rows(x.astype(np.float64)), layout.rows(planted.kept(x, settings))
+    mean = wide.mean(1, keepdims=True, where=kept) * OPERATORS[planted.operator].centred
+    variance = ((wide - mean) ** 2).mean(1, keepdims=True, where=kept)
+    y = layout.back((wide - mean) / np.sqrt(variance + settings["eps"])) * layout.spread(gamma.astype(np.float64))
+    return (y if beta is None else y + layout.spread(beta.astype(np.float64))).astype(x.dtype)
 
 
 def target(planted: Planted) -> Target:
@@ -117,7 +138,11 @@ def target(planted: Planted) -> Target:
             return found
         y, *rest = found if isinstance(found, tuple) else (found,)
         lost = planted.damage == STATISTICS
-        y = _without_tail(planted, arguments, settings) if lost else SHAPED[damage](planted, arguments[0], y)
+        y = (
+            _without_tail(planted, arguments, settings)
+            if lost
+            else SHAPED[damage](planted.kept(arguments[0], settings), y)
+        )
         return (y, *rest) if rest else y
 
     def vjp(*arguments: Any, **settings: Any) -> Any:
@@ -126,13 +151,13 @@ def target(planted: Planted) -> Target:
             return found
         dx, *parameters = found if isinstance(found, tuple) else (found,)
         if kind == "dx":
-            dx = SHAPED[damage](planted, arguments[0], dx)
+            dx = SHAPED[damage](planted.kept(arguments[0], settings), dx)
         elif damage == "all off":
             # By half: a sum of 131,074 float32 terms of both signs may err by a percent of them, which is much of it.
             parameters = [None if p is None else (p.astype(np.float64) * 1.5).astype(p.dtype) for p in parameters]
         else:  # as where the cotangent is not read
             *given, g = arguments
-            lost = np.where(planted.kept(g), g, 0).astype(g.dtype)
+            lost = np.where(planted.kept(g, settings), g, 0).astype(g.dtype)
             _, *parameters = sound.vjp(*given, lost, **settings)
         return (dx, *parameters) if isinstance(found, tuple) else dx
 

@@ -12,11 +12,12 @@ import pytest
 
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.generate import generate
+from normspec.conformance.cases.regimes import REGIMES
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.profiles import PROFILES
 from normspec.spec.operators import OPERATORS
 
-from .digests import DIGESTS, digest
+from .digests import DECKS, DIGESTS, DRAWN, deck_digest, digest, drawn_digest
 
 COUNT, ROUNDS = 40, 2
 
@@ -47,6 +48,18 @@ def test_the_cases_are_these(operator: str, seed: int) -> None:
     Where the cases were changed on purpose, tests/conformance/digests.py prints the new digests.
     """
     assert digest(operator, seed) == DIGESTS[operator][seed]
+
+
+@of_every_operator
+def test_the_other_profiles_run_these(operator: str) -> None:
+    """The descriptions of `quick` and of `thorough` are the same too."""
+    assert (deck_digest(operator, "quick"), deck_digest(operator, "thorough")) == DECKS[operator]
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_a_regime_draws_these(regime: str) -> None:
+    """Each member of its family has the same values in every dtype."""
+    assert drawn_digest(regime) == DRAWN[regime]
 
 
 def test_cases_are_made_without_hypothesis(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from normspec.adapters.targets import resolve
 from normspec.conformance.cases.deck import deck
-from normspec.conformance.cases.sizes import EXTENTS, SLOW, size_deck
+from normspec.conformance.cases.sizes import SLOW, extents, size_deck
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import Check
 from normspec.conformance.engine import Run
@@ -71,7 +71,7 @@ def test_every_extent_is_large_in_some_case_of_a_first_binding(operator):
     for profile in ("quick", "standard"):
         library, cases = Library("float32"), size_deck(operator, profile)
         far = [one for one in cases if one.far]
-        assert len(far) == sum(size < extent.largest for extent in EXTENTS[operator] for size in SLOW[profile])
+        assert len(far) == sum(size < extent.largest for extent in extents(operator) for size in SLOW[profile])
         checks = [check for check in checks_of(operator) if check.requirement == "CM-S1"]
         assert set(far) <= set(select_cases(cases, checks, library, 1, first=True))
         assert set(far) <= set(select_cases(cases, checks, library, 1, varied=True))
@@ -86,7 +86,7 @@ def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
         seen.append(case)
         yield from body(subject, case, len(seen))
 
-    check = Check("LN-F1", "layer_norm", noted, lambda case: True, "error", gradient=gradient)
+    check = Check("LN-F1", noted, lambda case: True, "error", gradient=gradient)
     monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: [check])
     target = replace(resolve("numpy", op="layer_norm"), slow=slow)
     plan = Plan((target,), ("float32",), "cpu", {}, profile or Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
@@ -117,7 +117,7 @@ def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
     """In a slow framework a check of gradients runs where they are taken, and others on every case that is chosen."""
     library = Library("float32")
     checks = [
-        Check(name, "layer_norm", lambda s, case: [Finding(case, violated=False)], when, "error", gradient=gradient)
+        Check(name, lambda s, case: [Finding(case, violated=False)], when, "error", gradient=gradient)
         for name, when, gradient in (
             ("LN-F1", lambda case: True, False),
             ("LN-F2", lambda case: "LN-F2" in case.requirements, False),

@@ -9,18 +9,15 @@ import attrs
 import pytest
 
 from normspec.conformance.cases.case import Case, build
-from normspec.conformance.cases.sizes import EXTENTS, PROFILES, THRESHOLDS, size_deck
-from normspec.spec.operators import OPERATORS, Groups
+from normspec.conformance.cases.sizes import PROFILES, THRESHOLDS, extents, size_deck
+from normspec.spec.operators import OPERATORS
 
 from .planted_sizes import Planted, caught, damages
 from .runs import DTYPES
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
-#: Where groups are channels of samples, nothing is planted yet: no one axis of x is the extent there.
-SWEPT = tuple(name for name, one in OPERATORS.items() if one.groups is not Groups.SAMPLE_CHANNELS)
-
-of_every_operator = pytest.mark.parametrize("operator", SWEPT)
+of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
 
 
 def cases(operator: str, profile: str, dtype: str, seed: int = 0) -> list[Case]:
@@ -30,7 +27,7 @@ def cases(operator: str, profile: str, dtype: str, seed: int = 0) -> list[Case]:
 
 def planted(operator: str, *, bands: bool = False, most: int = 8192) -> Iterator[tuple[Planted, str]]:
     """Every fault of an operator that begins past a threshold, and its direction; bands end at the next one."""
-    for extent in EXTENTS[operator]:
+    for extent in extents(operator):
         for low, high in pairwise((*THRESHOLDS, 2**31)):
             if low > most or low >= extent.largest:
                 continue
@@ -94,6 +91,6 @@ def table(operator: str, *, bands: bool) -> Iterator[str]:
 @pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
 def test_table(bands: bool) -> None:
     """The table of what quick (q), standard (s) and thorough (t) catch has no row without thorough."""
-    lines = [line for operator in SWEPT for line in table(operator, bands=bands)]
+    lines = [line for operator in OPERATORS for line in table(operator, bands=bands)]
     print("", *lines, sep="\n")
     assert not [line for line in lines if not all("t" in cell for cell in line.split(":")[1:])]

@@ -58,6 +58,10 @@ def test_what_is_handed_over_in_float64_rounds_to_the_case() -> None:
     assert handed is not None and handed.dtype == np.float64
     np.testing.assert_array_equal(handed.astype(np.float32), x)
     assert (handed[:6] != x[:6]).all()
+    # 1 is even in its last digit and 1 + 2^-23 odd; half of half a unit roundoff is 2^-26.
+    beside = Translation(wide=True, beside=True).inputs({"x": np.array([1, 1 + 2.0**-23], np.float32)})["x"]
+    assert beside is not None
+    np.testing.assert_array_equal(beside, [1 - 2.0**-26, (1 + 2.0**-23) * (1 + 2.0**-26)])
 
 
 def test_float32_in_place_of_float64_is_a_wrong_dtype() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -43,15 +44,17 @@ def _checks(operator: str) -> tuple[Check, ...]:
     return tuple(sorted(found, key=lambda check: check.requirement))  # as a run has them: the plain call first
 
 
-def verdicts(specimen: Fault | Sound, dtype: str, seed: int) -> dict[str, Verdict]:
-    """The verdicts on F1 to F8 in one dtype, on the fixed cases of a seed; cases are shared by all specimens."""
+def verdicts(
+    specimen: Fault | Sound, dtype: str, seed: int, checks: Sequence[Check] | None = None
+) -> dict[str, Verdict]:
+    """The verdicts of checks, by default on F1 to F8, in one dtype on the fixed cases of a seed, which all share."""
     operator, conventions = specimen.operator, dict(getattr(specimen, "conventions", {}))
     target = target_of(specimen.name, operator, specimen.build(), conventions)
     (binding,) = target.bindings
     subject = Subject(target, binding, dtype, conventions={**NORMATIVE, **conventions})
     kind = subject.library
     library = _library(kind.dtype, kind.one_plus, kind.promoted)
-    tallies = [Tally(check) for check in _checks(operator)]
+    tallies = [Tally(check) for check in (_checks(operator) if checks is None else checks)]
     with np.errstate(all="ignore"):
         for description in profile_of("quick").cases(operator, seed):
             if "CM-S1" in description.requirements:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 import normspec
-from normspec.spec.operators import OPERATORS
+from normspec.spec.operators import OPERATORS, Groups, Operator, enter, files_of
 
 PACKAGE = Path(normspec.__file__).parent
 #: A comparison with the name of an operator, which asks for what the record should say.
@@ -24,3 +26,17 @@ def test_no_file_asks_for_an_operator_by_name():
         if ASKED.search(line)
     ]
     assert asking == []
+
+
+@pytest.mark.parametrize(("name", "prefix"), [("layer_norm", "ZZ"), ("zz_norm", "LN")])
+def test_an_operator_from_elsewhere_takes_no_name_and_no_prefix_of_another(name: str, prefix: str) -> None:
+    """Entering it raises, and those that there are stay."""
+    before = dict(OPERATORS)
+    with pytest.raises(ValueError, match="is taken: there is layer_norm"):
+        enter(Operator(name, prefix, ("x",), Groups.LAST, file=__file__, page="# nothing"))
+    assert dict(OPERATORS) == before
+
+
+def test_no_operator_of_the_house_has_a_file_to_be_loaded() -> None:
+    """What every process knows is not loaded a second time."""
+    assert files_of(OPERATORS) == ()

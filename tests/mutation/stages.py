@@ -42,6 +42,11 @@ def _own(name: str, *operators: str) -> Stage:
 
 
 SHORT, LONG = "not exhaustive", "exhaustive"
+#: What evaluates the accuracy page.
+FORMULAS = tuple(
+    f"tests/spec/test_{name}.py"
+    for name in ("formulas_of_accuracy", "closed_bounds", "running_analysis", "range_rules", "relation_bounds")
+)
 #: Tests of conformance/ that are about what is drawn, and about how it is judged.
 CASES = tuple(
     f"tests/conformance/test_{name}.py"
@@ -54,14 +59,14 @@ _NOT_APART = tuple(f"--ignore={path}" for path in APART)
 STAGES = {
     stage.name: stage
     for stage in (
-        _tests("formulas", "tests/spec/test_formulas_of_accuracy.py", "tests/spec/test_closed_bounds.py"),
+        _tests("formulas", *FORMULAS),
         _tests("reference", "tests/reference", mark=SHORT),
         _tests("cases", *CASES),
         _tests("judging", "tests/conformance", *_NOT_APART, *(f"--ignore={path}" for path in CASES), mark=SHORT),
         _own("selftest rows", "layer_norm", "rms_norm"),
         _own("selftest layers", "residual", "pre_norm", "post_norm", "highway", "mhc"),
         _own("selftest channels", "batch_norm", "group_norm", "instance_norm"),
-        _tests("pages", "tests/spec", "--ignore=tests/spec/test_formulas_of_accuracy.py"),
+        _tests("pages", "tests/spec", *(f"--ignore={path}" for path in FORMULAS)),
         _tests("checks", "tests/conformance", *_NOT_APART, *(f"--ignore={path}" for path in CASES), mark=LONG),
         _tests("mpmath", "tests/reference", mark=LONG),
         _tests("front", "tests/adapters", "tests/command_line", *_NOT_APART, mark=SHORT),
@@ -73,10 +78,10 @@ STAGES = {
 
 #: What is likely to see a change comes first.
 FIRST = {
-    "reference/": ("formulas", "reference", "pages", "selftest rows", "selftest layers", "mpmath"),
-    "conformance/cases/": ("cases", "selftest rows", "selftest layers", "selftest channels"),
+    "reference/": ("formulas", "reference", "judging", "mpmath", "selftest rows", "selftest layers"),
+    "conformance/cases/": ("cases", "judging", "checks", "selftest rows"),
     "conformance/checks/": ("judging", "selftest rows", "selftest layers", "selftest channels", "checks"),
-    "conformance/": ("judging", "cases", "selftest rows", "checks"),
+    "conformance/": ("judging", "front", "checks", "selftest rows"),
 }
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from normspec import reference
+from normspec.reference.normalisation import normalisation
 
 RNG = np.random.Generator(np.random.Philox(12))
 X = RNG.normal(1, 2, (3, 6, 2, 5))
@@ -63,6 +64,18 @@ def test_dx_of_rms_norm_is_orthogonal_to_x():
     """With eps = 0 the sum of dx x vanishes over a group."""
     dx, _ = reference.rms_norm_vjp(X, None, G, eps=0.0, axes=(-1,))
     assert np.abs((dx * X).sum(-1)).max() < 1e-14
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_record_of_batch_norm_says_what_it_is_normalised_by(training):
+    """By the statistics of the batch in training, by those that are given in inference."""
+    inputs = {"x": X, "gamma": GAMMA, "beta": BETA, "running_mean": np.ones(6), "running_var": np.full(6, 3.75)}
+    y = normalisation("batch_norm", inputs, {"training": training, **SETTINGS}).y()
+    mean, variance = (X.mean((0, 2, 3)), X.var((0, 2, 3))) if training else (np.ones(6), np.full(6, 3.75))
+    of_channel = (np.newaxis, slice(None), np.newaxis, np.newaxis)
+    gain = GAMMA / np.sqrt(variance + 0.25)
+    expected = (X - mean[of_channel]) * gain[of_channel] + BETA[of_channel]
+    np.testing.assert_allclose(y.hi, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(

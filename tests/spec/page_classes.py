@@ -36,6 +36,11 @@ class Class:
         accuracy = AccuracyClass(variance=self.variance, affine=self.affine, storage=self.storage, cast=self.cast)
         return Arithmetic.of(self.data, self.parameter, accuracy)
 
+    def with_large_eta(self) -> Arithmetic:
+        """An arithmetic in which each term shows: beside a real u, no digit of a sum tells of a real eta."""
+        made = self.arithmetic()
+        return attrs.evolve(made, eta=made.u / 3, eta_data=made.u_data / 5, eta_parameter=made.u_parameter / 7)
+
     def marks(self) -> frozenset[str]:
         """As the page marks its terms."""
         found = {self.variance, {"folded": "F"}.get(self.affine, "")}

@@ -217,7 +217,7 @@ def _indexed(tokens: Tokens, base: Node) -> Node:
         found = base(env)
         if isinstance(found, list):
             return [found[int(k)] for k in index[0]]
-        return found[(Ellipsis, *index)] if whole else found[index[0]]
+        return found[(Ellipsis, *index) if whole else tuple(index)]
 
     return node
 

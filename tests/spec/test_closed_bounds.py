@@ -39,8 +39,9 @@ class Drawn:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """In 16 bits native, so that the result is not rounded once more."""
-        return Arithmetic.of(self.dtype, None, AccuracyClass(storage=self.storage))
+        """In 16 bits native, so that the result is not rounded once more; with an eta that shows beside u."""
+        made = Arithmetic.of(self.dtype, None, AccuracyClass(storage=self.storage))
+        return attrs.evolve(made, eta=made.u / 3, eta_data=made.u / 3)
 
     def tensor(self, *shape: int) -> np.ndarray:
         """Normal deviates."""

@@ -77,7 +77,7 @@ class Drawn:
         given = {} if self.training else {
             "given_mean": rng.standard_normal((len(self.x), 1)), "given_variance": rng.random((len(self.x), 1)) + 0.1
         }  # fmt: skip
-        self.rows = Rows(self.x, self.eps, self.kind.arithmetic(), centred=self.centred, **given)
+        self.rows = Rows(self.x, self.eps, self.kind.with_large_eta(), centred=self.centred, **given)
         self.code = RowEnvelope(self.rows, self.gamma, self.beta, self.layout)
 
     def laid_out(self) -> Layout:
@@ -99,7 +99,7 @@ class Drawn:
 
     def page(self, *numbers: str, arithmetic: Arithmetic | None = None, **more: Any) -> Bounds:
         """What the page says, by these formulas beside those of the statistics."""
-        a = arithmetic or self.kind.arithmetic()
+        a = arithmetic or self.kind.with_large_eta()
         names = ("x", "g", "gamma", "beta", "a", "b", "c")
         values: dict[str, Any] = {name: array(getattr(self, name)) for name in names}
         units = {"u": a.u, "eta": a.eta, "u_d": a.u_data, "eta_d": a.eta_data, "u_p": a.u_parameter}
@@ -147,7 +147,7 @@ def test_statistics_and_normalised_values(kind: Class, n: int, operator: str):
 @pytest.mark.parametrize("training", [True, False])
 def test_results(kind: Class, n: int, training: bool):
     """A9 to A15: y, dx and the parameter gradients of the normalisations."""
-    a = kind.arithmetic()
+    a = kind.with_large_eta()
     for operator in ("layer_norm", "batch_norm", "rms_norm", "group_norm") if training else ("batch_norm",):
         drawn = Drawn(kind, 2 * n if operator == "group_norm" else n, operator, training)
         page = drawn.page("A10", "A11", "A12", "A15")
@@ -168,7 +168,7 @@ def test_results(kind: Class, n: int, training: bool):
 @pytest.mark.parametrize("bessel", [False, True])
 def test_running_statistics(kind: Class, n: int, statistic: str, bessel: bool):
     """A16, with Bessel's correction of the variance and without."""
-    drawn, a, momentum = Drawn(kind, n, "batch_norm"), kind.arithmetic(), 0.3
+    drawn, a, momentum = Drawn(kind, n, "batch_norm"), kind.with_large_eta(), 0.3
     old = np.array([0.5, 1.25, 2.0])
     page = drawn.page("A16", old=array(old)[:, None], m=mpf(momentum))
     page.classes |= {statistic, *(["bessel"] if bessel else [])}
@@ -200,7 +200,7 @@ def test_derivatives_of_second_order(kind: Class, name: str, operator: str):
     """A17: Q is the formula of the derivative on the operator's page with every term positive."""
     drawn = Drawn(kind, 7, operator)
     formula, factors, bound = DERIVATIVES[name]
-    composed = kind.arithmetic().composed
+    composed = kind.with_large_eta().composed
     inputs = {"tx": drawn.tx, "tgamma": drawn.tgamma, "tbeta": drawn.beta}
     sizes = {one: abs(array(getattr(drawn, one))) for one in ("g", "a", "b", "c", "gamma")}
     sizes |= {one: abs(array(z)) for one, z in inputs.items()}

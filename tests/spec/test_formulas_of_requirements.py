@@ -29,29 +29,27 @@ CALLS = "relates calls, memory, arguments or what is no number"
 EMPTY = "is about arrays without values"
 SENTENCE = "says in words which numbers are used"
 SUBSETS = "relates calls that ask for different gradients"
-WITHOUT_END = "has a number of factors, terms or branches that is left open"
+CHANGED = "is about which values a change of one value reaches"
 NO_MODE = "has no training mode to tell from another in exact arithmetic"
 #: What is not an identity of numbers, and why: a whole requirement, or one statement of it.
 WORDS = {
     **dict.fromkeys((id for id in requirements() if id.startswith("CM-")), CALLS),
     **dict.fromkeys(("BN-E2", "BN-E3", "BN-E4"), EMPTY),
-    "LN-F7": "is about shapes",
+    "LN-F7": CHANGED,
     "LN-L15": NO_MODE,
     "LN-G11": SUBSETS,
-    **dict.fromkeys(("RM-F7", "GN-F7", "IN-F7"), "is about shapes"),
+    **dict.fromkeys(("RM-F7", "GN-F7", "IN-F7"), CHANGED),
     **dict.fromkeys(("RM-L15", "GN-L15", "IN-L15"), NO_MODE),
     **dict.fromkeys(("RM-G11", "GN-G11", "IN-G11"), SUBSETS),
-    "BN-F7": "is about shapes",
+    "BN-F7": CHANGED,
     "BN-I5": "is about one channel in words",
     "BN-G12": SUBSETS,
     "PR-F6": SENTENCE,
     "PO-F6": SENTENCE,
-    "MH-F4": WITHOUT_END,
-    "MH-F6": WITHOUT_END,
+    "MH-F4": "names numbers of branches",
     "MH-L5": "is about what two calls make of each other",
-    "MH-L6": WITHOUT_END,
     "MH-L7": "is about positions",
-    "MH-G7": WITHOUT_END,
+    "MH-G7": "is about as many branches as close over one leaf",
 }
 
 pytestmark = pytest.mark.exhaustive
@@ -145,6 +143,7 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     **each("L7", "L8", more=alone),
     **each("L5", "L6", more=lambda world: {"order": [1, 0], "whole": [2, 3, 0, 1]}),
     **each("L9", more=lambda world: {"order": [2, 0, 1], "inside": [1, 0, 2, 3]}),
+    "GN-L9": lambda world: {"order": [1, 0], "inside": [1, 0, 2, 3]},
     **each("L14", more=terms),
     **each("L16", more=lambda world: {"z": like(world["x"])}),
     **each("L17", more=lambda world: {"z": np.zeros_like(world["x"]) + mpf(2)}),
@@ -181,6 +180,7 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "HW-G3": lambda world: {"H": Part(KINDS["tanh"]), "z": Part(KINDS["linear"], "x", "w")},
     "MH-L1": shifted,
     "MH-L4": lambda world: {"order": [2, 0, 1]},
+    "MH-L6": lambda world: {"l_1": mpf(1) / 2, "l_2": mpf(-1)},
     "MH-G5": lambda world: {"w": rows(3), "f": Part(lambda ys, w: ys[0] @ w + ys[1] * ys[2], "ys", "w")},
 }  # fmt: skip
 

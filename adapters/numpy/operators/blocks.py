@@ -1,15 +1,20 @@
-"""What pre_norm and post_norm share: LayerNorm over the last axis, without and with its derivatives."""
+"""What pre_norm and post_norm share: their calls, and LayerNorm over the last axis with its derivatives."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from .composed import Composed
 from .groups import Groups
+from .rows import Pull
 
 Array = np.ndarray
+
+#: Tangents or cotangents of x, gamma and beta.
+Directions = Tuple[Array, Optional[Array], Optional[Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,68 +26,112 @@ class Gradients:
     beta: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Call:
+    """What a call is handed."""
+
+    x: Array
+    sublayer: Any
+    gamma: Array | None
+    beta: Array | None
+    eps: float
+
+
 class Block(Composed, Groups):
     """A LayerNorm over the last axis beside an addition."""
 
-    def begin_block(
-        self,
-        x: Array,
-        gamma: Array | None,
-        beta: Array | None,
-        eps: float,
-        parameters: dict[str, Array | None] | None = None,
-        **likewise: Array,
-    ) -> None:
-        """Refuse bad arguments and note what the call at hand works on."""
-        settings = {"eps": eps, "axes": (-1,)}
-        self.check(x, {"gamma": gamma, "beta": beta, **(parameters or {})}, {**likewise}, settings)
+    # What a block computes: in the working dtype, and of x's shape but for what belongs to gamma and beta.
+
+    def value_of(self, call: Call) -> Array:
+        """y."""
+        raise NotImplementedError
+
+    def gradients_of(self, call: Call, g: Array) -> Gradients:
+        """The gradients for the cotangent g of y."""
+        raise NotImplementedError
+
+    def tangent_of(self, call: Call, tangents: Directions) -> Array:
+        """The tangent of y."""
+        raise NotImplementedError
+
+    def second_order_of(self, call: Call, g: Array, cotangents: Directions) -> tuple[Gradients, Array]:
+        """The cotangents of x, gamma and beta, and that of g, of the map to the gradients."""
+        raise NotImplementedError
+
+    # The canonical callables: x, sublayer, gamma and beta come first.
+
+    def call(self, *arrays: Any, eps: float) -> Array:
+        """y, of x's shape and dtype."""
+        call, _ = self.begin_block(arrays, eps)
+        return self.write(self.value_of(call), self.shape, self.data, "y")
+
+    def vjp(self, *arrays: Any, eps: float) -> tuple[Array, Array | None, Array | None]:
+        """(dx, dgamma, dbeta), each of its input's shape and dtype, None for a parameter that is None."""
+        call, (g,) = self.begin_block(arrays, eps, "g")
+        d = self.gradients_of(call, g)
+        return self._written(call, d, "dx", "dgamma", "dbeta")
+
+    def jvp(self, *arrays: Any, eps: float) -> Array:
+        """The tangent of y, of x's shape and dtype."""
+        call, (tx, tgamma, tbeta) = self.begin_block(arrays, eps, "tx", "tgamma", "tbeta")
+        return self.write(self.tangent_of(call, (tx, tgamma, tbeta)), self.shape, self.data, "ty")
+
+    def vjp_vjp(self, *arrays: Any, eps: float) -> tuple[Array, Array | None, Array | None, Array]:
+        """(x_bar, gamma_bar, beta_bar, g_bar) of the map (x, gamma, beta, g) -> (dx, dgamma, dbeta) at (a, b, c)."""
+        call, (g, a, b, c) = self.begin_block(arrays, eps, "g", "a", "b", "c")
+        bar, g_bar = self.second_order_of(call, g, (a, b, c))
+        written = self._written(call, bar, "x_bar", "gamma_bar", "beta_bar")
+        return (*written, self.write(g_bar, g.shape, g.dtype, "g_bar"))
+
+    def begin_block(self, arrays: tuple[Any, ...], eps: float, *more: str) -> tuple[Call, tuple[Any, ...]]:
+        """Refuse bad arguments, note what the call at hand works on, and divide its arguments."""
+        names = (*self.record.arguments, *more)
+        if len(arrays) != len(names):
+            raise TypeError(f"pass {', '.join(names)}: {len(names)} arguments, not {len(arrays)}")
+        given = dict(zip(names, arrays))
+        x, settings = given.pop("x"), {"eps": eps, "axes": (-1,)}
+        call = Call(x, given.pop("sublayer"), given["gamma"], given["beta"], eps)
+        likewise = {name: given.pop(name) for name in ("g", "a", "tx") if name in given}
+        self.check(x, given, likewise, settings)
         self.begin(x, settings)
+        return call, arrays[len(self.record.arguments) :]
+
+    def _written(
+        self, call: Call, found: Gradients, of_x: str, of_gamma: str, of_beta: str
+    ) -> tuple[Array, Array | None, Array | None]:
+        return (
+            self.write(found.x, self.shape, self.data, of_x),
+            self.of_parameter(found.gamma, call.gamma, of_gamma),
+            self.of_parameter(found.beta, call.beta, of_beta),
+        )
 
     # The inner LayerNorm. Its input is an array of x's shape; the role says which.
 
-    def normed(self, array: Array, gamma: Array | None, beta: Array | None, eps: float, role: str = "x") -> Array:
+    def normed(self, array: Array, call: Call, role: str = "x") -> Array:
         """gamma xhat + beta of an array of x's shape, in the working dtype."""
         rows = self.rows(array, role)
-        s = self.statistics(rows, self.number(eps))
-        y = self.output(rows, s, self.parameter(gamma, "gamma"), self.parameter(beta, "beta"))
+        s = self.statistics(rows, self.number(call.eps))
+        y = self.output(rows, s, self.parameter(call.gamma, "gamma"), self.parameter(call.beta, "beta"))
         return y.reshape(self.shape)
 
-    def norm_gradients(self, array: Array, gamma: Array | None, beta: Array | None, g: Array, eps: float) -> Gradients:
+    def norm_gradients(self, array: Array, call: Call, g: Array) -> Gradients:
         """The gradients of the inner LayerNorm for the cotangent g of its result."""
-        p = self.prepared({"x": array, "gamma": gamma, "beta": beta, "g": g})
+        p = self._inner(array, call, g)
         return Gradients(self.input_gradient(p).reshape(self.shape), self.gamma_gradient(p), self.beta_gradient(p))
 
-    def norm_tangent(
-        self,
-        array: Array,
-        gamma: Array | None,
-        beta: Array | None,
-        t: Array,
-        tgamma: Array | None,
-        tbeta: Array | None,
-        eps: float,
-    ) -> Array:
+    def norm_tangent(self, array: Array, call: Call, tangents: Directions) -> Array:
         """The tangent of the inner LayerNorm's result."""
-        p = self.prepared({"x": array, "gamma": gamma, "beta": beta, "g": None})
+        (t, tgamma, tbeta), p = tangents, self._inner(array, call, None)
         ty = self.tangent(p, self.rows(t, "tx"), self.filled(tgamma, "tgamma"), self.filled(tbeta, "tbeta"))
         return ty.reshape(self.shape)
 
     def norm_second_order(
-        self,
-        array: Array,
-        gamma: Array | None,
-        beta: Array | None,
-        g: Array,
-        a: Array,
-        b: Array | None,
-        c: Array | None,
-        eps: float,
+        self, array: Array, call: Call, g: Array, cotangents: Directions
     ) -> tuple[Array, Array, Array]:
-        """The cotangents of the input, gamma (as a row) and g of `norm_gradients`, for the cotangents a, b and c."""
-        p = self.prepared({"x": array, "gamma": gamma, "beta": beta, "g": g})
+        """The cotangents of the input, gamma (as a row) and g of `norm_gradients`."""
+        (a, b, c), p = cotangents, self._inner(array, call, g)
         x_bar, gamma_bar, g_bar = self.second_order(p, self.rows(a, "a"), self.filled(b, "b"), self.filled(c, "c"))
         return x_bar.reshape(self.shape), gamma_bar, np.broadcast_to(g_bar, x_bar.shape).reshape(self.shape)
 
-    def parameter_result(self, row: Array, given: Array | None, role: str) -> Array | None:
-        """A parameter's gradient in that parameter's shape and dtype, None for a parameter that is None."""
-        return None if given is None else self.write(row, given.shape, given.dtype, role)
+    def _inner(self, array: Array, call: Call, g: Array | None) -> Pull:
+        return self.prepared({"x": array, "gamma": call.gamma, "beta": call.beta, "g": g})

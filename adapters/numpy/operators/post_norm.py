@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Block
+from .blocks import Block, Call, Directions, Gradients
 
 Array = np.ndarray
 
@@ -47,72 +47,33 @@ class PostNorm(Block):
         """The cotangent of x: where the sublayer bends, where the norm does, and that again through the sublayer."""
         return within + by_sum + by_sublayer
 
-    # The canonical callables.
+    # The block.
 
-    def call(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, *, eps: float) -> Array:
-        """y, of x's shape and dtype."""
-        self.begin_block(x, gamma, beta, eps)
-        y = self.normed(self.total(x, sublayer), gamma, beta, eps, "sum")
-        return self.write(y, x.shape, x.dtype, "y")
+    def value_of(self, call: Call) -> Array:
+        """LN of the sum."""
+        return self.normed(self.total(call.x, call.sublayer), call, "sum")
 
-    def vjp(
-        self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, g: Array, *, eps: float
-    ) -> tuple[Array, Array | None, Array | None]:
-        """(dx, dgamma, dbeta), each of its input's shape and dtype, None for a parameter that is None."""
-        self.begin_block(x, gamma, beta, eps, g=g)
-        d = self.norm_gradients(self.total(x, sublayer), gamma, beta, g, eps)
-        dx = self.add_gradient(d.x, self.sublayer_gradient(sublayer, x, d.x), self.read(g, "g"))
-        return (
-            self.write(dx, x.shape, x.dtype, "dx"),
-            self.parameter_result(d.gamma, gamma, "dgamma"),
-            self.parameter_result(d.beta, beta, "dbeta"),
-        )
+    def gradients_of(self, call: Call, g: Array) -> Gradients:
+        """Those of LN at the sum, of which that of the sum reaches x past the sublayer and through it."""
+        d = self.norm_gradients(self.total(call.x, call.sublayer), call, g)
+        through = self.sublayer_gradient(call.sublayer, call.x, d.x)
+        return Gradients(self.add_gradient(d.x, through, self.read(g, "g")), d.gamma, d.beta)
 
-    def jvp(
-        self,
-        x: Array,
-        sublayer: Any,
-        gamma: Array | None,
-        beta: Array | None,
-        tx: Array,
-        tgamma: Array | None,
-        tbeta: Array | None,
-        *,
-        eps: float,
-    ) -> Array:
-        """The tangent of y, of x's shape and dtype."""
-        self.begin_block(x, gamma, beta, eps, {"tgamma": tgamma, "tbeta": tbeta}, tx=tx)
+    def tangent_of(self, call: Call, tangents: Directions) -> Array:
+        """That of LN at the sum, for that of the sum."""
+        tx, tgamma, tbeta = tangents
         t = self.read(tx, "tx")
-        ts = self.add_tangent(t, self.pushed(sublayer, x, t, "sublayer"))
-        ty = self.norm_tangent(self.total(x, sublayer), gamma, beta, ts, tgamma, tbeta, eps)
-        return self.write(ty, x.shape, x.dtype, "ty")
+        ts = self.add_tangent(t, self.pushed(call.sublayer, call.x, t, "sublayer"))
+        return self.norm_tangent(self.total(call.x, call.sublayer), call, (ts, tgamma, tbeta))
 
-    def vjp_vjp(
-        self,
-        x: Array,
-        sublayer: Any,
-        gamma: Array | None,
-        beta: Array | None,
-        g: Array,
-        a: Array,
-        b: Array | None,
-        c: Array | None,
-        *,
-        eps: float,
-    ) -> tuple[Array, Array | None, Array | None, Array]:
-        """(x_bar, gamma_bar, beta_bar, g_bar) of the map (x, gamma, beta, g) -> (dx, dgamma, dbeta) at (a, b, c)."""
-        self.begin_block(x, gamma, beta, eps, {"b": b, "c": c}, g=g, a=a)
-        wide_a = self.read(a, "a")
-        total = self.total(x, sublayer)
-        ds = self.norm_gradients(total, gamma, beta, g, eps).x
+    def second_order_of(self, call: Call, g: Array, cotangents: Directions) -> tuple[Gradients, Array]:
+        """Where the sublayer bends, where LN does, and that again through the sublayer."""
+        (a, b, c), x, sublayer = cotangents, call.x, call.sublayer
+        wide_a, total = self.read(a, "a"), self.total(x, sublayer)
+        ds = self.norm_gradients(total, call, g).x
         within, ds_bar = self.pulled_twice(sublayer, x, ds, wide_a, "sublayer")
         ds_bar = self.add_tangent(wide_a, ds_bar)
-        total_bar, gamma_bar, g_bar = self.norm_second_order(total, gamma, beta, g, ds_bar, b, c, eps)
+        total_bar, gamma_bar, g_bar = self.norm_second_order(total, call, g, (ds_bar, b, c))
         x_bar = self.add_second_order(within, total_bar, self.pulled(sublayer, x, total_bar, "sublayer"))
-        return (
-            self.write(x_bar, x.shape, x.dtype, "x_bar"),
-            self.parameter_result(gamma_bar, gamma, "gamma_bar"),
-            # Neither dx, dgamma nor dbeta depends on beta.
-            None if beta is None else np.zeros_like(beta, order="C", subok=False),
-            self.write(g_bar, g.shape, g.dtype, "g_bar"),
-        )
+        # Neither dx, dgamma nor dbeta depends on beta.
+        return Gradients(x_bar, gamma_bar, np.zeros_like(gamma_bar)), g_bar

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Block, Gradients
+from .blocks import Block, Call, Directions, Gradients
 
 Array = np.ndarray
 
@@ -18,9 +18,9 @@ class PreNorm(Block):
 
     # Forward.
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+    def handed(self, call: Call) -> Array:
         """What the sublayer is handed: LN(x), rounded to the dtype of x."""
-        return self.cross(self.normed(x, gamma, beta, eps), "sublayer")
+        return self.cross(self.normed(call.x, call), "sublayer")
 
     def skip(self, x: Array, normed: Array) -> Array:
         """What the sublayer's result is added to: x itself."""
@@ -54,73 +54,34 @@ class PreNorm(Block):
         """The cotangents of x, gamma and beta: those within the gradient and those by way of the sublayer's input."""
         return Gradients(inner.x + outer.x, inner.gamma + outer.gamma, inner.beta + outer.beta)
 
-    # The canonical callables.
+    # The block.
 
-    def call(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, *, eps: float) -> Array:
-        """y, of x's shape and dtype."""
-        self.begin_block(x, gamma, beta, eps)
-        normed = self.handed(x, gamma, beta, eps)
-        y = self.add(self.skip(x, normed), self.value(sublayer, normed, "sublayer"))
-        return self.write(y, x.shape, x.dtype, "y")
+    def value_of(self, call: Call) -> Array:
+        """The sum of x and what the sublayer makes of LN(x)."""
+        normed = self.handed(call)
+        return self.add(self.skip(call.x, normed), self.value(call.sublayer, normed, "sublayer"))
 
-    def vjp(
-        self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, g: Array, *, eps: float
-    ) -> tuple[Array, Array | None, Array | None]:
-        """(dx, dgamma, dbeta), each of its input's shape and dtype, None for a parameter that is None."""
-        self.begin_block(x, gamma, beta, eps, g=g)
+    def gradients_of(self, call: Call, g: Array) -> Gradients:
+        """Those of LN for the cotangent that the sublayer hands on, and g itself."""
         upstream = self.read(g, "g")
-        h = self.sublayer_gradient(sublayer, self.handed(x, gamma, beta, eps), upstream)
-        d = self.combined(upstream, self.norm_gradients(x, gamma, beta, h, eps))
-        return (
-            self.write(d.x, x.shape, x.dtype, "dx"),
-            self.parameter_result(d.gamma, gamma, "dgamma"),
-            self.parameter_result(d.beta, beta, "dbeta"),
-        )
+        h = self.sublayer_gradient(call.sublayer, self.handed(call), upstream)
+        return self.combined(upstream, self.norm_gradients(call.x, call, h))
 
-    def jvp(
-        self,
-        x: Array,
-        sublayer: Any,
-        gamma: Array | None,
-        beta: Array | None,
-        tx: Array,
-        tgamma: Array | None,
-        tbeta: Array | None,
-        *,
-        eps: float,
-    ) -> Array:
-        """The tangent of y, of x's shape and dtype."""
-        self.begin_block(x, gamma, beta, eps, {"tgamma": tgamma, "tbeta": tbeta}, tx=tx)
+    def tangent_of(self, call: Call, tangents: Directions) -> Array:
+        """That of x, and that of LN(x) through the sublayer."""
+        tx, tgamma, tbeta = tangents
         t = self.read(tx, "tx")
-        inner = self.norm_tangent(x, gamma, beta, t, tgamma, tbeta, eps)
-        ty = self.add_tangent(t, self.pushed(sublayer, self.handed(x, gamma, beta, eps), inner, "sublayer"))
-        return self.write(ty, x.shape, x.dtype, "ty")
+        inner = self.norm_tangent(call.x, call, (t, tgamma, tbeta))
+        return self.add_tangent(t, self.pushed(call.sublayer, self.handed(call), inner, "sublayer"))
 
-    def vjp_vjp(
-        self,
-        x: Array,
-        sublayer: Any,
-        gamma: Array | None,
-        beta: Array | None,
-        g: Array,
-        a: Array,
-        b: Array | None,
-        c: Array | None,
-        *,
-        eps: float,
-    ) -> tuple[Array, Array | None, Array | None, Array]:
-        """(x_bar, gamma_bar, beta_bar, g_bar) of the map (x, gamma, beta, g) -> (dx, dgamma, dbeta) at (a, b, c)."""
-        self.begin_block(x, gamma, beta, eps, {"b": b, "c": c}, g=g, a=a)
+    def second_order_of(self, call: Call, g: Array, cotangents: Directions) -> tuple[Gradients, Array]:
+        """Where LN bends, and where the sublayer does, by way of what it is handed."""
+        a, b, c = cotangents
         upstream, wide_a = self.read(g, "g"), self.read(a, "a")
-        normed = self.handed(x, gamma, beta, eps)
-        h = self.pulled(sublayer, normed, upstream, "sublayer")
-        x_bar, gamma_bar, h_bar = self.norm_second_order(x, gamma, beta, h, wide_a, b, c, eps)
+        normed = self.handed(call)
+        h = self.pulled(call.sublayer, normed, upstream, "sublayer")
+        x_bar, gamma_bar, h_bar = self.norm_second_order(call.x, call, h, (wide_a, b, c))
         inner = Gradients(x_bar, gamma_bar, np.zeros_like(gamma_bar))
-        normed_bar, g_bar = self.pulled_twice(sublayer, normed, upstream, h_bar, "sublayer")
-        bar = self.add_second_order(inner, self.norm_gradients(x, gamma, beta, normed_bar, eps))
-        return (
-            self.write(bar.x, x.shape, x.dtype, "x_bar"),
-            self.parameter_result(bar.gamma, gamma, "gamma_bar"),
-            self.parameter_result(bar.beta, beta, "beta_bar"),
-            self.write(self.add_tangent(wide_a, g_bar), g.shape, g.dtype, "g_bar"),
-        )
+        normed_bar, g_bar = self.pulled_twice(call.sublayer, normed, upstream, h_bar, "sublayer")
+        bar = self.add_second_order(inner, self.norm_gradients(call.x, call, normed_bar))
+        return bar, self.add_tangent(wide_a, g_bar)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....adapters.numpy.operators.highway import Highway
-from ..registry import WIDE, fault, issue
+from ..registry import fault, issue
 
 Array = np.ndarray
 
@@ -81,7 +81,7 @@ class SigmoidOverflows(Highway):
         return e / (1 + e)
 
 
-@fault("logits-clipped", hw="HW-F4", dtypes=WIDE)
+@fault("logits-clipped", hw="HW-F4")
 class LogitsClipped(Highway):
     """Clips logits to [-10, 10] before squashing, so that no gate is ever closed."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....adapters.numpy.operators.blocks import Call
 from ....adapters.numpy.operators.composed import Composed
 from ....adapters.numpy.operators.highway import Highway, Paths
 from ....adapters.numpy.operators.mhc import Mhc
@@ -110,8 +111,8 @@ class BranchHandedShortcut(Residual):
 class SublayerHandedX(PreNorm):
     """Hands the sublayer x where it should hand it LN(x)."""
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        return self.cross(self.read(x, "x"), "sublayer")
+    def handed(self, call: Call) -> Array:
+        return self.cross(self.read(call.x, "x"), "sublayer")
 
 
 @fault("sublayer-handed-normalised", po="CM-C2")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ....adapters.numpy.operators.blocks import Call
 from ....adapters.numpy.operators.composed import Composed
 from ....adapters.numpy.operators.highway import Highway
 from ....adapters.numpy.operators.pre_norm import PreNorm
@@ -69,8 +70,8 @@ class NormedMutated(PreNorm):
 
     handed_over: Array | None = None
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        self.handed_over = super().handed(x, gamma, beta, eps)
+    def handed(self, call: Call) -> Array:
+        self.handed_over = super().handed(call)
         return self.handed_over
 
     def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ....adapters.numpy.operators.blocks import Call, Gradients
 from ....adapters.numpy.operators.post_norm import PostNorm
 from ....adapters.numpy.operators.rows import Statistics
 from ..registry import fault, issue
@@ -13,52 +14,40 @@ from ..registry import fault, issue
 Array = np.ndarray
 
 
-class Elsewhere(PostNorm):
-    """The base that normalises something other than the sum."""
-
-    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        """y, in the working dtype."""
-        raise NotImplementedError
-
-    def call(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, *, eps: float) -> Array:
-        self.begin_block(x, gamma, beta, eps)
-        return self.write(self.made(x, sublayer, gamma, beta, eps), x.shape, x.dtype, "y")
-
-
 @fault("norm-of-sublayer", po="PO-F2", sources=issue("harvardnlp/annotated-transformer#110"))
-class NormOfSublayer(Elsewhere):
+class NormOfSublayer(PostNorm):
     """Normalises the sublayer's result and adds x afterwards: x + LN(F(x))."""
 
-    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        through = self.value(sublayer, x, "sublayer")
-        return self.read(x, "x") + self.normed(through, gamma, beta, eps, "sum")
+    def value_of(self, call: Call) -> Array:
+        through = self.value(call.sublayer, call.x, "sublayer")
+        return self.read(call.x, "x") + self.normed(through, call, "sum")
 
 
 @fault("norm-of-x", po="PO-F2")
-class NormOfX(Elsewhere):
+class NormOfX(PostNorm):
     """Normalises x and adds the sublayer's result afterwards: LN(x) + F(x)."""
 
-    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        return self.normed(x, gamma, beta, eps) + self.value(sublayer, x, "sublayer")
+    def value_of(self, call: Call) -> Array:
+        return self.normed(call.x, call) + self.value(call.sublayer, call.x, "sublayer")
 
 
 @fault("pre-norm-instead", po="PO-F2", sources=issue("harvardnlp/annotated-transformer#1"))
-class PreNormInstead(Elsewhere):
+class PreNormInstead(PostNorm):
     """Normalises what the sublayer is handed, as pre_norm does."""
 
-    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        normed = self.cross(self.normed(x, gamma, beta, eps), "sublayer")
-        return self.read(x, "x") + self.value(sublayer, normed, "sublayer")
+    def value_of(self, call: Call) -> Array:
+        normed = self.cross(self.normed(call.x, call), "sublayer")
+        return self.read(call.x, "x") + self.value(call.sublayer, normed, "sublayer")
 
 
 @fault("idle-sublayer-unnormalised", po="PO-L3")
-class IdleSublayerUnnormalised(Elsewhere):
+class IdleSublayerUnnormalised(PostNorm):
     """Returns x as it is where the sublayer's result is zero throughout, as when a layer is dropped."""
 
-    def made(self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        through = self.value(sublayer, x, "sublayer")
-        skip = self.read(x, "x")
-        return self.normed(skip + through, gamma, beta, eps, "sum") if through.any() else skip
+    def value_of(self, call: Call) -> Array:
+        through = self.value(call.sublayer, call.x, "sublayer")
+        skip = self.read(call.x, "x")
+        return self.normed(skip + through, call, "sum") if through.any() else skip
 
 
 @fault("cancelled-sum-replaced", po="PO-L4")
@@ -93,12 +82,9 @@ class SublayerCotangentPastNorm(PostNorm):
 
     g: Array
 
-    def vjp(
-        self, x: Array, sublayer: Any, gamma: Array | None, beta: Array | None, g: Array, *, eps: float
-    ) -> tuple[Array, Array | None, Array | None]:
-        self.begin_block(x, gamma, beta, eps, g=g)
+    def gradients_of(self, call: Call, g: Array) -> Gradients:
         self.g = self.read(g, "g")
-        return super().vjp(x, sublayer, gamma, beta, g, eps=eps)
+        return super().gradients_of(call, g)
 
     def sublayer_gradient(self, sublayer: Any, x: Array, ds: Array) -> Array:
         return super().sublayer_gradient(sublayer, x, self.g)

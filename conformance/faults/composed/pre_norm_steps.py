@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....adapters.numpy.operators.blocks import Gradients
+from ....adapters.numpy.operators.blocks import Call, Gradients
 from ....adapters.numpy.operators.pre_norm import PreNorm
 from ..registry import fault, issue
 
@@ -14,47 +14,45 @@ Array = np.ndarray
 
 
 class Recalled(PreNorm):
-    """The base that remembers the parameters of the call at hand."""
+    """The base that remembers the call at hand."""
 
-    gamma: Array | None
-    beta: Array | None
-    eps: float
+    given: Call
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        self.gamma, self.beta, self.eps = gamma, beta, eps
-        return super().handed(x, gamma, beta, eps)
+    def handed(self, call: Call) -> Array:
+        self.given = call
+        return super().handed(call)
 
 
 @fault("post-norm-instead", pr="PR-F1")
 class PostNormInstead(Recalled):
     """Normalises the sum, as post_norm does, and hands the sublayer x."""
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        super().handed(x, gamma, beta, eps)
-        return self.cross(self.read(x, "x"), "sublayer")
+    def handed(self, call: Call) -> Array:
+        super().handed(call)
+        return self.cross(self.read(call.x, "x"), "sublayer")
 
     def add(self, skip: Array, through: Array) -> Array:
-        return self.normed(skip + through, self.gamma, self.beta, self.eps)
+        return self.normed(skip + through, self.given)
 
 
 @fault("norm-of-the-result", pr="PR-F1", sources=issue("google-research/tuning_playbook#4"))
 class NormOfTheResult(Recalled):
     """Normalises what the sublayer returns, x + LN(F(x)), where it should normalise what the sublayer is handed."""
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        super().handed(x, gamma, beta, eps)
-        return self.cross(self.read(x, "x"), "sublayer")
+    def handed(self, call: Call) -> Array:
+        super().handed(call)
+        return self.cross(self.read(call.x, "x"), "sublayer")
 
     def add(self, skip: Array, through: Array) -> Array:
-        return skip + self.normed(through, self.gamma, self.beta, self.eps)
+        return skip + self.normed(through, self.given)
 
 
 @fault("skip-within-sublayer", pr="PR-F1", sources=issue("probml/pml-book#709"))
 class SkipWithinSublayer(PreNorm):
     """Adds x to what the sublayer is handed, F(LN(x) + x), and not to what it returns."""
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        return self.cross(self.normed(x, gamma, beta, eps) + self.read(x, "x"), "sublayer")
+    def handed(self, call: Call) -> Array:
+        return self.cross(self.normed(call.x, call) + self.read(call.x, "x"), "sublayer")
 
     def add(self, skip: Array, through: Array) -> Array:
         return through
@@ -73,18 +71,12 @@ class SkipNormalised(PreNorm):
 
 
 @fault("skip-recovered", pr="PR-L1")
-class SkipRecovered(PreNorm):
+class SkipRecovered(Recalled):
     """Recovers x for the skip path from xhat and the saved statistics, which gives it but for its last bits."""
-
-    eps: float
-
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
-        self.eps = eps
-        return super().handed(x, gamma, beta, eps)
 
     def skip(self, x: Array, normed: Array) -> Array:
         rows = self.rows(x, "x")
-        s = self.statistics(rows, self.number(self.eps))
+        s = self.statistics(rows, self.number(self.given.eps))
         # Stored as the output is, in the dtype of x.
         xhat = self.normalise(rows, s).astype(self.data).astype(self.work)
         return (xhat / s.rstd + s.mean).reshape(self.shape)
@@ -136,10 +128,10 @@ class SublayerAtX(PreNorm):
     def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
         self.stage = stage
 
-    def handed(self, x: Array, gamma: Array | None, beta: Array | None, eps: float) -> Array:
+    def handed(self, call: Call) -> Array:
         if self.stage == "vjp":
-            return self.cross(self.read(x, "x"), "sublayer")
-        return super().handed(x, gamma, beta, eps)
+            return self.cross(self.read(call.x, "x"), "sublayer")
+        return super().handed(call)
 
 
 @fault("skip-gradient-through-norm", pr="PR-G5", kind="gradient", sources=issue("Dao-AILab/quack#53"))

@@ -1,0 +1,58 @@
+"""What shape and format the tensors of a composed operator have, and what of that enters its bounds."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from normspec.reference.accuracy import Arithmetic
+from normspec.reference.composed import Composed
+from normspec.spec.parts import Part
+
+RNG = np.random.Generator(np.random.Philox(21))
+
+
+def pre_norm(shape: tuple[int, ...], x: np.ndarray, parameters: str = "float32") -> Composed:
+    """x + h, where h does not depend on what is normalised; its sublayer is handed the normalised x."""
+    gamma, beta = (np.arange(1.0, 1 + shape[-1], dtype=parameters) / 4 for _ in range(2))
+    inputs = {"x": x.reshape(shape), "gamma": gamma, "beta": beta, "sublayer.h": x.reshape(shape)}
+    parts = {"sublayer": Part("leaf", ("sublayer.h",))}
+    return Composed("pre_norm", inputs, {"eps": 0.25}, parts, Arithmetic.of(x.dtype, parameters))
+
+
+def post_norm(x: np.ndarray, parameters: str) -> Composed:
+    """LN(x + h)."""
+    gamma, beta = (np.arange(1, 1 + x.shape[-1]).astype(parameters) / np.asarray(4, parameters) for _ in range(2))
+    inputs = {"x": x, "gamma": gamma, "beta": beta, "sublayer.h": x[::-1]}
+    parts = {"sublayer": Part("leaf", ("sublayer.h",))}
+    return Composed("post_norm", inputs, {"eps": 0.25}, parts, Arithmetic.of(x.dtype, parameters))
+
+
+def test_leading_axes_count_for_nothing():
+    """Rows along two axes have the bounds of the same rows along one."""
+    x = RNG.normal(size=(2, 3, 4)).astype(np.float32)
+    flat, deep = pre_norm((6, 4), x), pre_norm((2, 3, 4), x)
+    (one,), (other,) = flat.handed()["sublayer"], deep.handed()["sublayer"]
+    np.testing.assert_array_equal(other.error, one.error.reshape(2, 3, 4))
+    np.testing.assert_array_equal(other.exact.hi, one.exact.hi.reshape(2, 3, 4))
+
+
+def test_a_tensor_that_is_given_is_exact_whatever_its_size():
+    """Near the largest number too: the shortcut is handed x itself, and dx is g itself."""
+    x, g = (np.array([[60000.0, -1.0]], np.float16) for _ in range(2))
+    parts = {"branch": Part("leaf", ("branch.h",)), "shortcut": None, "activation": None}
+    call = Composed("residual", {"x": x, "branch.h": -x}, {}, parts, Arithmetic.of("float16"))
+    (handed,) = call.handed()["branch"]
+    assert not handed.error.any() and not call.gradients(g)["x"].error.any()
+
+
+@pytest.mark.parametrize("parameters", ["float32", ml_dtypes.bfloat16])
+def test_a_gradient_is_rounded_to_the_format_of_its_owner(parameters):
+    """Beside 16-bit data those of float32 parameters have the digits of float32, and dx has not."""
+    x, g = (RNG.normal(size=(3, 4)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    found = post_norm(x, parameters).gradients(g)
+    for name in ("x", "sublayer.h", "gamma", "beta"):
+        narrow = name in ("x", "sublayer.h") or parameters != "float32"
+        relative = np.max(found[name].error / np.abs(found[name].exact.hi))
+        assert (relative > 2.0**-9) == narrow, name
