@@ -326,11 +326,12 @@ class Run:
     ) -> None:
         """Run each check that has judged nothing so far on extra cases, until one of them judges it."""
         for tally in tallies:
+            if not _judged_nothing(tally):
+                continue
             left = (one for one in cases if one not in tally.tried)
             asking = (one for one in left if tally.check.when(library.case(one)))
             for description in islice(asking, _EXTRA_CASES_SLOW if subject.slow else _EXTRA_CASES):
-                declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
-                if not declining and tally.verdict is not Verdict.NOT_EXERCISED:
+                if not _judged_nothing(tally):
                     break
                 declined = subject.declines(library.case(description))
                 if declined:
@@ -403,3 +404,9 @@ class Run:
 def firsts(target: Target) -> list[Binding]:
     """The first binding of each operator: the others wrap the same code."""
     return list({binding.operator: binding for binding in reversed(target.bindings)}.values())
+
+
+def _judged_nothing(tally: Tally) -> bool:
+    """Whether a check has judged nothing so far: no case, or none but those that the target declines."""
+    declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
+    return bool(declining) or tally.verdict is Verdict.NOT_EXERCISED

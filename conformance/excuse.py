@@ -216,10 +216,12 @@ class _Search:
         )
 
     def _bears_on(self, change: Change) -> frozenset[str] | None:
-        """The requirements that may come out otherwise under a change; None where all may."""
+        """Those of the run's requirements that may come out otherwise under a change; None where there are all."""
+        asked = self.run.plan.requirements
         if any(key not in _BEARS_ON for key in change):
-            return None
-        return frozenset(one.requirement for one in self.violations).union(*(_BEARS_ON[key] for key in change))
+            return asked
+        found = frozenset(one.requirement for one in self.violations).union(*(_BEARS_ON[key] for key in change))
+        return found if asked is None else found & asked
 
     def _trial(self, change: Change, dtypes: tuple[str, ...]) -> _Trial:
         return _Trial(self._plan(change, dtypes), paces=dict(self.run.paces), until=self.until)
