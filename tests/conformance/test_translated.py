@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from normspec import Verdict
 from normspec.conformance.cases.description import Description
 from normspec.conformance.library import Library
-from normspec.conformance.translated import Translation, one_plus
+from normspec.conformance.translated import TranslatedRecorder, Translation, one_plus
 from normspec.spec.errors import BadOutput, Unsupported
 
 from .runs import VARIANT, function, result, run
@@ -119,3 +122,19 @@ def test_a_promoted_y_is_held_to_float32() -> None:
     target = function("layer_norm", coarse, vjp=made.vjp)
     report = run(target, dtypes=("float16",), requirements={"CM-D1"}, conventions={"mixed_dtypes": "promoted"})
     assert result(report, "CM-D1", "float16").verdict is Verdict.FAIL
+
+
+def test_a_recorded_call_is_found_again() -> None:
+    """What a part was handed and returned is read now from the call that the translated one stands for."""
+
+    class Call:
+        def __init__(self, role: str, handed: list[Any], returned: Any) -> None:
+            self.role, self.handed, self.returned = role, handed, returned
+
+    calls = [Call(role, [np.float64(k)], np.float64(-k)) for k, role in enumerate(("first", "second"), start=1)]
+    recorder = SimpleNamespace(
+        calls=calls, handed_now=lambda call: call.handed, returned_now=lambda call: call.returned
+    )
+    found = TranslatedRecorder(recorder, lambda value: 10 * value)
+    assert [found.handed_now(call) for call in found.calls] == [[10.0], [20.0]]
+    assert [found.returned_now(call) for call in found.calls] == [-10.0, -20.0]

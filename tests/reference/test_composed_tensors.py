@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from normspec.reference.accuracy import Arithmetic
+from normspec.reference.bounded import Number, Steps, Tape
 from normspec.reference.composed import Composed
+from normspec.reference.highway import formula as highway_of
+from normspec.reference.pre_norm import formula as pre_norm_of
+from normspec.reference.residual import formula as residual_of
+from normspec.reference.values import Plain
+from normspec.spec import pages
 from normspec.spec.parts import Part
 
 RNG = np.random.Generator(np.random.Philox(21))
@@ -56,3 +64,22 @@ def test_a_gradient_is_rounded_to_the_format_of_its_owner(parameters):
         narrow = name in ("x", "sublayer.h") or parameters != "float32"
         relative = np.max(found[name].error / np.abs(found[name].exact.hi))
         assert (relative > 2.0**-9) == narrow, name
+
+
+def test_a_gradient_may_have_more_terms_than_the_definition():
+    """A27: the p of x that the accuracy page gives for pre_norm and highway, and 0 elsewhere."""
+    said = dict(re.findall(r"(\d) for x in (\w+)", pages()["accuracy"]))
+    float32 = Arithmetic.of("float32")
+    calls = {
+        "pre_norm": lambda x: pre_norm_of(x, None, None, sublayer=lambda z: z, eps=0.5, arithmetic=float32),
+        "highway": lambda x: highway_of(x, transform=lambda z: z, gate=lambda z: z),
+        "residual": lambda x: residual_of(x, branch=lambda z: z),
+    }
+    found = {}
+    for operator, call in calls.items():
+        steps = Steps(float32.u, float32.eta, float32.largest, 0.0)
+        x = Number(Tape(Plain, steps, steps), np.ones((1, 3)), np.ones((1, 3)), np.zeros((1, 3)), np.ones((1, 3)))
+        call(x)
+        if x.extra_terms:
+            found[str(x.extra_terms)] = operator
+    assert found == said == {"1": "highway", "2": "pre_norm"}

@@ -183,6 +183,11 @@ DERIVATIVES: dict[str, tuple[str, Callable[[Any], list[Any]], Callable[[Derivati
         lambda v: [v["gamma"] * v["tx"]],
         lambda code, z: code.jvp(z.tx, z.tgamma, z.beta),
     ),
+    "tangent of ty": (
+        "tgamma r P sx + sgamma r P tx - gamma r^2 [xhat mean(tx P sx) + m_tx P sx + m_sx P tx]",
+        lambda v: [v["gamma"] * v["tx"], v["sx"], v["tgamma"], v["sgamma"]],
+        lambda code, z: code.jvp_jvp(z.tx, z.tgamma, z.sx, z.sgamma),
+    ),
     "x_bar": ("x_bar", lambda v: [v["h"] + v["b"] * v["g"], v["a"]], lambda code, z: bars(code, z)[0]),
     "g_bar": ("g_bar", lambda v: [v["h"] + v["b"] * v["g"], v["a"]], lambda code, z: bars(code, z)[2]),
 }
@@ -201,7 +206,7 @@ def test_derivatives_of_second_order(kind: Class, name: str, operator: str):
     drawn = Drawn(kind, 7, operator)
     formula, factors, bound = DERIVATIVES[name]
     composed = kind.with_large_eta().composed
-    inputs = {"tx": drawn.tx, "tgamma": drawn.tgamma, "tbeta": drawn.beta}
+    inputs = {"tx": drawn.tx, "tgamma": drawn.tgamma, "tbeta": drawn.beta, "sx": drawn.sx, "sgamma": drawn.sgamma}
     sizes = {one: abs(array(getattr(drawn, one))) for one in ("g", "a", "b", "c", "gamma")}
     sizes |= {one: abs(array(z)) for one, z in inputs.items()}
     sizes |= {"every term positive": True, "x": array(drawn.x), "n": drawn.n}
@@ -211,7 +216,7 @@ def test_derivatives_of_second_order(kind: Class, name: str, operator: str):
         return world[formula] if formula == name else evaluate(formula, world)
 
     exact = drawn.page(arithmetic=composed)
-    exact.values |= {"h": exact["gamma"] * exact["g"], "tx": array(drawn.tx)}
+    exact.values |= {"h": exact["gamma"] * exact["g"], **{one: array(z) for one, z in inputs.items()}}
     page = drawn.page("A17", arithmetic=composed, Q=majorant, c=0, factors=factors(exact))
     found = bound(DerivativeEnvelope(drawn.code), drawn)
     z = majorant(abs(page["xhat"]), page["r"])

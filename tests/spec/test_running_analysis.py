@@ -177,6 +177,13 @@ def test_functions(error: float, flushed: bool):
     assert (np.isinf(passed) == np.array([said == mpf("inf") for said in slope])).all()
 
 
+def test_tanh_far_from_0():
+    """A23 where exp(2e) is beyond float64: z = 400 in error by 350 is 50 at least, and tanh(50) = 1 - 7.4e-44."""
+    tape = Tape(Plain, Steps(0.0, 0.0, 1e300, 0.0), Steps(0.0, 0.0, 1e300, 0.0))
+    z = Number(tape, np.array([400.0, 400.0]), np.full(2, 750.0), np.array([350.0, 380.0]), np.full(2, 750.0))
+    np.testing.assert_allclose(functions.tanh(z).error, 2 * np.exp([-100.0, -40.0]), rtol=1e-12)
+
+
 @BY_FLUSHED
 def test_gates(flushed: bool):
     """A24: t = sigmoid(z), c = 1 - t, exact at the infinities, and t c, which both derivatives are made of."""

@@ -1,0 +1,328 @@
+"""Single steps of checks: what is compared, with which bound, how often, and what a finding says of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from normspec.conformance import selftest
+from normspec.conformance.cases.case import Case, build
+from normspec.conformance.cases.description import Description
+from normspec.conformance.cases.regimes import REGIMES
+from normspec.conformance.cases.shapes import shape_of
+from normspec.conformance.checks.blocks import scaled_input
+from normspec.conformance.checks.exactly import finite_bound
+from normspec.conformance.checks.laws_groups import _shifted
+from normspec.conformance.checks.non_finite import contained
+from normspec.conformance.checks.purity import _different_gradients, changed
+from normspec.conformance.checks.received import Run as Received
+from normspec.conformance.checks.residual import odd_branch
+from normspec.conformance.checks.statistics import several_steps
+from normspec.conformance.checks.views import parameter_layouts
+from normspec.conformance.engine import Run
+from normspec.conformance.excuse import _Search
+from normspec.conformance.findings import compare
+from normspec.conformance.library import _as_sequences
+from normspec.conformance.modes import checked_mode
+from normspec.conformance.plan import Plan
+from normspec.conformance.profiles import profile_of
+from normspec.conformance.selection import select_cases
+from normspec.conformance.subject import Subject
+from normspec.conformance.truth import Truth
+from normspec.reference.accuracy import AccuracyClass, Arithmetic
+from normspec.reference.double_double import DD
+from normspec.reference.formats import FORMATS
+from normspec.spec.errors import Unsupported
+
+from .runs import VARIANT, function, specimen
+
+TWO = (("normal", 0), ("normal", 1))
+ROW = build(Description("layer_norm", 3, TWO), "float32")
+
+
+def of(name: str) -> Subject:
+    """A sound variant in float32."""
+    target = specimen(VARIANT[name])
+    return Subject(target, target.bindings[0], "float32")
+
+
+def test_three_steps_are_judged_and_named() -> None:
+    """BN-S3 judges both statistics after each of three steps, and says after which one."""
+    case = build(Description("batch_norm", 4, TWO, requirements=frozenset({"BN-S3"})), "float32")
+    found = [(one.output, one.note) for one in several_steps(of("bn-two-pass"), case)]
+    names = ("new_running_mean", "new_running_var")
+    assert found == [(name, f"step {step}") for step in (1, 2, 3) for name in names]
+
+
+def test_an_input_is_scaled_up_and_down() -> None:
+    """PR-L2 compares what the sublayer is handed for 4 x, and for x / 4."""
+    case = build(Description("pre_norm", 4, TWO, recipe="leaf"), "float32")
+    assert [one.note for one in scaled_input(of("pr-two-pass"), case)] == ["x times 4", "x times 0.25"]
+
+
+def test_the_shift_is_the_largest_that_is_exact() -> None:
+    """Beside 1 + 2^-6 in float16, of 11 digits, 16 is exact and 64 is not."""
+    for value, constant in ((1.0, 64.0), (1 + 2.0**-6, 16.0), (1 + 2.0**-8, 4.0)):
+        found = _shifted(ROW.replace(x=np.full((2, 3), value, np.float16)))
+        assert found is not None and found[1] == constant
+        np.testing.assert_array_equal(found[0].x, value + constant)
+
+
+def test_a_sum_is_not_judged_where_a_term_reaches_the_edge() -> None:
+    """The edge is largest (1 - u): half of it in error by the other half is out, and by less is in."""
+    stored = FORMATS["float32"]
+    half = stored.largest * (1 - stored.unit_roundoff) / 2
+    envelope = np.array([half, half * (1 - 2.0**-50)])
+    exact = DD(np.full(2, half), np.zeros(2))
+    subject = SimpleNamespace(
+        truth=lambda case: SimpleNamespace(gradients=lambda: {"dx": exact}),
+        bound=lambda case, name: lambda normative: envelope,
+    )
+    assert np.isinf(finite_bound(cast(Subject, subject), ROW, "dx")(False)).tolist() == [True, False]
+
+
+def test_four_steps_below_the_largest_number_is_an_ordinary_number() -> None:
+    """Only what lies within 4 u of the largest number may stand for what overflows: this one is four envelopes off."""
+    step = 2.0**104
+    top = FORMATS["float32"].largest
+    found = compare(np.array([top - 4 * step], np.float32), DD(np.array([top]), np.zeros(1)), np.array([step]))
+    assert found.ratio == 4
+
+
+def test_what_changed_is_told() -> None:
+    """The first value that differs with its place, or the other shape."""
+    before = np.array([1.0, 2.0, 3.0], np.float32)
+    found = changed(before, np.array([1.0, 5.0, 4.0], np.float32), ROW, "x", "it")
+    assert (found.violated, found.index, found.expected, found.got, found.note) == (True, (1,), 2.0, 5.0, "it")
+    assert found.failure != "shape"
+    found = changed(before, before[:2], ROW, "x", "it")
+    assert (found.violated, found.note, found.failure) == (True, "it: shape (2,)", "shape")
+    assert not changed(before, before.copy(), ROW, "x", "it").violated
+
+
+def test_the_bound_of_a_slope() -> None:
+    """A33 with x 3 apart, y 1 apart and a sixteenth off at each end: t = 1/8, q = 9, 9 (1/8) (15/8) / (7/8)^2."""
+    case = ROW.replace(x=np.array([[0.0, 3.0, 0.0]], np.float32))
+    y = np.array([[0.0, 1.0, 0.0]])
+    first, second = np.array([0]), np.array([1])
+    found = Received(case, y, y, np.full((1, 3), 1 / 16), 2.0**-24, 0.5).slope(np.array([0]), first, second)
+    assert found.value.to_dd().hi == 9
+    np.testing.assert_allclose(found.error, 135 / 49, rtol=1e-15)
+
+
+def test_an_odd_branch_whose_bits_vary_is_judged_by_both_envelopes() -> None:
+    """RS-L4: where a call gives other bits every time, each of the two sides may be an envelope off."""
+    case = build(Description("residual", 3, TWO, recipe="negated"), "float32").replace(
+        x=np.array([[1.0, 2.0, 4.0]], np.float32), g=np.ones((1, 3), np.float32)
+    )
+    offsets = iter(range(10**6))
+    bound = np.full((1, 3), 2.0**-20)
+
+    class Unsteady(Subject):
+        def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:
+            moved = (0.0, 1.5)[next(offsets) % 2] * 2.0**-20
+            return {"y": (case.x * 0 + 1 + moved).astype(np.float32) * np.sign(case.x[0, 0])}
+
+        def observe(self, case: Case) -> Any:
+            return SimpleNamespace(outputs={"y": np.ones((1, 3), np.float32)})
+
+        def bound(self, *arguments: Any, **options: Any) -> Any:
+            return lambda normative: bound
+
+        def repeats_itself(self, *arguments: Any, **options: Any) -> bool:
+            return False
+
+    target = specimen(VARIANT["rs-plain"])
+    subject = Unsteady(target, target.bindings[0], "float32")
+    next(offsets)
+    (found,) = odd_branch(subject, case)
+    assert (found.ratio, found.violated) == (0.75, False)
+
+
+def _tally(requirement: str, *, violated: bool = False, error: str = "", judged: int = 0) -> Any:
+    check = SimpleNamespace(requirement=requirement)
+    return SimpleNamespace(check=check, violation=True if violated else None, error=error, judged=judged)
+
+
+def test_a_run_is_given_up_where_the_plain_call_fails_and_four_checks_raise() -> None:
+    """Three errors may be those of three checks; nothing is given up where anything could be judged."""
+    wrong, error = _tally("CM-T1", violated=True), _tally("LN-F1", error="raised")
+    given_up = Run._cannot_judge_anything
+    assert [given_up([wrong, *[error] * count]) for count in (3, 4)] == [False, True]
+    assert not given_up([wrong, *[error] * 4, _tally("LN-F2", judged=1)])
+    assert not given_up([_tally("CM-T3", violated=True), *[error] * 4])
+
+
+def test_what_is_cut_off_is_seen_beside_calls_that_raise() -> None:
+    """A function that raises on the violated case is cut off by what it returns on the others."""
+    made = VARIANT["ln-two-pass"].build()
+
+    def cut(x, *arguments, **settings):
+        if x.shape[-1] == 5:
+            raise ValueError("five")
+        y = made.call(x.astype(np.float64), *(a if a is None else a.astype(np.float64) for a in arguments), **settings)
+        return (y.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32).astype(x.dtype)
+
+    target = function("layer_norm", cut)
+    run = Run(Plan((target,), ("bfloat16",), "cpu", {}, profile_of("quick"), 0))
+    known: Any = SimpleNamespace(dtype="bfloat16", requirement="LN-F1", violated_on=Description("layer_norm", 5, TWO))
+    search = _Search(run, target, target.bindings[0], [known], float("inf"))
+    assert search._cut_off({"storage": "H1"}, [known])
+    assert not search._cut_off({"variance_algorithm": "one-pass"}, [known])
+
+
+def test_a_declaration_that_helps_beside_another_alone_is_found() -> None:
+    """A excuses one violation, and with B the other, of which B alone says nothing: A and B are named."""
+
+    class Search(_Search):
+        def _single(self) -> Any:
+            return iter([{"A": "1"}, {"B": "1"}, {"C": "1"}])
+
+        def _violated(self, change: Any, result: Any) -> bool:
+            return not result.needs <= set(change)
+
+        def _cut_off(self, change: Any, known: Any) -> bool:
+            return False
+
+    target = specimen(VARIANT["ln-two-pass"])
+    run = Run(Plan((target,), ("float32",), "cpu", {}, profile_of("quick"), 0))
+    known: Any = [SimpleNamespace(dtype="float32", requirement="LN-F1", needs=needs) for needs in ({"A"}, {"A", "B"})]
+    search = Search(run, target, target.bindings[0], known, float("inf"))
+    assert next(search._surviving(known)) == {"A": "1", "B": "1"}
+
+
+def test_dx_is_not_judged_where_gamma_r_is_beyond_the_format() -> None:
+    """R3 in float16: r is 6.4, and 2 gamma r is 104,858 of at most 65,504 for gamma = 8192; half of that is judged."""
+    case = build(Description("layer_norm", 3, TWO[:1]), "float16")
+    case = case.replace(x=np.array([[1.0, -1.0, 2.0]], np.float16) / 8, g=np.zeros((1, 3), np.float16), beta=None)
+    arithmetic = Arithmetic.of("float16", None, AccuracyClass(storage="native"))
+    for gamma, judged in ((8192.0, False), (4096.0, True)):
+        truth = Truth(case.replace(gamma=np.full(3, gamma, np.float16), eps=0.0))
+        assert np.isfinite(truth.bound("dx", arithmetic)).all() == judged
+
+
+def test_x_lies_beside_float32_numbers_where_no_part_is_handed_it() -> None:
+    """A part is to see the bits of x; and where float32 is handed over, x is what it is."""
+    for name, dtype, conventions, beside in (
+        ("ln-two-pass", "float64", {"float64": "float32"}, True),
+        ("rs-plain", "float64", {"float64": "float32"}, False),
+        ("ln-two-pass", "float32", {"gain": "one-plus-gamma"}, False),
+    ):
+        target = specimen(VARIANT[name])
+        subject = Subject(target, target.bindings[0], dtype, conventions=conventions)
+        assert subject._translation.beside == beside
+
+
+def test_a_mode_is_itself() -> None:
+    """What was asked for, and nothing for both."""
+    assert [checked_mode(mode) for mode in ("training", "inference", None)] == ["training", "inference", ""]
+
+
+def test_regimes_refuse_what_is_not_theirs() -> None:
+    """A normal number is not subnormal, and of seven values most have to be small between edges."""
+    stored = FORMATS["float32"]
+    small = stored.smallest_subnormal
+    subnormal, edges = REGIMES["subnormal"].reached, REGIMES["edges"].reached
+    assert subnormal(np.array([small, 0.0]), 0.0, stored)
+    for group in ([0.0, 0.0], [small, 1.0]):
+        assert not subnormal(np.array(group), 0.0, stored)
+    for count, reached in ((7, True), (8, False)):
+        assert edges(np.ones(count), 0.0, stored) == reached
+
+
+def test_samples_of_two_dimensions() -> None:
+    """x of rank 2 has samples and channels, and no third axis of size 1."""
+    assert shape_of(Description("batch_norm", 4, TWO, rank=2, samples=4)) == (4, 2)
+    assert shape_of(Description("batch_norm", 4, TWO, rank=3, samples=2)) == (2, 2, 2)
+
+
+def test_groups_become_positions_of_one_sequence() -> None:
+    """As many as there are groups, or as a group is repeated."""
+    for repeat, positions in ((None, 2), (5, 5)):
+        described = Description("pre_norm", 4, TWO, repeat=repeat)
+        assert _as_sequences(described).leading == (1, positions)
+
+
+def test_two_cases_show_a_trait() -> None:
+    """Each trait is covered by two of the cases where there are more, and by no third for its own sake."""
+    cases = [Description("layer_norm", 3, (("normal", index),)) for index in range(5)]
+    library: Any = SimpleNamespace(case=lambda one: build(one, "float32"))
+    assert select_cases(cases, [], library, 1, varied=True) == cases[:2]
+
+
+def test_what_differs_is_found_among_repeated_gradients() -> None:
+    """A gradient that is the first one to the last bit is none; another is told beside the first."""
+    first, other = np.array([1.0], np.float32), np.array([2.0], np.float32)
+    subject: Any = SimpleNamespace(
+        observe=lambda case: SimpleNamespace(gradients={"dx": first}),
+        repeated_gradients=lambda case, count, alone: [{"dx": first.copy()}, {"dx": other}],
+    )
+    assert list(_different_gradients(subject, ROW, 1, alone=False)) == [("dx", first, other)]
+
+
+def test_layouts_of_parameters_without_gradients() -> None:
+    """CM-V3 judges y, and then says that there are no gradients."""
+    target = function("layer_norm", VARIANT["ln-two-pass"].build().call)
+    judged = parameter_layouts(Subject(target, target.bindings[0], "float32"), ROW)
+    assert not next(judged).violated
+    with pytest.raises(Unsupported):
+        list(judged)
+
+
+def test_one_group_is_alone_but_in_inference() -> None:
+    """A value that is not finite leaves nothing to look at in its own group; in inference all else of the channel."""
+    one = TWO[:1]
+    for training, findings in ((True, 0), (False, 3)):
+        case = build(Description("batch_norm", 4, one, training=training), "float32")
+        assert len(list(contained(of("bn-two-pass"), case))) == findings
+
+
+def test_parameters_have_layouts_beside_those_of_x() -> None:
+    """CM-V3 takes each layout of gamma and beta with x as it is, and with x transposed."""
+    found = {one.note for one in parameter_layouts(of("ln-two-pass"), ROW)}
+    assert {"gamma, beta strided", "gamma, beta strided, x transposed"} <= found
+    assert not any("contiguous" in note for note in found)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_self_test_is_told_of_or_not(told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listener hears of each function that was judged, and of how many failed; there need be none."""
+
+    class Pool:
+        def __enter__(self) -> Pool:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def imap_unordered(self, work: Any, jobs: Any) -> Any:
+            return map(work, jobs)
+
+    monkeypatch.setattr(selftest, "get_context", lambda way: SimpleNamespace(Pool=lambda *_: Pool()))
+    rows: list[Any] = [SimpleNamespace(name=name, accused_by=by) for name, by in (("a", ()), ("b", ("LN-F1",)))]
+    heard: list[Any] = []
+    jobs: list[Any] = [(lambda row: row, (row,)) for row in rows]
+    assert selftest._in_parallel(jobs, (), heard.append if told else None) == (rows, False)
+    assert [(one.done, one.total, one.failing) for one in heard] == ([(1, 2, 0), (2, 2, 1)] if told else [])
+
+
+def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one that has made its calls on two cases, nor one of gradients where none are taken: either is enough."""
+    monkeypatch.setattr("normspec.conformance.engine.plain_call", lambda *_, **options: None)
+    ran: list[str] = []
+
+    def tally(name: str, calling: int, gradient: bool) -> Any:
+        check = SimpleNamespace(gradient=gradient, when=lambda case: True)
+        return SimpleNamespace(
+            check=check, calling=calling, violation=None, lost=False, run=lambda *_: ran.append(name)
+        )  # fmt: skip
+
+    tallies = [tally("runs", 1, False), tally("has called", 2, False), tally("of gradients", 1, True)]
+    subject: Any = SimpleNamespace(declines=lambda case: "")
+    library: Any = SimpleNamespace(case=lambda description: ROW)
+    run = Run(Plan((), ("float32",), "cpu", {}, profile_of("quick"), 0))
+    run._run_case(subject, tallies, Description("layer_norm", 3, TWO), library, most=2, gradients=False)
+    assert ran == ["runs"]
