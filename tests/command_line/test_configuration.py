@@ -23,6 +23,7 @@ seed = 7
 mode = "inference"
 time-limit = 2.5
 memory-limit = "512MiB"
+jobs = 3
 conventions = { momentum = "old", subnormals = "flushed" }
 
 [tool.normspec.interpreters]
@@ -83,6 +84,7 @@ def test_every_key_is_read(write, project):
         "mode": "inference",
         "time-limit": 2.5,
         "memory-limit": 512 << 20,
+        "jobs": 3,
         "conventions": {"momentum": "old", "subnormals": "flushed"},
         "interpreters": {
             "mxnet": str(project / "venvs/mxnet"),
@@ -162,6 +164,8 @@ def test_limits_can_be_none(write):
         ("device = 0", ["device:", "0"]),
         ("seed = -1", ["seed:", "-1"]),
         ("seed = true", ["seed:", "True"]),
+        ("jobs = 0", ["jobs:", "from 1 on"]),
+        ("jobs = '2'", ["jobs:", "from 1 on"]),
         ('mode = "train"', ["mode:", "did you mean 'training'"]),
         ("time-limit = 0", ["time-limit:", "none"]),
         ("time-limit = true", ["time-limit:", "none"]),
