@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from .operators import OPERATORS, Groups
@@ -77,32 +78,32 @@ class Layout:
             return cls.of_samples(shape, channel_axis, settings.get("groups", shape[channel_axis]))
         return cls.trailing(shape, len(settings["axes"]) if groups is Groups.TRAILING else 1)
 
-    @property
+    @cached_property
     def parameter_shape(self) -> tuple[int, ...]:
         """The shape of gamma and beta."""
         return self._sizes(self.parameter)
 
-    @property
+    @cached_property
     def repeats(self) -> int:
         """How often gamma as a whole repeats."""
         return math.prod(self._sizes(self.before))
 
-    @property
+    @cached_property
     def parameters(self) -> int:
         """The number of values in gamma."""
         return math.prod(self.parameter_shape)
 
-    @property
+    @cached_property
     def blocks(self) -> int:
         """How many groups gamma is divided among: 1 where each has all of it, each with a part of its own else."""
         return self.count // max(self.repeats, 1)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """How many values of gamma each group has."""
         return self.parameters // max(self.blocks, 1)
 
-    @property
+    @cached_property
     def positions(self) -> int:
         """How many values of x, one behind the other in a group, share one value of gamma."""
         return math.prod(self._sizes(self.after))
@@ -163,11 +164,11 @@ class Layout:
         """An array of gamma's shape, which then broadcasts against x."""
         return values.reshape(*(size if axis in self.parameter else 1 for axis, size in enumerate(self.shape)))
 
-    @property
+    @cached_property
     def _order(self) -> tuple[int, ...]:
         return (*self.before, *self.parameter, *self.after)
 
-    @property
+    @cached_property
     def _moves(self) -> bool:
         return self._order != tuple(range(len(self.shape)))
 
