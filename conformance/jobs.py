@@ -20,18 +20,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 
 from ..adapters.dtypes import DTYPES
+from ..adapters.loading import load_operators
 from ..adapters.remote.host import Limits
 from ..adapters.remote.launching import ISOLATES
 from ..adapters.target import Target
 from ..adapters.targets import TARGETS
 from ..adapters.worker.limits import die_with_parent
 from ..spec.errors import NormspecError
-from ..spec.operators import OPERATORS
+from ..spec.operators import OPERATORS, files_of
 from .defects import trace
 from .engine import Run, Unit
 from .excuse import excused
@@ -66,8 +66,8 @@ def worth(request: Request, asked: int | None) -> int:
     if asked is not None:
         return min(asked, units)
     frameworks = any(name in TARGETS and name != "numpy" for name in names)
-    worth = units > 3 if frameworks else units > 1 and request.profile != "quick"
-    return min(_cores(), units, _MOST) if worth and request.device == "cpu" else 1
+    pays = units > 3 if frameworks else units > 1 and request.profile != "quick"
+    return min(_cores(), units, _MOST) if pays and request.device == "cpu" else 1
 
 
 def _cores() -> int:
@@ -102,11 +102,14 @@ def _shared(run: Run, others: Sequence[Job]) -> Report:
     for job in others:
         job.begin(waiting, paces)
     report = run.report(_each(waiting))
+    found: list[Report] = []
     try:
-        found = [one for job in others for one in job.finish(stop=run.interrupted)]
+        for job in others:
+            found += job.finish(stop=run.interrupted)
     except KeyboardInterrupt:  # while they were waited for
         run.interrupted = True
-        found = [one for job in others for one in job.finish(stop=True)]
+        for job in others:
+            found += job.finish(stop=True)
     if waiting and not run.interrupted:  # one died and has given back what it had
         report = run.report(_each(waiting))
     return attrs.evolve(_merged(report, found, run), defects=tuple(defect for job in others for defect in job.defects))
@@ -158,7 +161,8 @@ class Job:
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # that it died shows when it is handed a unit
             named = attrs.evolve(request, targets=request.names)
-            process.stdin.write(json.dumps(attrs.asdict(named, recurse=False), default=vars).encode() + b"\n")
+            told = [files_of(request.op or ()), attrs.asdict(named, recurse=False)]
+            process.stdin.write(json.dumps(told, default=vars).encode() + b"\n")
         return cls(process)
 
     def begin(self, waiting: deque[Unit], paces: Mapping[str, str]) -> None:
@@ -229,7 +233,8 @@ def _serve(answer: int) -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    values: dict[str, Any] = json.loads(line)
+    files, values = json.loads(line)
+    load_operators(files)
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     request = Request(**{**values, "limits": Limits(**values["limits"])})
     targets = request.open()

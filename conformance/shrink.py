@@ -49,10 +49,7 @@ class Shrinker:
             return found is not None
 
         for known in self._pool:
-            kept = {
-                name: getattr(original, name)
-                for name in ("requirements", "only", "mixed", "training", "recipe", "logits")
-            }
+            kept = {name: getattr(original, name) for name in _PURPOSE}
             alike = attrs.evolve(known, count=min(known.count, original.count), **kept)
             if known.operator == original.operator and fails(alike):
                 return best[0]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..known import Failure, KnownViolation
 from .bridge import SOURCE
+from .float16 import OVERFLOW, ROUNDOFF, UNDERFLOW
 
 _LINK = f"{SOURCE}aten/src/ATen/native/cuda/Normalization.cuh"
 
@@ -65,9 +66,6 @@ _ZERO = tuple(
 
 # Products of 16 bits -----------------------------------------------------------------------------------------
 
-#: float16: its unit roundoff, half its smallest number, and the least number that it rounds to infinity.
-_ROUNDOFF, _UNDERFLOW, _OVERFLOW = 2.0**-11, 2.0**-25, 65520.0
-
 
 def _rounded_to_float16(runs: int, failure: Failure, *, by_sample: bool = False) -> Any:
     """
@@ -93,13 +91,13 @@ def _rounded_to_float16(runs: int, failure: Failure, *, by_sample: bool = False)
     r, d = 1 / np.sqrt(var + failure.settings["eps"]), x - mean
     n = np.prod([g.shape[one] for one in axes])
     size = np.abs(g * d).sum(axis=axes, keepdims=True)
-    of_sum = 3 * _ROUNDOFF * size + 3 * n * _UNDERFLOW
+    of_sum = 3 * ROUNDOFF * size + 3 * n * UNDERFLOW
     if failure.output == "dgamma":
-        off, lost = (r * of_sum).sum(axis=others), (size >= _OVERFLOW).any(axis=others)
+        off, lost = (r * of_sum).sum(axis=others), (size >= OVERFLOW).any(axis=others)
     else:
         gain = 1.0 if gamma is None else of_a_channel(gamma)
-        off, lost = np.abs(gain * d) * r**3 / n * of_sum, size >= _OVERFLOW
-    off = runs * (off + 4 * _ROUNDOFF * np.abs(failure.expected) + 2 * _UNDERFLOW)
+        off, lost = np.abs(gain * d) * r**3 / n * of_sum, size >= OVERFLOW
+    off = runs * (off + 4 * ROUNDOFF * np.abs(failure.expected) + 2 * UNDERFLOW)
     with np.errstate(all="ignore"):
         return np.where(np.isfinite(failure.got), np.abs(failure.got - failure.expected) <= 1.01 * off, lost)
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from ..known import Failure, KnownViolation
 from .bridge import SOURCE
+from .float16 import NORMAL, OVERFLOW, ROUNDOFF, UNDERFLOW
 
 _LINK = f"{SOURCE}aten/src/ATen/native/cuda/group_norm_kernel.cu"
-
-#: float16: its unit roundoff, half its smallest number, its smallest normal number, and the least that overflows.
-_ROUNDOFF, _UNDERFLOW, _NORMAL, _OVERFLOW = 2.0**-11, 2.0**-25, 2.0**-14, 65520.0
 
 
 class _Groups:
@@ -60,7 +58,7 @@ def _mean(values: Any) -> Any:
 
 def _small_eps(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether float16 holds eps with fewer digits than other numbers, or as 0."""
-    return settings["eps"] < _NORMAL
+    return settings["eps"] < NORMAL
 
 
 def _of_rounded_eps(failure: Failure) -> Any:
@@ -85,8 +83,8 @@ def _of_rounded_eps(failure: Failure) -> Any:
             value = r * (h - _mean(h)) - d * r**3 * _mean(h * d)
             terms = r * (np.abs(h) + total) + r**3 * size * moment
             lost = r**3 * (total * size + moment)
-        value, off = of.back(failure, value, 5 * _ROUNDOFF * terms + _UNDERFLOW * (lost + 1))
-        overflown = ~np.isfinite(value) | (np.abs(value) + off >= _OVERFLOW)
+        value, off = of.back(failure, value, 5 * ROUNDOFF * terms + UNDERFLOW * (lost + 1))
+        overflown = ~np.isfinite(value) | (np.abs(value) + off >= OVERFLOW)
         return np.where(np.isfinite(failure.got), np.abs(failure.got - value) <= off, overflown)
 
 
@@ -121,11 +119,11 @@ def _of_rounded_products(failure: Failure) -> Any:
     of = _Groups(failure, failure.settings["eps"])
     with np.errstate(all="ignore"):
         products = np.abs(of.g * of.x)
-        of_sum = _mean(np.abs(of.gamma) * (_ROUNDOFF * products + _UNDERFLOW))
-        lost = np.where((products >= _OVERFLOW).any(axis=(2, 3), keepdims=True), np.inf, 0.0)
-        (off,) = of.back(failure, of.r**3 * of.size * of_sum + lost)
-        off = 1.01 * off + 5 * _ROUNDOFF * np.abs(failure.expected) + 2 * _UNDERFLOW
-        return np.where(np.isfinite(failure.got), np.abs(failure.got - failure.expected) <= off, np.isinf(off))
+        of_sum = _mean(np.abs(of.gamma) * (ROUNDOFF * products + UNDERFLOW))
+        lost = (products >= OVERFLOW).any(axis=(2, 3), keepdims=True)  # infinite, and so is all that it is added to
+        off, lost = of.back(failure, of.r**3 * of.size * of_sum, lost)
+        off = 1.01 * off + 5 * ROUNDOFF * np.abs(failure.expected) + 2 * UNDERFLOW
+        return np.where(np.isfinite(failure.got), ~lost & (np.abs(failure.got - failure.expected) <= off), lost)
 
 
 _PRODUCTS = tuple(

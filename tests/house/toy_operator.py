@@ -36,7 +36,7 @@ y = x - mean(x)
 
 Where x is negated, y is negated.
 
-*Why:* A mean is linear in x, and a median or a midpoint of some of it would be found here.
+*Why:* A mean is linear in x. What is added beside it, or a mean of sizes, shows here.
 """
 
 enter(

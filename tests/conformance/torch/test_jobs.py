@@ -111,20 +111,24 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
     assert found[0]._process.returncode is not None
 
 
-def test_ctrl_c_keeps_what_was_established_while_the_second_is_waited_for(alone, monkeypatch):
-    """The first job has done its part: that, and what the second has done by then, is the report."""
-    finish, pressed = Job.finish, []
+@pytest.mark.parametrize("waited_for", [0, 1])
+def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, monkeypatch, waited_for):
+    """The first job has done its part: that, and what the others have done by then, is the report."""
+    finish, asked, established = Job.finish, [], []
 
     def interrupted(self, *, stop):
-        if not pressed:
-            pressed.append(stop)
+        asked.append(stop)
+        if len(asked) == waited_for + 1:
             raise KeyboardInterrupt
-        return finish(self, stop=stop)
+        found = finish(self, stop=stop)
+        established.extend(result for report in found for result in report.results)
+        return found
 
     monkeypatch.setattr(Job, "finish", interrupted)
-    report = judged(REQUEST, None)
-    assert pressed == [False]
+    report = judged(REQUEST, None, jobs=3)
+    assert asked[: waited_for + 2] == [False] * (waited_for + 1) + [True]
     assert report.partial and report.exit_status == 3 and report.results
+    assert {id(result) for result in established} <= {id(result) for result in report.results}
     whole = {(r.binding, r.requirement, r.dtype) for r in alone.results}
     assert {(r.binding, r.requirement, r.dtype) for r in report.results} <= whole
 
