@@ -233,9 +233,9 @@ def _serve(answer: int) -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    files, values = json.loads(line)
+    files, given = json.loads(line)
     load_operators(files)
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     request = Request(**{**values, "limits": Limits(**values["limits"])})
     targets = request.open()
     try:
