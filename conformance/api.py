@@ -10,13 +10,14 @@ from ..adapters.frameworks import full_name
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
 from ..spec.conventions import validate
-from .jobs import judged
 from .limits import jobs_of
 from .modes import checked_mode
 from .profiles import profile_of
 from .progress import Listener
 from .report import Report
 from .request import Request, checked_dtypes
+from .running.choice import executor
+from .running.judging import judged
 
 #: The seed of a run that names none: the same cases today and tomorrow.
 DEFAULT_SEED = 0
@@ -89,7 +90,7 @@ def check(
             memory=memory_limit if device == "cpu" else None,
         ),
     )
-    return judged(request, progress, jobs=None if jobs is None else jobs_of(jobs))
+    return judged(request, executor(request, jobs=None if jobs is None else jobs_of(jobs)), progress)
 
 
 def _plain(target: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -26,6 +26,7 @@ from .checks.seams import at_the_seams
 from .dtypes import Probe, Probes
 from .library import Library, fitted
 from .modes import Mode, cases_in, checks_in, mode_of
+from .order import Order
 from .pace import pace
 from .plan import Plan
 from .platform import described, platform_of
@@ -41,8 +42,8 @@ from .verdicts import Result, Taken, Verdict
 #: where each costs a compilation.
 _EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
 
-#: One part of a run that can be done by itself: an operator in a dtype, of all targets.
-Unit = tuple[str, str]
+#: What a run does by itself, and nothing of which it keeps: an operator in a dtype, of all targets.
+Part = tuple[str, str]
 
 
 @attrs.define
@@ -51,7 +52,7 @@ class Run:
 
     plan: Plan
     listener: Listener | None = None
-    #: Libraries by operator and kind, which several runs share; None where each unit lets go of its own.
+    #: Libraries by operator and kind, which several runs share; None where each part lets go of its own.
     libraries: dict[Any, Library] | None = None
     interrupted: bool = False
     _results: list[Result] = attrs.field(factory=list)
@@ -68,38 +69,40 @@ class Run:
     def __attrs_post_init__(self) -> None:
         self._probes = Probes(self._subject)
 
-    def report(self, units: Iterable[Unit] | None = None) -> Report:
+    def report(self, parts: Iterable[Part] | None = None) -> Report:
         """
-        Run the units, by default all; on Ctrl-C return what was established, as a partial report.
+        Run the parts, by default all; on Ctrl-C return what was established, as a partial report.
 
-        Truths are shared by the targets of a unit, and nothing by two units.
+        Truths are shared by the targets of a part, and nothing by two parts.
         """
         started, plan = time.perf_counter(), self.plan
         try:
             with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
-                for unit in self.units() if units is None else units:
-                    self._run_unit(*unit)
+                for part in self._parts() if parts is None else parts:
+                    self._run_part(*part)
         except KeyboardInterrupt:
             self.interrupted = True
+        subjects = tuple(
+            {
+                **described(t, b, plan.device, plan.conventions, plan.dtypes or t.dtypes),
+                "slow": self.paces.get(t.name, ""),
+            }
+            for t in plan.targets
+            for b in t.bindings
+        )
+        place = Order(subjects, plan.dtypes).place
         return Report(
-            results=tuple(sorted(self._results, key=self.place)),
+            results=tuple(sorted(self._results, key=place)),
             profile=plan.profile.name,
             seed=plan.seed,
-            subjects=tuple(
-                {
-                    **described(t, b, plan.device, plan.conventions, plan.dtypes or t.dtypes),
-                    "slow": self.paces.get(t.name, ""),
-                }
-                for t in plan.targets
-                for b in t.bindings
-            ),
+            subjects=subjects,
             partial=self.interrupted or self._lost,
             seconds=time.perf_counter() - started,
-            taken=tuple(sorted(self._taken, key=self.place)),
+            taken=tuple(sorted(self._taken, key=place)),
         )
 
-    def units(self) -> list[Unit]:
-        """Every unit of the plan."""
+    def _parts(self) -> list[Part]:
+        """Every part of the plan."""
         plan = self.plan
         return [
             (operator, dtype)
@@ -111,31 +114,21 @@ class Run:
             )
         ]
 
-    def measured_paces(self) -> Mapping[str, str]:
-        """The paces of all targets, measured now where they are: several jobs put a target to the same cases."""
+    def measure_paces(self) -> None:
+        """Measure the pace of each target, unless it is known: it decides to which cases the target is put."""
         plan = self.plan
         for target in plan.targets:
             dtype = next((one for one in plan.dtypes or target.dtypes if one in target.dtypes), None)
-            if dtype is not None and target.bindings:
+            if dtype is not None and target.bindings and target.name not in self.paces:
                 _ = self._subject(target, target.bindings[0], dtype)
-        return self.paces
 
-    def place(self, result: Result | Taken) -> tuple[int, ...]:
-        """Where a result stands in a report: by target, operator, binding and dtype, as they are named."""
-        names = [target.name for target in self.plan.targets]
-        target = names.index(result.target)
-        bindings = self.plan.targets[target].bindings
-        operators = list(dict.fromkeys(binding.operator for binding in bindings))
-        dtypes = list(self.plan.dtypes or DTYPES)
-        binding = [(b.operator, b.name) for b in bindings].index((result.op, result.binding))
-        return target, operators.index(result.op), binding, dtypes.index(result.dtype)
+    # -- one part --------------------------------------------------------------------------------
 
-    # -- one unit --------------------------------------------------------------------------------
-
-    def _run_unit(self, operator: str, dtype: str) -> None:
+    def _run_part(self, operator: str, dtype: str) -> None:
         cases = self.plan.profile.cases(operator, self.plan.seed)
         libraries = {} if self.libraries is None else self.libraries
         for target in self.plan.targets:
+            self._shrinker = Shrinker()  # what is found of a target depends on nothing that was judged before
             bindings = [binding for binding in target.bindings if binding.operator == operator]
             if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
                 continue

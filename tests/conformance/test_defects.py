@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
@@ -12,12 +12,15 @@ import pytest
 from rich.console import Console
 
 from normspec import Report, Verdict
-from normspec.conformance import engine, jobs
+from normspec.conformance import engine
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import CHECKS
-from normspec.conformance.jobs import Job
 from normspec.conformance.profiles import Profile
 from normspec.conformance.reporting.render import print_report
+from normspec.conformance.request import Request
+from normspec.conformance.running.other import Gone, Other
+from normspec.conformance.running.processes import Processes
+from normspec.conformance.running.unit import Unit
 
 from .runs import FAULT, VARIANT, run, specimen
 
@@ -83,27 +86,23 @@ def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.M
     assert report.exit_status == 1
 
 
-class Judged:
-    """A stand-in for the process of a job: it takes a unit, and its answer never unpickles."""
+@pytest.mark.parametrize(("raised", "told"), [(Gone, False), (ZeroDivisionError, True)])
+def test_another_process_hides_no_defect(raised: type[Exception], told: bool) -> None:
+    """That it died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
 
-    def __init__(self, received: Callable[[], Any]) -> None:
-        self.stdin = self.stdout = self
-        self._received = received
+    class Broken(Other):
+        def judge(self, unit: Unit, paces: Mapping[str, str]) -> Report:
+            raise raised("beside another process")
 
-    def write(self, line: bytes) -> None:
-        """A unit is taken."""
-
-
-@pytest.mark.parametrize(("raised", "told"), [(EOFError, False), (ZeroDivisionError, True)])
-def test_a_job_hides_no_defect(raised: type[Exception], told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a job died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
-
-    def received(self: Job) -> Iterator[Any]:
-        raise raised("beside a job")
-
-    monkeypatch.setattr(jobs.Job, "_received", received)
-    second = Job(Judged(received))  # type: ignore[arg-type]
-    second._waiting.append(("layer_norm", "float32"))
-    second._hand_out()
-    assert list(second._waiting) == [("layer_norm", "float32")]
-    assert bool(second.defects) is told
+    request = Request(
+        targets=("numpy",), op=("residual",), framework=None, dtypes=("float32", "float64"), device="cpu",
+        conventions={}, profile="quick", seed=0,
+    )  # fmt: skip
+    with Processes(request, 1) as several:
+        several._others = [Broken(None)]  # type: ignore[arg-type]
+        found = dict(several.judged(several.units([0])))
+        several._others = []
+        assert found.keys() == set(several.units([0]))
+    assert all(report.results and not report.partial for report in found.values())
+    defects = [defect for report in found.values() for defect in report.defects]
+    assert ["beside another process" in defect for defect in defects] == [True] * told

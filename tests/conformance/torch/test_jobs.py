@@ -1,4 +1,4 @@
-"""The units of one run, shared by several jobs: the same report as from one."""
+"""The units of one run, shared by several processes: the same report as from one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import contextlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from queue import SimpleQueue
 
 import attrs
 import pytest
 
 import normspec
-from normspec.conformance import jobs
-from normspec.conformance.jobs import Job, judged, worth
+from normspec.conformance.progress import Listener
 from normspec.conformance.request import Request
+from normspec.conformance.running import choice, other, processes
+from normspec.conformance.running.choice import executor, worth
+from normspec.conformance.running.judging import judged
+from normspec.conformance.running.other import Other
 from normspec.spec.errors import NormspecError, NotImportable
 
 REQUEST = Request(
@@ -27,13 +32,18 @@ REQUEST = Request(
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
     """A machine that a second job can run on."""
-    monkeypatch.setattr(jobs, "_cores", lambda: 2)
+    monkeypatch.setattr(choice, "_cores", lambda: 2)
 
 
 @pytest.fixture(scope="module")
 def alone() -> normspec.Report:
-    """The report of one job."""
-    return judged(REQUEST, None, jobs=1)
+    """The report of one process."""
+    return by(1)
+
+
+def by(count: int | None, request: Request = REQUEST, listener: Listener | None = None) -> normspec.Report:
+    """The report by so many processes."""
+    return judged(request, executor(request, jobs=count), listener)
 
 
 def told(report: normspec.Report) -> tuple[object, ...]:
@@ -44,108 +54,123 @@ def told(report: normspec.Report) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_several_jobs_report_what_one_does(alone, monkeypatch, count):
+def test_several_processes_report_what_one_does(alone, monkeypatch, count):
     """Every result and every subject is the same, in the same order; and the others have done some of it."""
     done: list[normspec.Report] = []
-    finish = Job.finish
-
-    def finish_and_look(self, **how):
-        found = finish(self, **how)
-        done.extend(found)
-        return found
-
-    monkeypatch.setattr(Job, "finish", finish_and_look)
-    report = judged(REQUEST, None, jobs=count)
+    judge = Other.judge
+    monkeypatch.setattr(Other, "judge", lambda *told: done.append(judge(*told)) or done[-1])
+    report = by(count)
     assert told(report) == told(alone)
     assert report.conforms and not report.partial
     assert done and all(not one.partial for one in done)
 
 
+def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
+    """Violations are made smaller in each unit by itself: any number of processes find the same counterexamples."""
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        "import torch\n"
+        "def residual(x, branch, *, shortcut=None, activation=None):\n"
+        "    y = (x if shortcut is None else shortcut(x)) + branch(x) + x.abs().max() * 1e-3\n"
+        "    return y if activation is None else activation(y)\n"
+    )
+    request = attrs.evolve(REQUEST, targets=(f"{file}:residual",))
+    first, second = by(1, request), by(2, request)
+    assert first.failures() and told(first) == told(second)
+
+
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/cat", "/nonexistent/python"])
-def test_nothing_is_lost_without_a_second_job(alone, monkeypatch, program):
-    """Where it dies, speaks nonsense or cannot be started, the first job does all."""
-    monkeypatch.setattr(jobs, "_PYTHON", program)
-    assert told(judged(REQUEST, None)) == told(alone)
+def test_nothing_is_lost_without_another_process(alone, monkeypatch, program):
+    """Where it dies, speaks nonsense or cannot be started, the first does all."""
+    monkeypatch.setattr(other, "_PYTHON", program)
+    assert told(by(None)) == told(alone)
 
 
-def test_nothing_is_lost_where_the_second_job_dies_at_work(alone, monkeypatch):
-    """The unit that it had is done by the first, even where nothing else was left."""
-    begin = Job.begin
+def test_nothing_is_lost_where_another_process_dies_at_work(alone, monkeypatch):
+    """The unit that it had is done by the first, even where nothing else is left."""
+    received, killed = Other._received, []
 
-    def begun_and_killed(self, waiting, paces):
-        unit = waiting.pop()
-        begin(self, type(waiting)([unit]), paces)
-        while self._waiting:
-            time.sleep(0.01)
-        self._process.kill()
-        self._thread.join()
-        waiting.extend(self._waiting)
-        assert list(self._waiting) == [unit] and not self._reports
+    def killed_meanwhile(self):
+        if not killed:
+            time.sleep(0.2)
+            self._process.kill()
+            killed.append(self)
+        return received(self)
 
-    monkeypatch.setattr(Job, "begin", begun_and_killed)
-    assert told(judged(REQUEST, None)) == told(alone)
+    monkeypatch.setattr(Other, "_received", killed_meanwhile)
+    assert told(by(None)) == told(alone)
+    assert killed
+
+
+def within(report: normspec.Report, whole: normspec.Report) -> bool:
+    """Whether a report says nothing that the whole one does not, and nothing twice."""
+    found = [(r.binding, r.requirement, r.dtype) for r in report.results]
+    return len(set(found)) == len(found) and set(found) < {(r.binding, r.requirement, r.dtype) for r in whole.results}
 
 
 def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
-    """The second job stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
-    several = []
+    """The other stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
+    several, ended = [], []
 
     def pressed(progress):
         several.append(progress)
         if len(several) == 40:
             raise KeyboardInterrupt
 
-    found = []
-    finish = Job.finish
-
-    def finish_and_look(self, **how):
-        found.append(self)
-        return finish(self, **how)
-
-    monkeypatch.setattr(Job, "finish", finish_and_look)
-    report = judged(REQUEST, pressed)
+    close = Other.close
+    monkeypatch.setattr(Other, "close", lambda self: (close(self), ended.append(self._process.returncode)))
+    report = by(2, listener=pressed)
     assert report.partial and report.exit_status == 3
-    whole = {(r.binding, r.requirement, r.dtype) for r in alone.results}
-    assert {(r.binding, r.requirement, r.dtype) for r in report.results} <= whole
-    assert len(report.results) < len(alone.results)
-    assert found[0]._process.returncode is not None
+    assert within(report, alone)
+    assert ended and None not in ended
 
 
 @pytest.mark.parametrize("waited_for", [0, 1])
 def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, monkeypatch, waited_for):
-    """The first job has done its part: that, and what the others have done by then, is the report."""
-    finish, asked, established = Job.finish, [], []
+    """The first has done its part: that, and what the others have done by then, is the report."""
+    judge, asked, established = Other.judge, [], []
+    received, interrupted = threading.Event(), threading.Event()
 
-    def interrupted(self, *, stop):
-        asked.append(stop)
-        if len(asked) == waited_for + 1:
-            raise KeyboardInterrupt
-        found = finish(self, stop=stop)
-        established.extend(result for report in found for result in report.results)
+    def judge_and_note(self, *told):
+        asked.append(self)
+        if len(asked) > waited_for:
+            received.wait()  # the first has nothing more to do
+        found = judge(self, *told)
+        established.append(found)
         return found
 
-    monkeypatch.setattr(Job, "finish", interrupted)
-    report = judged(REQUEST, None, jobs=3)
-    assert asked[: waited_for + 2] == [False] * (waited_for + 1) + [True]
+    class Waited(SimpleQueue):
+        def get(self):
+            if self.empty() and not interrupted.is_set():
+                interrupted.set()
+                received.set()
+                raise KeyboardInterrupt
+            return super().get()
+
+    monkeypatch.setattr(Other, "judge", judge_and_note)
+    monkeypatch.setattr(processes, "SimpleQueue", Waited)
+    report = by(3)
+    assert interrupted.is_set()
     assert report.partial and report.exit_status == 3 and report.results
-    assert {id(result) for result in established} <= {id(result) for result in report.results}
-    whole = {(r.binding, r.requirement, r.dtype) for r in alone.results}
-    assert {(r.binding, r.requirement, r.dtype) for r in report.results} <= whole
+    held = {id(result) for result in report.results}
+    assert {id(result) for one in established for result in one.results} <= held
+    assert within(report, alone)
 
 
-def test_a_killed_job_takes_the_second_with_it(tmp_path, checkout):
+def test_a_killed_run_takes_the_other_process_with_it(tmp_path, checkout):
     """Not one process of either is left behind."""
     if not sys.platform.startswith("linux"):
         pytest.skip("elsewhere the second job ends when its requests do")
     code = (
-        "import sys, normspec.conformance.jobs as jobs\n"
-        "jobs._cores = lambda: 2\n"
-        "started = jobs.Job.started.__func__\n"
+        "import sys\n"
+        "from normspec.conformance.running import choice, other\n"
+        "choice._cores = lambda: 2\n"
+        "started = other.Other.started.__func__\n"
         "def noted(cls, *given):\n"
         "    second = started(cls, *given)\n"
         "    open(sys.argv[1], 'w').write(str(second._process.pid) + '\\n')\n"
         "    return second\n"
-        "jobs.Job.started = classmethod(noted)\n"
+        "other.Other.started = classmethod(noted)\n"
         "import normspec\nnormspec.check('torch', op=['residual', 'highway'], profile='thorough')\n"
     )
     note = tmp_path / "second"
@@ -190,12 +215,12 @@ def _runs(process: int) -> bool:
 
 def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
     """The error is the first job's, and the second is gone by then."""
-    started, found = Job.started.__func__, []
+    started, found = Other.started.__func__, []
     monkeypatch.setattr(
-        Job, "started", classmethod(lambda cls, request: found.append(started(cls, request)) or found[0])
+        Other, "started", classmethod(lambda cls, request: found.append(started(cls, request)) or found[0])
     )
     with pytest.raises(NotImportable):
-        judged(attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")), None)
+        by(None, attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")))
     assert found[0]._process.returncode is not None
 
 
@@ -215,9 +240,9 @@ def test_what_is_worth_several_jobs(monkeypatch):
     assert found(**own, profile="standard", dtypes=("float32",)) == 1
     assert found(targets=("numpy", "torch")) == 2
     assert found(targets=("torch", lambda x: x)) == 1
-    monkeypatch.setattr(jobs, "_cores", lambda: 64)
+    monkeypatch.setattr(choice, "_cores", lambda: 64)
     assert found(op=None) == 8 and found() == 4
-    monkeypatch.setattr(jobs, "_cores", lambda: 1)
+    monkeypatch.setattr(choice, "_cores", lambda: 1)
     assert found() == 1
 
 
@@ -236,13 +261,13 @@ def test_jobs_are_a_number(asked):
         normspec.check("torch", jobs=asked)
 
 
-def test_a_job_ends_in_silence():
+def test_another_process_ends_in_silence():
     """Without a request, and on SIGTERM before it has one."""
     process = subprocess.Popen(
-        [sys.executable, "-c", jobs._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", other._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert out == b""
-    ended = subprocess.run([sys.executable, "-c", jobs._CODE, *sys.path], input=b"", capture_output=True, check=False)
+    ended = subprocess.run([sys.executable, "-c", other._CODE, *sys.path], input=b"", capture_output=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

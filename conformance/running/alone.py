@@ -1,0 +1,111 @@
+"""This process alone: the targets of a request opened here, and units judged with them one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import attrs
+
+from ...adapters.target import Target
+from ..engine import Run
+from ..excuse import excused
+from ..plan import Plan
+from ..progress import Listener, Progress
+from ..report import Report
+from ..request import Request
+from .executor import Judged
+from .unit import Offer, Unit, units
+
+
+class Alone:
+    """Judges units in this process, or in one that is told which."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._targets: dict[str, Target] = {}
+        #: Why fewer cases run on a target, by its name: measured here, once, unless it has been told.
+        self.paces: dict[str, str] = {}
+        #: Whether the last unit was interrupted.
+        self.interrupted = False
+        self._left: list[Judged] = []
+        self._told = Progress(0, 0, "")
+
+    def __enter__(self) -> Alone:
+        for target in self.request.open():
+            self._targets[_new(target.name, self._targets)] = target
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for target in self._targets.values():
+            target.close()
+
+    def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
+        """Every unit, for all targets together."""
+        return units(self.offers(), seeds, together=True)
+
+    def offers(self) -> list[Offer]:
+        """What each target offers."""
+        return [
+            Offer(
+                name,
+                frozenset(binding.operator for binding in target.bindings),
+                self.request.dtypes or target.dtypes,
+            )
+            for name, target in self._targets.items()
+        ]
+
+    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+        """Each unit with its report, in the order given."""
+        self.measure()
+        for unit in units:
+            report = self.judge(unit, listener)
+            if self.interrupted:
+                self._left.append((unit, report))
+                raise KeyboardInterrupt
+            yield unit, report
+
+    def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
+        """The report on a unit; what was established, where it is interrupted."""
+        before, self._told = self._told, self._told
+
+        def told(progress: Progress) -> None:
+            done, total = before.done + progress.done, before.total + progress.total
+            self._told = attrs.evolve(progress, done=done, total=total, failing=before.failing + progress.failing)
+            assert listener is not None
+            listener(self._told)
+
+        run = Run(self._plan(unit.targets, unit.seed), told if listener is not None else None, paces=self.paces)
+        report = run.report([(unit.operator, unit.dtype)])
+        self.interrupted = run.interrupted
+        return report
+
+    def measure(self) -> Mapping[str, str]:
+        """The paces of all targets, measured now unless they have been: a target has the same cases everywhere."""
+        self._run().measure_paces()
+        return self.paces
+
+    def stop(self) -> Sequence[Judged]:
+        """What was established of the unit that was interrupted."""
+        left, self._left = self._left, []
+        return left
+
+    def subjects(self) -> tuple[Mapping[str, Any], ...]:
+        """What is judged, as it stands in a report."""
+        return self._run().report([]).subjects
+
+    def excused(self, report: Report) -> Report:
+        """The report, with what its bindings would have to declare."""
+        return excused(Run(self._plan(tuple(self._targets), report.seed), paces=self.paces), report)
+
+    def _run(self) -> Run:
+        return Run(self._plan(tuple(self._targets), self.request.seed), paces=self.paces)
+
+    def _plan(self, names: Sequence[str], seed: int) -> Plan:
+        return attrs.evolve(self.request.plan([self._targets[name] for name in names]), seed=seed)
+
+
+def _new(name: str, taken: Mapping[str, object]) -> str:
+    """A name that is not taken: two callables may have one."""
+    return name if name not in taken else next(n for n in map(f"{name} {{}}".format, count(2)) if n not in taken)

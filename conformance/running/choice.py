@@ -1,0 +1,47 @@
+"""Which executor a request gets."""
+
+from __future__ import annotations
+
+import os
+
+from ...adapters.dtypes import DTYPES
+from ...adapters.remote.launching import ISOLATES
+from ...adapters.targets import TARGETS
+from ...spec.operators import OPERATORS
+from ..request import Request
+from .alone import Alone
+from .executor import Executor
+from .processes import Processes
+
+#: The most processes that nobody asked for: each imports the framework anew, which takes half a gigabyte.
+_MOST = 8
+
+
+def executor(request: Request, *, jobs: int | None = None, seeds: int = 1) -> Executor:
+    """The executor of a request: so many processes, or as many as it is worth with the cases of so many seeds."""
+    count = worth(request, jobs, seeds)
+    return Processes(request, count) if count > 1 else Alone(request)
+
+
+def worth(request: Request, asked: int | None, seeds: int = 1) -> int:
+    """
+    How many processes a request is worth: no more than it has units, as many as are asked for, and otherwise one a
+    core.
+
+    Unasked, a GPU is not shared, and neither is what takes a few seconds: functions and NumPy at `quick`.
+    """
+    names = request.names
+    if not (ISOLATES and all(isinstance(name, str) for name in names)):
+        return 1
+    operators = max(len(request.op or OPERATORS) if name in TARGETS else 1 for name in names)
+    units = operators * len(request.dtypes or DTYPES) * seeds
+    if asked is not None:
+        return min(asked, units)
+    frameworks = any(name in TARGETS and name != "numpy" for name in names)
+    pays = units > 3 if frameworks else units > 1 and request.profile != "quick"
+    return min(_cores(), units, _MOST) if pays and request.device == "cpu" else 1
+
+
+def _cores() -> int:
+    """The cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,51 @@
+"""One report of all units, whoever judged them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..order import Order
+from ..progress import Listener
+from ..report import Report
+from ..request import Request
+from .executor import Executor, Judged
+
+
+def judged(request: Request, executor: Executor, listener: Listener | None = None) -> Report:
+    """
+    The report on a request; on Ctrl-C, what was established until then.
+
+    Raises the NormspecError of the first target that cannot be had.
+    """
+    with executor:
+        found: list[Judged] = []
+        interrupted, started = False, time.perf_counter()
+        try:
+            for one in executor.judged(executor.units([request.seed]), listener):
+                found.append(one)
+        except KeyboardInterrupt:
+            interrupted = True
+            found.extend(executor.stop())
+        report = together(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
+        report = executor.excused(attrs.evolve(report, seconds=time.perf_counter() - started))
+        return attrs.evolve(report, seconds=time.perf_counter() - started)
+
+
+def together(
+    request: Request, subjects: Sequence[Mapping[str, Any]], reports: Sequence[Report], *, interrupted: bool = False
+) -> Report:
+    """The report that these are parts of, each on some units of one seed."""
+    place = Order(subjects, request.dtypes).place
+    return Report(
+        results=tuple(sorted((one for part in reports for one in part.results), key=place)),
+        profile=request.profile,
+        seed=reports[0].seed if reports else request.seed,
+        subjects=tuple(subjects),
+        partial=interrupted or any(part.partial for part in reports),
+        defects=tuple(defect for part in reports for defect in part.defects),
+        taken=tuple(sorted((one for part in reports for one in part.taken), key=place)),
+    )

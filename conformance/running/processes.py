@@ -1,0 +1,168 @@
+"""Several processes, each with workers of its own: this one, and others that take their units from the same list."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from queue import SimpleQueue
+from typing import Any
+
+import attrs
+
+from ..defects import trace
+from ..progress import Listener
+from ..report import Report
+from ..request import Request
+from .alone import Alone
+from .executor import Judged
+from .other import Gone, Other
+from .told import Told
+from .unit import Unit
+
+
+class Left:
+    """The units that are left, for whoever takes one."""
+
+    def __init__(self, units: Iterable[Unit]) -> None:
+        self._units = iter(units)
+        self._taking = threading.Lock()
+        self._over = False
+
+    def take(self) -> Unit | None:
+        """The next; None where none is left."""
+        with self._taking:
+            return None if self._over else next(self._units, None)
+
+    def clear(self) -> None:
+        """Nothing is left."""
+        self._over = True
+
+
+@attrs.frozen
+class _Back:
+    """A unit that another process could not judge, and why, where that was our own fault."""
+
+    unit: Unit
+    defect: str = ""
+
+
+@attrs.frozen
+class _Broken:
+    """What the units themselves raised when one was taken."""
+
+    error: BaseException
+
+
+class Processes:
+    """Judges units in so many processes; where another cannot be had, or dies, the first judges its unit."""
+
+    def __init__(self, request: Request, count: int) -> None:
+        self._first = Alone(request)
+        self._told, self._count = Told.of(request), count
+        self._others: list[Other] = []
+        self._threads: list[threading.Thread] = []
+        self._left = Left(())
+        #: What the others have done. None: one of them has nothing more to do.
+        self._done: SimpleQueue[Judged | _Back | _Broken | None] = SimpleQueue()
+
+    def __enter__(self) -> Processes:
+        # They open targets of their own meanwhile: importing a framework takes seconds.
+        started = (Other.started(self._told) for _ in range(self._count - 1))
+        self._others = [other for other in started if other is not None]
+        try:
+            self._first.__enter__()
+        except BaseException:
+            self._close_others()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._close_others()
+        finally:
+            self._first.__exit__()
+
+    def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
+        """Every unit, for all targets together."""
+        return self._first.units(seeds)
+
+    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+        """Each unit with its report, as they come."""
+        self._left, self._done, back = Left(units), SimpleQueue(), deque[_Back]()
+        paces = self._first.measure()
+        self._threads = [
+            threading.Thread(target=self._hand_out, args=(other, paces), daemon=True, name="normspec: another process")
+            for other in self._others
+        ]
+        for thread in self._threads:
+            thread.start()
+        busy = len(self._threads)
+        while True:
+            given = back.popleft() if back else _Back(unit) if (unit := self._left.take()) is not None else None
+            if given is not None:
+                for unit, report in self._first.judged([given.unit], listener):
+                    yield unit, attrs.evolve(report, defects=(given.defect,)) if given.defect else report
+            elif not busy:
+                return
+            while not self._done.empty() or (given is None and busy and not back):
+                done = self._done.get()
+                if isinstance(done, _Broken):
+                    raise done.error
+                if isinstance(done, _Back):
+                    back.append(done)
+                elif done is None:
+                    busy -= 1
+                else:
+                    yield done
+
+    def _hand_out(self, other: Other, paces: Mapping[str, str]) -> None:
+        """Have another process judge one unit after the other, while there are any."""
+        try:
+            while (unit := self._left.take()) is not None:
+                try:
+                    self._done.put((unit, other.judge(unit, paces)))
+                except Gone:
+                    self._done.put(_Back(unit))
+                    return
+                except Exception as error:
+                    self._done.put(_Back(unit, trace(error)))
+                    return
+        except BaseException as error:
+            self._done.put(_Broken(error))
+        finally:
+            self._done.put(None)
+
+    def stop(self) -> Sequence[Judged]:
+        """What was established by all of them until now."""
+        self._left.clear()
+        for other in self._others:
+            other.interrupt()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        found = list(self._first.stop())
+        while not self._done.empty():
+            done = self._done.get()
+            if isinstance(done, tuple):
+                found.append(done)
+        return found
+
+    def subjects(self) -> tuple[Mapping[str, Any], ...]:
+        """What is judged, as it stands in a report."""
+        return self._first.subjects()
+
+    def excused(self, report: Report) -> Report:
+        """The report, with what its bindings would have to declare."""
+        return self._first.excused(report)
+
+    def _close_others(self) -> None:
+        self._left.clear()
+        others, self._others = self._others, []
+        for other in others:
+            other.interrupt()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+        for other in others:
+            other.close()
