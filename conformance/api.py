@@ -10,6 +10,7 @@ from ..adapters.frameworks import full_name
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
 from ..spec.conventions import validate
+from .kept.place import checked_cache
 from .limits import jobs_of
 from .modes import checked_mode
 from .profiles import profile_of
@@ -44,6 +45,7 @@ def check(
     memory_limit: int | None = DEFAULT_LIMITS.memory,
     progress: Listener | None = None,
     jobs: int | None = None,
+    cache: str | os.PathLike[str] | bool | None = None,
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
@@ -61,6 +63,9 @@ def check(
     alone where it declines every training call.
     ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
     one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
+
+    ``cache``: the folder where exact values and bounds are kept for the next run; None: what NORMSPEC_CACHE names, or
+    ~/.cache/normspec; False: they are not kept. No verdict depends on it.
 
     A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
     ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
@@ -89,6 +94,7 @@ def check(
             seconds=float("inf") if time_limit is None else time_limit,
             memory=memory_limit if device == "cpu" else None,
         ),
+        cache=checked_cache(cache),
     )
     return judged(request, executor(request, jobs=None if jobs is None else jobs_of(jobs)), progress)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import attrs
@@ -13,11 +14,12 @@ from ..reference.composed import Composed, Value
 from ..reference.double_double import DD
 from ..spec.parts import Part
 from .cases.case import Case
-from .truth import arithmetic_of, gradient_name
+from .kept.methods import Keeping, kept, once
+from .truth import Directions, arithmetic_of, gradient_name
 
 
 @attrs.define(eq=False)
-class ComposedTruth:
+class ComposedTruth(Keeping):
     """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
 
     case: Case
@@ -25,19 +27,20 @@ class ComposedTruth:
     eps_dtype: str = "exact"
     #: No composed operator has one; here so that every truth is made alike.
     running_variance: str = "biased"
-    _evaluations: dict[Arithmetic, Composed] = attrs.field(factory=dict)
-    _outputs: dict[Arithmetic, Value] = attrs.field(factory=dict)
-    _gradients: dict[Any, dict[str, Value]] = attrs.field(factory=dict)
-    _kept: list[np.ndarray] = attrs.field(factory=list)
 
-    def evaluation(self, arithmetic: Arithmetic | None = None) -> Composed:
-        """The operator on this case's values in one arithmetic; for exact values alone, any will do."""
-        arithmetic = arithmetic or arithmetic_of(self.case, AccuracyClass())
-        if arithmetic not in self._evaluations:
-            self._evaluations[arithmetic] = Composed(
-                self.case.operator, self.case.inputs, self.settings, self.case.parts, arithmetic
-            )
-        return self._evaluations[arithmetic]
+    @property
+    def identity(self) -> Hashable:
+        return self.case.content, self.eps_dtype
+
+    @once
+    def _evaluation(self, arithmetic: Arithmetic) -> Composed:
+        """The operator on this case's values in one arithmetic."""
+        return Composed(self.case.operator, self.case.inputs, self.settings, self.case.parts, arithmetic)
+
+    @property
+    def _any(self) -> Arithmetic:
+        """An arithmetic for exact values alone, which do not depend on it."""
+        return arithmetic_of(self.case, AccuracyClass())
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -49,12 +52,11 @@ class ComposedTruth:
 
     def outputs(self) -> dict[str, DD]:
         """The exact y."""
-        return {"y": self._y(arithmetic_of(self.case, AccuracyClass())).exact}
+        return {"y": self._y(self._any).exact}
 
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD]:
         """The exact gradients for a cotangent, the case's own by default."""
-        found = self._pulled(arithmetic_of(self.case, AccuracyClass()), g)
-        return {name: value.exact for name, value in found.items()}
+        return {name: value.exact for name, value in self._pulled(self._any, g).items()}
 
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
@@ -63,24 +65,42 @@ class ComposedTruth:
         value = self._y(arithmetic) if name == "y" else self._pulled(arithmetic, g)[name]
         return value.error
 
-    def _y(self, arithmetic: Arithmetic) -> Value:
-        if arithmetic not in self._outputs:
-            with np.errstate(all="ignore"):
-                self._outputs[arithmetic] = self.evaluation(arithmetic).y()
-        return self._outputs[arithmetic]
+    @kept
+    def handed(self, arithmetic: Arithmetic) -> dict[str, list[Value]]:
+        """What each part is handed, by role; see Composed.handed."""
+        return self._evaluation(arithmetic).handed()
 
+    @kept
+    def tangent(self, arithmetic: Arithmetic, tangents: Directions) -> Value:
+        """The tangent of y; an input whose tangent is None does not move."""
+        return self._evaluation(arithmetic).jvp(tangents)
+
+    @kept
+    def second_order(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, Value]:
+        """The gradients of the gradients, by the name of the input, and "g" for g; see Composed.vjp_vjp."""
+        return self._evaluation(arithmetic).vjp_vjp(g, second)
+
+    def jvp(self, tangents: Directions) -> DD:
+        """The exact tangent of y."""
+        return self.tangent(self._any, tangents).exact
+
+    def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD]:
+        """The exact gradients of the gradients."""
+        return {name: value.exact for name, value in self.second_order(self._any, g, second).items()}
+
+    @kept
+    def _y(self, arithmetic: Arithmetic) -> Value:
+        with np.errstate(all="ignore"):
+            return self._evaluation(arithmetic).y()
+
+    @kept
     def _pulled(self, arithmetic: Arithmetic, g: np.ndarray | None) -> dict[str, Value]:
         g = self.case.g if g is None else g
-        key = (arithmetic, id(g))
-        if key not in self._gradients:
-            with np.errstate(all="ignore"):
-                found = self.evaluation(arithmetic).gradients(g)
-            names = differentiable(self.case.operator, self.case.inputs)
-            self._gradients[key] = {gradient_name(name): found[name] for name in names}
-            if idle(self.case.operator, self.case.parts) == ("gamma", "beta"):
-                self._gradients[key] = self._excused(self._gradients[key], arithmetic, g)
-            self._kept.append(g)  # an id stands for its array only while the array lives
-        return self._gradients[key]
+        with np.errstate(all="ignore"):
+            found = self._evaluation(arithmetic).gradients(g)
+        gradients = {gradient_name(name): found[name] for name in differentiable(self.case.operator, self.case.inputs)}
+        idles = idle(self.case.operator, self.case.parts) == ("gamma", "beta")
+        return self._excused(gradients, arithmetic, g) if idles else gradients
 
     def _excused(self, gradients: dict[str, Value], arithmetic: Arithmetic, g: np.ndarray) -> dict[str, Value]:
         """

@@ -201,6 +201,11 @@ def _interpreter(path: str, folder: Path) -> str:
     return beside if os.path.dirname(path) or os.path.exists(beside) else path
 
 
+def _cache(value: Any, folder: Path) -> str:
+    """A folder, relative to the file's own."""
+    return str(folder / Path(_text(value, "the path of a folder")).expanduser())
+
+
 #: The keys, and what reads the value of each.
 KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "targets": _targets,
@@ -213,6 +218,7 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "time-limit": lambda value, _: seconds_of(value),
     "memory-limit": lambda value, _: bytes_of(value),
     "jobs": lambda value, _: jobs_of(value),
+    "cache-dir": _cache,
     "conventions": _conventions,
     "interpreters": _interpreters,
 }

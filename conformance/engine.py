@@ -82,6 +82,8 @@ class Run:
                     self._run_part(*part)
         except KeyboardInterrupt:
             self.interrupted = True
+        if plan.store is not None:
+            plan.store.flush()
         subjects = tuple(
             {
                 **described(t, b, plan.device, plan.conventions, plan.dtypes or t.dtypes),
@@ -159,6 +161,7 @@ class Run:
             flushes=platform.flushes,
             measured=platform.evidence(dtype),
             forward_only=self.plan.forward_only,
+            store=self.plan.store,
         )
         if target.name not in self.paces:
             self.paces[target.name] = pace(subject, self.plan.slow)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
 from ..adapters.target import Target
 from .profiles import Profile
+
+if TYPE_CHECKING:  # a Python that was built without SQLite has none
+    from .kept.store import Store
 
 
 @attrs.frozen
@@ -31,3 +35,5 @@ class Plan:
     requirements: frozenset[str] | None = None
     #: "training" or "inference": batch_norm is judged in that mode alone.
     mode: str = ""
+    #: Where truths are kept for other runs; None: nowhere.
+    store: Store | None = None

@@ -14,6 +14,7 @@ from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.target import Target
 from ..adapters.targets import resolve
 from ..spec.errors import UnknownDtype, choices
+from .kept.place import store_at
 from .plan import Plan
 from .profiles import profile_of
 
@@ -40,6 +41,8 @@ class Request:
     #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
     pythons: Mapping[str, str] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
+    #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
+    cache: str = ""
 
     def open(self) -> list[Target]:
         """
@@ -68,7 +71,7 @@ class Request:
         return Plan(
             tuple(target.on(self.device) for target in targets),
             self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
-            self.forward_only, self.slow, mode=self.mode,
+            self.forward_only, self.slow, mode=self.mode, store=store_at(self.cache),
         )  # fmt: skip
 
     def python_of(self, name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
@@ -27,6 +28,9 @@ from .known import Known
 from .library import Library
 from .translated import TranslatedSession, Translation
 from .truth import Truth, arithmetic_of, gradient_name
+
+if TYPE_CHECKING:  # a Python that was built without SQLite has none
+    from .kept.store import Store
 
 #: envelope(normative): under the declared conventions, or under the normative ones.
 Bound = Callable[[bool], np.ndarray]
@@ -99,6 +103,8 @@ class Subject:
     repeats: int = 128
     #: The same for a call of many values.
     large_repeats: int = 128
+    #: Where truths are kept for other runs; None: nowhere.
+    store: Store | None = None
     #: The binding's known violations that are about this dtype and device, and what has become of them.
     known: Known = attrs.field(init=False)
     #: The case that it was put to last: where a call raises, that of the call.
@@ -319,7 +325,9 @@ class Subject:
         declared = {} if normative else self.conventions
         eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
-        return case.truth(eps, running, ComposedTruth if case.record.composed or case.record.formula else Truth)
+        kind = ComposedTruth if case.record.composed or case.record.formula else Truth
+        # Keys know this package's code, and not that of an operator from elsewhere.
+        return case.truth(eps, running, partial(kind, store=None if case.record.file else self.store))
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import attrs
@@ -16,6 +16,7 @@ from ..reference.float64 import Float64Values
 from ..reference.formats import format_of
 from ..reference.normalisation import Normalisation, normalisation
 from .cases.case import Case
+from .kept.methods import Keeping, kept, once
 
 #: Names of the gradients of the normalisations, by the input they belong to.
 GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
@@ -41,7 +42,7 @@ def in_order(directions: Directions) -> tuple[Any, Any, Any]:
 
 
 @attrs.define(eq=False)
-class Truth:
+class Truth(Keeping):
     """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
 
     case: Case
@@ -49,10 +50,10 @@ class Truth:
     eps_dtype: str = "exact"
     #: "biased" or "bessel": what the running variance averages.
     running_variance: str = "biased"
-    _outputs: dict[str, DD] | None = None
-    _gradients: dict[int, dict[str, DD | None]] = attrs.field(factory=dict)
-    _envelopes: dict[Arithmetic, OperatorEnvelope] = attrs.field(factory=dict)
-    _bounds: dict[Any, Any] = attrs.field(factory=dict)
+
+    @property
+    def identity(self) -> Hashable:
+        return self.case.content, self.eps_dtype, self.running_variance
 
     @property
     def _narrower(self) -> bool:
@@ -84,28 +85,26 @@ class Truth:
     def bessel(self) -> bool:
         return self.running_variance == "bessel"
 
+    @kept
     def outputs(self) -> dict[str, DD]:
         """The exact y and, for batch_norm, the exact new running statistics."""
-        if self._outputs is None and self._narrower and self._judged_in_rows:
+        if self._narrower and self._judged_in_rows:
             values = self._float64
-            self._outputs = {"y": values.y()}
-            if self.case.record.statistics:
-                self._outputs |= self._running(values)
-        if self._outputs is None and not self.case.record.statistics:
+            return {"y": values.y()} | (self._running(values) if self.case.record.statistics else {})
+        if not self.case.record.statistics:
             with np.errstate(all="ignore"):
-                self._outputs = {"y": self._exact.y()}
-        if self._outputs is None:
-            y, new_mean, new_var = batch_norm_exact(*self._arguments, **self.settings)
-            if self.bessel and self.settings["training"]:
-                new_var = self._with_bessel(new_var)
-            self._outputs = {"y": y, "new_running_mean": new_mean, "new_running_var": new_var}
-        return self._outputs
+                return {"y": self._exact.y()}
+        y, new_mean, new_var = batch_norm_exact(*self._arguments, **self.settings)
+        if self.bessel and self.settings["training"]:
+            new_var = self._with_bessel(new_var)
+        return {"y": y, "new_running_mean": new_mean, "new_running_var": new_var}
 
     @property
     def _judged_in_rows(self) -> bool:
         """Whether there are values in every group: a batch without samples is a case of its own."""
         return self.case.x.size > 0
 
+    @kept
     def nearly(self) -> np.ndarray:
         """y in float64 arithmetic, whatever the data: near enough for the size of a bound."""
         return self._float64.y().hi
@@ -145,81 +144,83 @@ class Truth:
         with np.errstate(all="ignore"):
             return add(mul(keep, old), mul(momentum, mul(factor, plain)))
 
+    @kept
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD | None]:
         """The exact "dx", "dgamma", "dbeta" for a cotangent, the case's own by default."""
         g = self.case.g if g is None else g
-        key = id(g)
-        if key not in self._gradients:
-            with np.errstate(all="ignore"):
-                found = self._float64.gradients(g) if self._narrower else self._exact.vjp(g)
-            named = dict(zip(GRADIENTS, found, strict=True))
-            self._gradients[key] = {GRADIENTS[name]: named[name] for name in self.case.record.differentiable}
-            self._bounds["keep", key] = g  # an id stands for its array only while the array lives
-        return self._gradients[key]
+        with np.errstate(all="ignore"):
+            found = self._float64.gradients(g) if self._narrower else self._exact.vjp(g)
+        named = dict(zip(GRADIENTS, found, strict=True))
+        return {GRADIENTS[name]: named[name] for name in self.case.record.differentiable}
 
+    @kept
     def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y for tangents of x, gamma and beta."""
         with np.errstate(all="ignore"):
             return (self._float64 if self._narrower else self._exact).jvp(*in_order(tangents))
 
+    @kept
+    def jvp_bound(self, arithmetic: Arithmetic, tangents: Directions) -> np.ndarray:
+        """The envelope of that tangent."""
+        return self.envelope(arithmetic).jvp(*in_order(tangents))
+
+    @kept
     def jvp_jvp(self, tangents: Directions, again: Directions) -> DD:
         """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x and gamma."""
         directions = *in_order(tangents)[:2], *in_order(again)[:2]
         with np.errstate(all="ignore"):
             return (self._float64 if self._narrower else self._exact).jvp_jvp(*directions)
 
+    @kept
+    def jvp_jvp_bound(self, arithmetic: Arithmetic, tangents: Directions, again: Directions) -> np.ndarray:
+        """The envelope of that derivative."""
+        return self.envelope(arithmetic).jvp_jvp(*in_order(tangents)[:2], *in_order(again)[:2])
+
+    @kept
     def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD | None]:
         """The exact second-order "x", "gamma" and "g"."""
         with np.errstate(all="ignore"):
             found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *in_order(second))
         return dict(zip(("x", "gamma", "g"), found, strict=True))
 
+    @kept
+    def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
+        """The envelopes of these."""
+        return self.envelope(arithmetic).vjp_vjp(g, *in_order(second))
+
+    @once
     def envelope(self, arithmetic: Arithmetic) -> OperatorEnvelope:
         """The envelope of this case in one arithmetic."""
-        if arithmetic not in self._envelopes:
-            self._envelopes[arithmetic] = envelope_of(
-                self.case.operator, **self.case.inputs, **self.settings, arithmetic=arithmetic
-            )
-        return self._envelopes[arithmetic]
+        return envelope_of(self.case.operator, **self.case.inputs, **self.settings, arithmetic=arithmetic)
 
+    @once
     def output_bounds(self, arithmetic: Arithmetic) -> dict[str, np.ndarray]:
         """The envelope of every output."""
-        key = ("outputs", arithmetic)
-        if key not in self._bounds:
-            envelope = self.envelope(arithmetic)
-            with np.errstate(all="ignore"):
-                bounds = {"y": envelope.y()}
-            if self.case.record.statistics:
-                old = self.case.inputs["running_mean"], self.case.inputs["running_var"]
-                if self.settings["training"]:
-                    bounds |= envelope.running(*old, self.settings["momentum"], bessel=self.bessel)
-                else:
-                    zero = np.zeros(np.asarray(old[0]).shape)
-                    bounds |= {"new_running_mean": zero, "new_running_var": zero}
-            self._bounds[key] = bounds
-        return self._bounds[key]
+        envelope = self.envelope(arithmetic)
+        with np.errstate(all="ignore"):
+            bounds = {"y": envelope.y()}
+        if self.case.record.statistics:
+            old = self.case.inputs["running_mean"], self.case.inputs["running_var"]
+            if self.settings["training"]:
+                bounds |= envelope.running(*old, self.settings["momentum"], bessel=self.bessel)
+            else:
+                zero = np.zeros(np.asarray(old[0]).shape)
+                bounds |= {"new_running_mean": zero, "new_running_var": zero}
+        return bounds
 
+    @once
     def gradient_bounds(self, arithmetic: Arithmetic, g: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """The envelope of every gradient for a cotangent."""
-        g = self.case.g if g is None else g
-        key = ("gradients", arithmetic, id(g))
-        if key not in self._bounds:
-            self._bounds[key] = self.envelope(arithmetic).gradients(g)
-            self._bounds["keep", id(g)] = g
-        return self._bounds[key]
+        return self.envelope(arithmetic).gradients(self.case.g if g is None else g)
 
+    @kept
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
     ) -> np.ndarray:
         """The envelope of one output or gradient; infinite, and so not judged, outside the range rules."""
         gradient = name in GRADIENTS.values()
         envelope = (self.gradient_bounds(arithmetic, g) if gradient else self.output_bounds(arithmetic))[name]
-        if not range_rule or name == "dbeta":
-            return envelope
-        key = (name, arithmetic, id(self.case.g if g is None else g) if gradient else None)
-        if key not in self._bounds:
-            self._bounds[key] = self._within(name, arithmetic, envelope, g)
-        return self._bounds[key]
+        return self._within(name, arithmetic, envelope, g) if range_rule and name != "dbeta" else envelope
 
     def _within(self, name: str, arithmetic: Arithmetic, envelope: np.ndarray, g: np.ndarray | None) -> np.ndarray:
         """An envelope, infinite outside the range rules."""

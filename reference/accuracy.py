@@ -53,7 +53,7 @@ class AccuracyClass:
         )
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)  # it is part of the key of every truth
 class Arithmetic:
     """The numbers that one evaluation of the envelope depends on."""
 

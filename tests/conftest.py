@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,10 @@ def _wanted(framework: str) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where a framework that this environment is about is not installed: no test is skipped for that."""
+    if "NORMSPEC_CACHE" not in os.environ:  # the processes of xdist share it
+        kept = tempfile.TemporaryDirectory(prefix="normspec-cache-", ignore_cleanup_errors=True)
+        config.add_cleanup(kept.cleanup)
+        os.environ["NORMSPEC_CACHE"] = kept.name
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
     config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
     config.addinivalue_line("markers", "campaign: takes many minutes, and is run by hand: pytest -m campaign")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from ...reference.formats import FORMATS, Format
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Operator
 from ...spec.parts import Parts
+from ..kept.content import token
 from .description import Description
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
@@ -77,6 +78,11 @@ class Case:
         """A stream for what a check needs beside the case, the same for the same purpose."""
         seed = self.description.seed if self.description else 0
         return Stream(seed, self.x.size, zlib.crc32(purpose.encode()))
+
+    @cached_property
+    def content(self) -> Hashable:
+        """All that a truth about it depends on, as part of a key."""
+        return self.operator, token(self.inputs), token(self.settings), token(self.g), repr(sorted(self.parts.items()))
 
     @cached_property
     def _truths(self) -> dict[tuple[str, str], Any]:

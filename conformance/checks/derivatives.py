@@ -9,7 +9,6 @@ import numpy as np
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from ..truth import in_order
 from .registry import BOTH, Body, check
 
 
@@ -41,8 +40,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
 
         def bounds(normative: bool, name: str = name) -> np.ndarray:
             arithmetic = subject.arithmetic(case, normative=normative)
-            envelope = subject.truth(case, normative=normative).envelope(arithmetic)
-            return envelope.vjp_vjp(case.g, *in_order(second))[name]
+            return subject.truth(case, normative=normative).vjp_vjp_bounds(arithmetic, case.g, second)[name]
 
         note = "a function that is not made for a second order should raise (in PyTorch: once_differentiable)"
         yield subject.judge(case, f"second-order gradient of {name}", value, want, bounds, note)
@@ -60,7 +58,7 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
 
     def bounds(normative: bool) -> np.ndarray:
         arithmetic = subject.arithmetic(case, normative=normative)
-        return subject.truth(case, normative=normative).envelope(arithmetic).jvp(*in_order(tangents))
+        return subject.truth(case, normative=normative).jvp_bound(arithmetic, tangents)
 
     yield subject.judge(case, "tangent of y", found, exact, bounds)
 
@@ -84,8 +82,7 @@ def _over_cotangent(kind: str, words: str) -> Body:
 
             def bounds(normative: bool, name: str = name) -> np.ndarray:
                 arithmetic = subject.arithmetic(case, normative=normative)
-                envelope = subject.truth(case, normative=normative).envelope(arithmetic)
-                return envelope.vjp_vjp(case.g, *in_order(tangents))[name]
+                return subject.truth(case, normative=normative).vjp_vjp_bounds(arithmetic, case.g, tangents)[name]
 
             yield subject.judge(case, f"{words} in {name}", value, want, bounds)
 
@@ -111,7 +108,6 @@ def forward_over_forward(subject: Subject, case: Case) -> Iterator[Finding]:
 
     def bounds(normative: bool) -> np.ndarray:
         arithmetic = subject.arithmetic(case, normative=normative)
-        envelope = subject.truth(case, normative=normative).envelope(arithmetic)
-        return envelope.jvp_jvp(tangents["x"], tangents["gamma"], again["x"], again["gamma"])
+        return subject.truth(case, normative=normative).jvp_jvp_bound(arithmetic, tangents, again)
 
     yield subject.judge(case, "forward over forward of y", value, exact, bounds)

@@ -42,7 +42,7 @@ def handed_value(subject: Subject, case: Case, role: str, place: int = 0) -> Cal
 
     def value(normative: bool) -> Value:
         arithmetic = subject.arithmetic(case, normative=normative)
-        return subject.truth(case, normative=normative).evaluation(arithmetic).handed()[role][place]
+        return subject.truth(case, normative=normative).handed(arithmetic)[role][place]
 
     return value
 

@@ -92,6 +92,13 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     help="How many processes share operators and dtypes; the report is the same for any number. Default: as many as "
     "there are cores, up to 8, where that pays.",
 )
+@click.option(
+    "--cache-dir",
+    metavar="DIR",
+    help="Where exact values and bounds are kept for the next run; no verdict depends on it. Default: the folder that "
+    "NORMSPEC_CACHE names, or ~/.cache/normspec.",
+)
+@click.option("--no-cache", is_flag=True, help="Compute them all, and keep none.")
 @config_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
 @click.pass_context
@@ -103,6 +110,7 @@ def check(
     forward_only: bool,
     slow: bool | None,
     pythons: tuple[str, ...],
+    no_cache: bool,
     config: str | None,
     json_file: str | None,
     **_: Any,  # what may be configured is asked of the context
@@ -136,6 +144,7 @@ def check(
         "time_limit": chosen(context, configured, "time-limit"),
         "memory_limit": chosen(context, configured, "memory-limit"),
         "jobs": chosen(context, configured, "jobs"),
+        "cache": False if no_cache else chosen(context, configured, "cache-dir"),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)

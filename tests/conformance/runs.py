@@ -14,6 +14,7 @@ from normspec.adapters.target import Target
 from normspec.conformance.engine import Run
 from normspec.conformance.excuse import excused
 from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.kept.place import store_at
 from normspec.conformance.plan import Plan
 from normspec.conformance.profiles import profile_of
 from normspec.conformance.progress import Listener
@@ -53,6 +54,7 @@ def run(
         explain=explain,
         requirements=None if requirements is None else frozenset(requirements),
         mode=mode,
+        store=store_at(""),
     )
     made = Run(plan, listener)
     return excused(made, made.report())

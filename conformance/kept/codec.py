@@ -1,0 +1,106 @@
+"""Truths as bytes: arrays of float64, pairs of them, values with their errors, and what has names."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from ...reference.composed import Value
+from ...reference.double_double import DD
+
+#: Each thing begins with a letter: what it is.
+_NOTHING, _ARRAY, _FULL, _PAIR, _VALUE, _LIST, _NAMED = b"n", b"a", b"f", b"p", b"v", b"l", b"m"
+
+_COUNT = struct.Struct("<I")
+
+
+class Undecodable(ValueError):
+    """The bytes are not what `encoded` gives."""
+
+
+def encoded(value: Any) -> bytes:
+    """A truth as bytes: what a method marked ``kept`` returns. Raises TypeError for anything else."""
+    pieces: list[bytes] = []
+    _write(value, pieces)
+    return b"".join(pieces)
+
+
+def _write(value: Any, pieces: list[bytes]) -> None:
+    if value is None:
+        pieces.append(_NOTHING)
+    elif isinstance(value, DD):
+        pieces.append(_PAIR)
+        _write(np.asarray(value.hi), pieces)
+        _write(np.asarray(value.lo), pieces)
+    elif isinstance(value, Value):
+        pieces.append(_VALUE)
+        _write(value.exact, pieces)
+        _write(np.asarray(value.error), pieces)
+    elif isinstance(value, dict):
+        pieces += [_NAMED, _COUNT.pack(len(value))]
+        for name, one in value.items():
+            told = name.encode()
+            pieces += [_COUNT.pack(len(told)), told]
+            _write(one, pieces)
+    elif isinstance(value, list):
+        pieces += [_LIST, _COUNT.pack(len(value))]
+        for one in value:
+            _write(one, pieces)
+    elif isinstance(value, np.ndarray) and value.dtype == np.float64:
+        bits = np.ascontiguousarray(value, "<f8").reshape(-1)
+        words = bits.view(np.int64)
+        full = words.size > 1 and bool((words == words[0]).all())  # as low words are that are all 0
+        shape = [_COUNT.pack(value.ndim), *map(_COUNT.pack, value.shape)]
+        pieces += [_FULL if full else _ARRAY, *shape, (bits[:1] if full else bits).tobytes()]
+    else:
+        raise TypeError(f"a truth is no {type(value).__name__}")
+
+
+def decoded(words: bytes) -> Any:
+    """The truth that these bytes are, its arrays read-only. Raises Undecodable."""
+    reader = _Reader(words)
+    try:
+        value = reader.value()
+    except (struct.error, ValueError, UnicodeDecodeError) as error:
+        raise Undecodable(str(error)) from None
+    if reader.place != len(words):
+        raise Undecodable("there is more of it")
+    return value
+
+
+class _Reader:
+    def __init__(self, words: bytes) -> None:
+        self._words = words
+        self.place = 0
+
+    def value(self) -> Any:
+        kind = self._taken(1)
+        if kind == _NOTHING:
+            return None
+        if kind in (_ARRAY, _FULL):
+            shape = tuple(self._count() for _ in range(self._count()))
+            size = 1 if kind == _FULL else math.prod(shape)
+            numbers = np.frombuffer(self._taken(8 * size), "<f8")
+            return np.broadcast_to(numbers, shape) if kind == _FULL else numbers.reshape(shape)
+        if kind == _PAIR:
+            return DD(self.value(), self.value())
+        if kind == _VALUE:
+            return Value(self.value(), self.value())
+        if kind == _NAMED:
+            return {self._taken(self._count()).decode(): self.value() for _ in range(self._count())}
+        if kind == _LIST:
+            return [self.value() for _ in range(self._count())]
+        raise Undecodable(f"nothing is marked {kind!r}")
+
+    def _count(self) -> int:
+        return _COUNT.unpack(self._taken(_COUNT.size))[0]
+
+    def _taken(self, count: int) -> bytes:
+        found = self._words[self.place : self.place + count]
+        if len(found) < count:
+            raise Undecodable("the end is missing")
+        self.place += count
+        return found

@@ -1,0 +1,63 @@
+"""The content of what a truth depends on, as keys: equal for equal values, in every process."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...reference.accuracy import Arithmetic
+
+#: Bytes of a key: two of 10^12 contents have the same with odds of 10^-14.
+KEY = 16
+
+#: Where the code stands whose results are kept, below the package; what it needs of others is part of a key.
+_CODE = ("reference", "spec", "conformance/kept", "conformance/truth.py", "conformance/composed_truth.py")
+
+
+def token(value: Any) -> Hashable:
+    """What stands for a value in a key."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.name, value.shape, hashlib.blake2b(value.tobytes(), digest_size=KEY).digest()
+    if isinstance(value, Mapping):
+        return tuple((name, token(one)) for name, one in value.items())
+    if isinstance(value, tuple):
+        return tuple(map(token, value))
+    return value
+
+
+def digest(*tokens: Hashable) -> bytes:
+    """The key of what so many tokens stand for, computed by this version."""
+    return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY, key=_version()).digest()
+
+
+def _told(value: Any) -> Any:
+    """A token as something whose text is the same in every process."""
+    if isinstance(value, tuple):
+        return tuple(map(_told, value))
+    return _arithmetic(value) if isinstance(value, Arithmetic) else value
+
+
+@lru_cache
+def _arithmetic(value: Arithmetic) -> str:
+    numbers = attrs.asdict(value)
+    numbers["accuracy"]["flushes"] = sorted(numbers["accuracy"]["flushes"])  # a set is told in any order
+    return repr(numbers)
+
+
+@lru_cache(maxsize=1)
+def _version() -> bytes:
+    """What the results depend on beside the values: our code, NumPy's, and the machine's kind."""
+    package = Path(__file__).parents[2]
+    found = hashlib.blake2b(f"{np.__version__} {platform.machine()} {platform.python_version()}".encode())
+    for place in _CODE:
+        path = package / place
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            found.update(file.read_bytes())
+    return found.digest()[:64]

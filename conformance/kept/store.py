@@ -1,0 +1,163 @@
+"""
+The store: truths on disk, by key, in one SQLite file that several processes read and write at once.
+
+It is a cache and never more: what cannot be read, was damaged or belongs to something else is as if it were not there.
+Each entry has a checksum of its key and its bytes. The file is bounded; half of the entries make room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+from pathlib import Path
+
+#: The file in its folder.
+FILE = "truths.sqlite"
+
+#: The most bytes of the file, unless the caller says otherwise: `standard` of all operators takes half of it.
+LIMIT = 1 << 30
+
+#: Bytes of entries that wait in memory to be written together.
+_WAITING = 4 << 20
+
+#: Bytes from which on an entry is not kept: at `standard` one in 200 is larger, takes two thirds of all the room, and
+#: saves a sixth of the time.
+_LARGE = 1 << 20
+
+_CHECK = 16
+_PAGE = 4096
+
+#: Seconds that a write waits for another process's.
+_PATIENCE = 5.0
+
+
+class Store:
+    """Entries by key in a folder's file."""
+
+    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+        self._file = folder / FILE
+        self._limit = limit
+        self._waiting: dict[bytes, bytes] = {}
+        self._size = 0
+        self._connection = self._opened()
+        #: Entries found and not found, for benchmarks and tests.
+        self.hits = self.misses = 0
+
+    def find(self, key: bytes) -> bytes | None:
+        """The bytes under a key; None where there are none, or not the ones that were written."""
+        words = self._waiting.get(key) or self._read(key)
+        if words is None or _checksum(key, words[_CHECK:]) != words[:_CHECK]:
+            self.misses += 1
+            return None
+        self.hits += 1
+        return words[_CHECK:]
+
+    def put(self, key: bytes, words: bytes) -> None:
+        """Keep bytes under a key, in place of any others."""
+        if self._connection is None or len(words) > _LARGE:
+            return
+        self._waiting[key] = _checksum(key, words) + words
+        self._size += len(words)
+        if self._size >= _WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits. What cannot be written is computed again another time."""
+        waiting, self._waiting, self._size = list(self._waiting.items()), {}, 0
+        if not waiting or self._connection is None:
+            return
+        try:
+            self._write(waiting)
+        except sqlite3.OperationalError as error:
+            if "full" not in str(error):  # locked too long, or the disk is gone
+                return
+            with contextlib.suppress(sqlite3.Error):
+                self._make_room()
+                self._write(waiting)
+        except sqlite3.DatabaseError:
+            self._begin_anew()
+
+    def close(self) -> None:
+        """Write what waits and let go of the file."""
+        self.flush()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    # -- the file --------------------------------------------------------------------------------
+
+    def _opened(self) -> sqlite3.Connection | None:
+        for _ in range(2):
+            try:
+                return self._connected()
+            except sqlite3.OperationalError:  # it may not be written, or is locked too long
+                return None
+            except sqlite3.DatabaseError:  # it is no database: another begins
+                self._remove()
+        return None
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            for setting in (
+                f"page_size={_PAGE}",
+                "journal_mode=WAL",
+                "synchronous=OFF",  # a power cut may damage it, and that is noticed
+                "mmap_size=0",  # a file that is cut off while it is mapped would end the process
+                f"max_page_count={max(16, self._limit // _PAGE)}",
+                f"journal_size_limit={_WAITING}",
+            ):
+                connection.execute(f"PRAGMA {setting}")
+            connection.execute("CREATE TABLE IF NOT EXISTS truths (key BLOB UNIQUE NOT NULL, words BLOB NOT NULL)")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _read(self, key: bytes) -> bytes | None:
+        if self._connection is None:
+            return None
+        try:
+            row = self._connection.execute("SELECT words FROM truths WHERE key = ?", (key,)).fetchone()
+        except sqlite3.OperationalError:
+            return None
+        except sqlite3.DatabaseError:
+            self._begin_anew()
+            return None
+        return row[0] if row is not None and isinstance(row[0], bytes) else None
+
+    def _write(self, entries: list[tuple[bytes, bytes]]) -> None:
+        assert self._connection is not None
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany("INSERT OR REPLACE INTO truths VALUES (?, ?)", entries)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _make_room(self) -> None:
+        """Forget any half: of what does not fit, the next run then finds a part, and of the oldest half nothing."""
+        assert self._connection is not None
+        self._connection.execute("DELETE FROM truths WHERE random() % 2")
+
+    def _begin_anew(self) -> None:
+        """Throw a damaged file away; the process that has it open as well goes on without."""
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+        self._remove()
+        self._connection = self._opened()
+
+    def _remove(self) -> None:
+        for ending in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{self._file}{ending}")
+
+
+def _checksum(key: bytes, words: bytes) -> bytes:
+    return hashlib.blake2b(words, digest_size=_CHECK, key=key).digest()
