@@ -55,7 +55,7 @@ def test_options_reach_the_engine(engine):
     """Every option is handed on as the API names it."""
     arguments = "check f.py:g --op layer_norm --framework torch --dtype float16 --dtype float32 --device cuda"
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only --slow --mode inference"
-    arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"
+    arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3 --cache-dir kept"
     assert main(arguments.split()) == 0
     ((targets, options),) = engine.calls
     assert targets == ("f.py:g",)
@@ -75,7 +75,14 @@ def test_options_reach_the_engine(engine):
         "time_limit": 2.5,
         "memory_limit": 512 << 20,
         "jobs": 3,
+        "cache": "kept",
     }
+
+
+def test_no_cache_outranks_a_folder(engine):
+    """`--no-cache` keeps nothing, whatever else is said."""
+    assert main(["check", "f.py:g", "--cache-dir", "kept", "--no-cache"]) == 0
+    assert engine.calls[0][1]["cache"] is False
 
 
 def test_without_options_the_defaults_are_those_of_the_api(engine):

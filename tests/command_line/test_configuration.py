@@ -24,6 +24,7 @@ mode = "inference"
 time-limit = 2.5
 memory-limit = "512MiB"
 jobs = 3
+cache-dir = "kept"
 conventions = { momentum = "old", subnormals = "flushed" }
 
 [tool.normspec.interpreters]
@@ -85,6 +86,7 @@ def test_every_key_is_read(write, project):
         "time-limit": 2.5,
         "memory-limit": 512 << 20,
         "jobs": 3,
+        "cache-dir": str(project / "kept"),
         "conventions": {"momentum": "old", "subnormals": "flushed"},
         "interpreters": {
             "mxnet": str(project / "venvs/mxnet"),
@@ -165,6 +167,7 @@ def test_limits_can_be_none(write):
         ("seed = -1", ["seed:", "-1"]),
         ("seed = true", ["seed:", "True"]),
         ("jobs = 0", ["jobs:", "from 1 on"]),
+        ("cache-dir = 1", ["cache-dir:", "path of a folder"]),
         ("jobs = '2'", ["jobs:", "from 1 on"]),
         ('mode = "train"', ["mode:", "did you mean 'training'"]),
         ("time-limit = 0", ["time-limit:", "none"]),
