@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib.util
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +53,31 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out the folders of frameworks that this environment is not about: `tests/<room>/torch/` and its like."""
     inside = collection_path.relative_to(Path(__file__).parent).parts
     return True if any(name in inside and not _wanted(name) for name in FOLDERS) else None
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """
+    Send those tests of a file to one process of `-n` that share what is made once: each process would make it anew.
+
+    (The marks that `--dist loadgroup` looks at come to nothing with pytest 9.2 and pytest-xdist 3.8.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            return file if test.partition("[")[0] in _sharing(config.rootpath / file) else nodeid
+
+    return Scheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+@functools.cache
+def _sharing(file: Path) -> frozenset[str]:
+    """The tests of a file that take a fixture of it that is made once for all of them."""
+    functions = [one for one in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(one, ast.FunctionDef)]
+    made_once = {one.name for one in functions if any("scope='module'" in ast.unparse(d) for d in one.decorator_list)}
+    return frozenset(one.name for one in functions if made_once & {argument.arg for argument in one.args.args})
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks

@@ -10,6 +10,9 @@ from .runs import DTYPES, VARIANT, run, specimen
 
 pytestmark = pytest.mark.exhaustive
 
+#: `normspec selftest` puts every variant to the same cases in float32.
+OTHERS = tuple(dtype for dtype in DTYPES if dtype != "float32")
+
 #: A few of the most different ways to compute, for the dtypes that the others are not run in.
 EVERYWHERE = (
     "ln-welford",
@@ -23,10 +26,10 @@ EVERYWHERE = (
 
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_a_sound_variant_conforms_in_every_dtype(name: str) -> None:
-    """The report of a sound variant over all four dtypes conforms, and has a result in each."""
-    report = run(specimen(VARIANT[name]), dtypes=DTYPES)
+    """The report of a sound variant over the dtypes beside float32 conforms, and has a result in each."""
+    report = run(specimen(VARIANT[name]), dtypes=OTHERS)
     assert report.conforms, [(r.requirement, r.dtype, r.reason) for r in (*report.failures(), *report.errors())]
-    assert {r.dtype for r in report.results} == set(DTYPES)
+    assert {r.dtype for r in report.results} == set(OTHERS)
 
 
 @pytest.mark.parametrize("name", ["ln-two-pass", "bn-two-pass", "gn-two-pass"])

@@ -77,7 +77,8 @@ def cases() -> list:
     """One case for each block of each file."""
     found = []
     for file in sorted(FOLDER.glob("*.py")):
-        marks = [pytest.mark.torch] if needs_torch(file) else []
+        # What NumPy computes does not depend on the Python version.
+        marks = [pytest.mark.torch if needs_torch(file) else pytest.mark.exhaustive]
         found += [pytest.param(one, id=" ".join(one.command[1:]), marks=marks) for one in stated(file)]
     return found
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 
 def selected(checkout: Path, *options: str) -> str:
     """The names of the tests that pytest would run of a file that has campaigns beside other tests."""

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
 TOY = Path(__file__).with_name("toy_operator.py")
 QUICKLY = ("--op", "center", "--profile", "quick", "--dtype", "float32")
 

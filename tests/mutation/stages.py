@@ -71,7 +71,7 @@ STAGES = {
         _tests("mpmath", "tests/reference", mark=LONG),
         _tests("front", "tests/adapters", "tests/command_line", *_NOT_APART, mark=SHORT),
         _tests("compare", "tests/compare"),
-        _tests("apart", *APART, mark=SHORT),
+        _tests("apart", *APART),
         _tests("faults", "tests/faults"),
     )
 }  # fmt: skip
