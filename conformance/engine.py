@@ -387,6 +387,7 @@ class Run:
             mode="eager",
             verdict=verdict,
             ratio=tally.ratio,
+            ratios=dict(tally.ratios),
             cases=tally.judged,
             declined=dict(tally.declined),
             reason=reason,

@@ -17,6 +17,7 @@ from ..spec.errors import UnknownDtype, choices
 from .kept.place import store_at
 from .plan import Plan
 from .profiles import profile_of
+from .sound_names import names_a_variant
 
 #: A target as it is asked for: the name of one, or a callable.
 Asked = str | Callable[..., Any]
@@ -54,10 +55,7 @@ class Request:
         hosts: list[Host] = []
         try:
             started = [self._started(target, hosts) for target in self.names]
-            opened = [
-                ready(one) if isinstance(one, Host) else resolve(one, op=self.op, framework=self.framework)
-                for one in started
-            ]
+            opened = [ready(one) if isinstance(one, Host) else self._resolved(one) for one in started]
             for target in opened:
                 self._check(target)
         except BaseException:
@@ -85,11 +83,19 @@ class Request:
 
     def _started(self, target: Asked, hosts: list[Host]) -> Asked | Host:
         """The host of a target by name, kept among the others; a callable as it is."""
-        if not isinstance(target, str) or not ISOLATES:
+        if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
             return target
         host = hosted(target, op=self.op, framework=self.framework, python=self.python_of(target), limits=self.limits)
         hosts.append(host)
         return host
+
+    def _resolved(self, target: Asked) -> Target:
+        """A target that lives in this process."""
+        if isinstance(target, str) and names_a_variant(target):
+            from .specimens import variant  # it imports every sound function
+
+            return variant(target, self.op)
+        return resolve(target, op=self.op, framework=self.framework)
 
     def _check(self, target: Target) -> None:
         wanted = self.dtypes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from ..adapters.binding import DERIVATIVES, Binding
 from ..adapters.numpy import BRIDGE
 from ..adapters.numpy.operators.implementation import Implementation
 from ..adapters.target import Target
+from ..spec.errors import UnknownOperator, UnknownTarget
+from .sound import Sound
+from .sound import registered as variants_there
+from .sound_names import PREFIX
 
 
 def target_of(
@@ -28,3 +33,22 @@ def target_of(
         prepare=implementation.prepare,
     )
     return Target(name, "numpy", np.__version__, BRIDGE, (binding,))
+
+
+def variants(op: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The names of all sound variants, or of those of some operators, as targets."""
+    return tuple(f"{PREFIX}{one.name}" for one in variants_there() if op is None or one.operator in op)
+
+
+def variant(target: str, op: Sequence[str] | None = None) -> Target:
+    """A sound variant as a target, with the conventions it declares. Raises UnknownTarget and UnknownOperator."""
+    there: dict[str, Sound] = {one.name: one for one in variants_there()}
+    name = target[len(PREFIX) :]
+    if name not in there:
+        near = difflib.get_close_matches(name, there, n=1)
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else "`normspec selftest` shows them all"
+        raise UnknownTarget(f"there is no sound function {name!r}; {hint}")
+    found = there[name]
+    if op is not None and found.operator not in op:
+        raise UnknownOperator(f"{target} is one of {found.operator}, not of {', '.join(op)}")
+    return target_of(target, found.operator, found.build(), found.conventions)

@@ -16,6 +16,7 @@ from .checks.registry import Check
 from .defects import trace, words
 from .findings import Finding
 from .known import shown_as
+from .ratios import bin_of
 from .subject import Subject
 from .verdicts import Deviation, Verdict
 
@@ -28,6 +29,8 @@ class Tally:
     #: Cases judged, and the worst error / envelope among them.
     judged: int = 0
     ratio: float | None = None
+    #: How many of the ratios that were found lie in each bin (ratios.py).
+    ratios: Counter[int] = attrs.field(factory=Counter)
     #: The first violation, and the case it was found on.
     violation: Finding | None = None
     description: Description | None = None
@@ -79,6 +82,7 @@ class Tally:
                 continue
             if finding.ratio is not None:
                 self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)
+                self.ratios[bin_of(finding.ratio)] += 1
             self.deviates.update(finding.deviates)
             if finding.known and self.known is None:
                 self.known = finding

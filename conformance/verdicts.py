@@ -74,6 +74,8 @@ class Result:
     verdict: Verdict
     #: Worst error / envelope over all cases; None where the requirement is not about a magnitude.
     ratio: float | None = None
+    #: How many of the ratios lie in each bin (ratios.py).
+    ratios: Mapping[int, int] = attrs.field(factory=dict)
     #: Number of cases judged.
     cases: int = 0
     #: On how many cases the target declined the call, or lacked a derivative, by the reason: nothing was judged there.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from ...spec.errors import NormspecError
+from .campaign import campaign
 from .check import check
 from .compare import compare
 from .explain import explain
@@ -32,6 +33,7 @@ def normspec() -> None:
 normspec.add_command(check)
 normspec.add_command(compare)
 normspec.add_command(selftest)
+normspec.add_command(campaign)
 normspec.add_command(explain)
 normspec.add_command(list_targets)
 

@@ -1,0 +1,71 @@
+"""The record of a unit: what its report says, as one JSON object of a few kilobytes and every violation whole."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import attrs
+
+from ..ratios import BINS, added
+from ..report import Report
+from ..reporting.json_values import plain, result_in_json
+from ..request import Request
+from ..verdicts import Result
+from .campaign import Key
+
+
+def record_of(key: Key, report: Report, request: Request) -> dict[str, Any]:
+    """The record of a finished unit."""
+    requirements: dict[str, dict[str, Any]] = {}
+    for result in report.results:
+        found = requirements.setdefault(
+            result.requirement, {"cases": 0, "advice": 0, "ratio": None, "at": "", "ratios": [0] * BINS}
+        )
+        found["cases"] += result.cases
+        found["advice"] += result.is_advice
+        added(found["ratios"], result.ratios)
+        if result.ratio is not None and (found["ratio"] is None or result.ratio > found["ratio"]):
+            found["ratio"], found["at"] = result.ratio, result.binding
+    for found in requirements.values():
+        found["ratio"] = plain(found["ratio"])
+        found["ratios"] = {str(place): count for place, count in enumerate(found["ratios"]) if count}
+    kept = [*report.failures(), *report.errors()]
+    return {
+        "unit": {"target": key.target, "operator": key.operator, "dtype": key.dtype, "seed": key.seed},
+        "seconds": round(report.seconds, 3),
+        "cases": sum(result.cases for result in report.results),
+        "counts": report.counts(),
+        "requirements": requirements,
+        "kept": [{**result_in_json(r), "again": command(r, key.seed, request), "found_on": _found_on(r)} for r in kept],
+        "defects": list(report.defects),
+    }
+
+
+def command(result: Result, seed: int, request: Request) -> str:
+    """The command that judges the same target on the same cases again."""
+    words = ["normspec", "check", result.target, "--op", result.op, "--dtype", result.dtype]
+    words += ["--profile", request.profile, "--seed", str(seed)]
+    words += ["--device", request.device] if request.device != "cpu" else []
+    words += ["--framework", request.framework] if request.framework else []
+    words += ["--mode", request.mode] if request.mode else []
+    words += ["--forward-only"] if request.forward_only else []
+    words += [] if request.slow is None else ["--slow" if request.slow else "--no-slow"]
+    for name, value in request.conventions.items():
+        words += ["--convention", f"{name}={value}"]
+    for name, path in request.pythons.items():
+        words += ["--python", f"{name}={path}" if name else path]
+    return shlex.join(words)
+
+
+def _found_on(result: Result) -> dict[str, Any] | None:
+    """The description of the case that was found to violate it; the counterexample may be a smaller one."""
+    found = result.violated_on
+    if found is None:
+        return None
+    given = {field.name: (getattr(found, field.name), field.default) for field in attrs.fields(type(found))}
+    return {name: plain(_sorted(value)) for name, (value, default) in given.items() if value != default}
+
+
+def _sorted(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value

@@ -1,0 +1,171 @@
+"""
+The folder of a campaign: what it was asked to do, and a line for each unit that is done.
+
+A line is appended in one piece and reaches the disk before the next unit begins. One that was cut off, as by `kill -9`,
+has no end: it is cut away, and its unit is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from ...spec.errors import NormspecError
+from .campaign import SCHEMA, Campaign, Key
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: nobody keeps two commands out of one folder
+    fcntl = None
+
+_REQUEST, _UNITS, _LOCK = "request.json", "units.jsonl", "lock"
+
+
+class WrongFolder(NormspecError):
+    """The folder holds something else, or cannot be used."""
+
+
+@attrs.define
+class Store:
+    """The folder of a campaign."""
+
+    folder: Path
+    #: What its campaign is: identity, kinds of units, and the seeds asked for last.
+    asked: dict[str, Any]
+    #: The units that are done, and how many lines were cut off or damaged: their units are done again. Both are known
+    #: when the records have been read.
+    done: set[Key] = attrs.field(factory=set)
+    damaged: int = 0
+    _cut_off: int = 0
+
+    @classmethod
+    def read(cls, folder: Path) -> Store:
+        """The folder of a campaign as it is. Raises WrongFolder where it holds none."""
+        try:
+            asked = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise WrongFolder(f"{folder} holds no campaign: there is no {_REQUEST} in it") from None
+        except (OSError, ValueError) as error:
+            raise WrongFolder(f"{folder / _REQUEST} cannot be read ({error})") from None
+        if not isinstance(asked, dict) or asked.get("identity", {}).get("schema") != SCHEMA:
+            raise WrongFolder(f"{folder} holds a campaign of another version of normspec: read it with that one")
+        return cls(folder, asked)
+
+    @classmethod
+    @contextlib.contextmanager
+    def begun(cls, folder: Path, campaign: Campaign) -> Iterator[Store]:
+        """
+        The folder of this campaign, made where it is not there, and ours alone meanwhile.
+
+        Raises WrongFolder where it holds another campaign, or anything else.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = (folder / _LOCK).open("ab")
+        except OSError as error:
+            raise WrongFolder(f"--out {folder} cannot be used: {error.strerror or error}") from None
+        with lock:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise WrongFolder(f"another command is at work in {folder}: wait for it, or end it") from None
+            yield cls._opened(folder, campaign)
+
+    @classmethod
+    def _opened(cls, folder: Path, campaign: Campaign) -> Store:
+        identity = campaign.identity()
+        if (folder / _REQUEST).exists():
+            found = cls.read(folder).asked["identity"]
+            if found != identity:
+                raise WrongFolder(
+                    f"{folder} holds another campaign: {_differences(found, identity)}; name another --out"
+                )
+        elif any(one.name != _LOCK and one.name[0] != "." for one in folder.iterdir()):
+            raise WrongFolder(f"{folder} is not empty, and what it holds is no campaign: name another --out")
+        seeds = [campaign.seeds.start, campaign.seeds.stop]
+        store = cls(folder, {"identity": identity, "kinds": [list(kind) for kind in campaign.kinds()], "seeds": seeds})
+        replace(folder / _REQUEST, json.dumps(store.asked, indent=1) + "\n")
+        store._cut()
+        return store
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The records of all units that are done, one after the other."""
+        self.damaged, self.done = self._cut_off, set()
+        try:
+            lines = (self.folder / _UNITS).open("rb")
+        except FileNotFoundError:
+            return
+        with lines:
+            for line in lines:
+                try:
+                    record = json.loads(line) if line.endswith(b"\n") else None
+                    key = key_of(record) if record is not None else None
+                except (ValueError, TypeError, KeyError):
+                    record = key = None
+                if record is None or key is None:
+                    self.damaged += 1
+                elif key not in self.done:
+                    self.done.add(key)
+                    yield record
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write the record of a unit; it is on the disk when this returns."""
+        line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        with (self.folder / _UNITS).open("ab", buffering=0) as units:
+            units.write(line)
+            os.fsync(units.fileno())
+        self.done.add(key_of(record))
+
+    def _cut(self) -> None:
+        """Cut away a last line that has no end, so that the next one does not continue it."""
+        path = self.folder / _UNITS
+        if not path.exists():
+            return
+        with path.open("r+b") as units:
+            whole = 0
+            for line in units:
+                if line.endswith(b"\n"):
+                    whole += len(line)
+                else:
+                    self._cut_off = 1
+            units.truncate(whole)
+
+
+def key_of(record: Mapping[str, Any]) -> Key:
+    """The unit that a record is about."""
+    return Key(**record["unit"])
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file in one piece: a reader finds the old one or the new one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with beside.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """What differs, in words: `profile is quick there and standard here`."""
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    said = [
+        f"the {name} differ{'' if name.startswith('files') else 's'}"
+        if name.startswith(("content", "files"))
+        else f"{name} is {_words(there.get(name))} there and {_words(here.get(name))} here"
+        for name in names
+    ]
+    return ", ".join(said)
+
+
+def _words(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return "not given"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,155 @@
+"""`normspec campaign`: judge targets on many seeds, and go on where that was stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...adapters.frameworks import full_name
+from ...adapters.remote.process import Limits
+from ...adapters.targets import TARGETS
+from ...spec.conventions import parse_conventions
+from ..configuration import Configuration
+from .console import console_on, progress_on
+from .options import SECONDS, dtype_option, profile_option, python_option
+from .settings import interpreters
+
+if TYPE_CHECKING:
+    from ..campaign.summary import Summary
+    from ..request import Request
+
+
+class Seeds(click.ParamType):
+    """Seeds from one up to another, which is not among them."""
+
+    name = "seeds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        """The seeds; a usage error where they are none."""
+        first, colon, last = str(value).partition(":")
+        if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+            self.fail(f"{value!r} are no seeds: write FIRST:LAST, such as 0:1000, which ends with 999", param, ctx)
+        return range(int(first), int(last))
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@click.option("--seeds", type=Seeds(), metavar="A:B", help="The seeds from A on, up to B and without it.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that keeps what is done.")
+@click.option(
+    "--summary", type=click.Path(path_type=Path), metavar="DIR", help="Print what DIR holds, and run nothing."
+)
+@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
+@click.option("--framework", metavar="NAME", help="Whose tensors your function takes.")
+@dtype_option
+@click.option("--device", default="cpu", show_default=True, metavar="DEV", help="Where to run.")
+@click.option("--convention", "conventions", multiple=True, metavar="KEY=VALUE", help="Declare a choice.")
+@profile_option("thorough")
+@python_option
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    default=f"{Limits().seconds:g}",
+    show_default=True,
+    metavar="SECONDS|none",
+    help="What a target may take for one requirement on one case.",
+)
+def campaign(
+    targets: tuple[str, ...],
+    seeds: range | None,
+    out: Path | None,
+    summary: Path | None,
+    **options: Any,
+) -> int:
+    """Check targets on many seeds: a soak test that can be stopped and gone on with.
+
+    TARGET is what `normspec check` takes, or `sound` for all sound functions of the self-test. A unit is a target, an
+    operator, a dtype and a seed. Each is kept in DIR when it is done, and the same command goes on where it stopped.
+    At the end DIR has summary.json, summary.md and a plot, ratios.svg.
+
+    Exit status: 0 no violation, 1 a MUST is violated, 2 nothing was judged, 3 stopped before the end, or errors.
+    """
+    from ..campaign.store import Store
+    from ..campaign.summary import Summary
+
+    if summary is not None:
+        if targets or seeds is not None or out is not None:
+            raise click.UsageError("--summary reads what is there: give no targets, seeds or --out with it")
+        return _told(Summary.of(Store.read(summary)), summary)
+    if not targets or seeds is None or out is None:
+        raise click.UsageError("give at least one target, --seeds and --out; or --summary DIR")
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
+        from ..campaign.running import run
+
+        found = run(_named(targets), _request(options), seeds, out, listener)
+    return _told(found, out)
+
+
+def _named(targets: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(full_name(name) if name in TARGETS else name for name in targets))
+
+
+def _request(options: dict[str, Any]) -> Request:
+    """What is to be checked, less the targets and the seed, which the campaign puts in."""
+    from ...adapters.targets import check_operators
+    from ...spec.conventions import validate
+    from ..profiles import profile_of
+    from ..request import Request, checked_dtypes
+
+    seconds = options["time_limit"]
+    return Request(
+        targets=(),
+        op=check_operators(options["ops"]) if options["ops"] else None,
+        framework=options["framework"],
+        dtypes=checked_dtypes(options["dtypes"]),
+        device=options["device"],
+        conventions=validate(parse_conventions(options["conventions"])),
+        profile=profile_of(options["profile"]).name,
+        seed=0,
+        pythons=interpreters(options["pythons"], Configuration()),
+        limits=Limits(seconds=float("inf") if seconds is None else seconds),
+    )
+
+
+def _told(found: Summary, folder: Path) -> int:
+    """Print the summary, write it into the folder in its three forms, and return the exit status."""
+    from ..campaign.plot import NoPlot, drawn
+    from ..campaign.store import replace
+    from ..reporting.campaign_table import print_campaign, to_markdown
+
+    console = console_on(sys.stdout)
+    print_campaign(found, console, str(folder))
+    replace(folder / "summary.json", found.to_json())
+    replace(folder / "summary.md", to_markdown(found, command_of(found.asked)))
+    try:
+        replace(folder / "ratios.svg", drawn(found))
+    except NoPlot as error:
+        click.echo(f"normspec: {error}", err=True)
+    return found.exit_status
+
+
+def command_of(asked: Mapping[str, Any]) -> str:
+    """The command of a campaign, from what its folder says was asked for."""
+    identity, (first, last) = asked["identity"], asked["seeds"]
+    words = [
+        "normspec",
+        "campaign",
+        *identity["targets"],
+        "--seeds",
+        f"{first}:{last}",
+        "--profile",
+        identity["profile"],
+    ]
+    for flag, name in (("--op", "op"), ("--dtype", "dtypes")):
+        for value in identity[name] or ():
+            words += [flag, value]
+    for name, value in identity["conventions"].items():
+        words += ["--convention", f"{name}={value}"]
+    words += ["--device", identity["device"]] if identity["device"] != "cpu" else []
+    return f"{shlex.join(words)} --out DIR"

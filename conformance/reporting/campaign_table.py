@@ -1,0 +1,193 @@
+"""A campaign as it is read: how near each requirement came to its envelope, what was violated, and the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...adapters.dtypes import DTYPES
+from ..campaign.summary import Kept, Summary
+from ..sound_names import SOUND
+from .layout import print_prose
+from .numbers import ratio_text
+from .symbols import ADVICE, COLOURS, symbols_for
+from .wording import title
+
+#: What stands where a requirement is about no magnitude: it holds or does not.
+_NO_RATIO = "-"
+
+#: How many violations are shown; all are in the folder.
+_SHOWN = 20
+
+
+def print_campaign(summary: Summary, console: Console, folder: str) -> None:
+    """Print the table of largest ratios, what was violated or not judged, and the last word."""
+    several = len(_targets(summary)) > 1
+    dtypes = _dtypes(summary)
+    for target in _targets(summary):
+        plain = console.encoding.lower().replace("-", "") not in ("utf8", "utf16")
+        table = Table(box=box.ASCII2 if plain else box.SIMPLE, title=target if several else None, title_justify="left")
+        table.add_column("requirement")
+        table.add_column("judged", justify="right")
+        for dtype in dtypes:
+            table.add_column(dtype, justify="right")
+        table.add_column("nearest", overflow="ellipsis", no_wrap=True, max_width=40, style="dim")
+        for requirement, cases, ratios, where in rows(summary, target):
+            looks = [Text(ratio, style=_style(summary, target, requirement, dtype)) for dtype, ratio in ratios.items()]
+            table.add_row(requirement, f"{cases:,}", *looks, where)
+        console.print(table)
+    _print_kept(summary, console, folder)
+    for name, number in totals(summary):
+        console.print(Text.assemble((f"{name:<12}", "dim"), number))
+    console.print()
+    words, style = last_word(summary, folder)
+    print_prose(Text(words, style=style), console)
+
+
+def rows(summary: Summary, target: str) -> Iterator[tuple[str, int, dict[str, str], str]]:
+    """For each requirement: how often it was judged, the largest ratio by dtype, and where the largest of all was."""
+    for requirement in summary.requirements():
+        found = {dtype: summary.nearness.get((target, requirement, dtype)) for dtype in _dtypes(summary)}
+        near = [one for one in found.values() if one is not None and one.cases]
+        if not near:
+            continue
+        ratios = {
+            dtype: _NO_RATIO if one is None or one.ratio is None else ratio_text(one.ratio)
+            for dtype, one in found.items()
+        }
+        worst = max(near, key=lambda one: -1.0 if one.ratio is None else one.ratio)
+        where = "" if not worst.ratio else f"{worst.binding}, seed {worst.seed}"
+        yield requirement, sum(one.cases for one in near), ratios, where
+
+
+def totals(summary: Summary) -> list[tuple[str, str]]:
+    """The figures of the whole campaign, each with its name."""
+    first, last = summary.asked["seeds"]
+    missing = f", {summary.missing:,} missing" if summary.missing else ""
+    identity = summary.asked["identity"]
+    figures = [
+        ("profile", f"{identity['profile']}, seeds {first}:{last}, {_versions(summary)}"),
+        ("units", f"{summary.units:,}{missing}, {summary.seconds / 3600:.1f} h"),
+        ("judged", f"{summary.cases:,} cases"),
+        ("violations", f"{summary.violations:,}"),
+        ("errors", f"{summary.counts['error'] + len(summary.defects):,}"),
+        ("advice", f"{summary.counts['advice']:,}"),
+    ]
+    if summary.damaged:
+        figures.append(("damaged", f"{summary.damaged:,} records were cut off or damaged: their units are done again"))
+    return figures
+
+
+def last_word(summary: Summary, folder: str) -> tuple[str, str]:
+    """The line that ends the summary, and its colour."""
+    largest = [
+        (one.ratio, *place) for place, one in summary.nearness.items() if one.ratio is not None and not one.advice
+    ]
+    near = ""
+    if largest:
+        ratio, _, requirement, dtype = max(largest)
+        near = f"; the largest ratio is {ratio_text(ratio)} ({requirement}, {dtype})"
+    stopped = f" Not done: {summary.missing:,} units; the same command goes on." if summary.missing else ""
+    if summary.violations:
+        broken = sorted({one.requirement for one in summary.kept.values() if one.verdict == "fail"})
+        return f"VIOLATED: {len(broken)} requirements, {', '.join(broken[:8])}.{stopped}", "bold red"
+    if summary.exit_status == 3 and summary.missing:
+        return f"PARTIAL: no violation in {summary.cases:,} cases so far{near}.{stopped}", "bold yellow"
+    if summary.exit_status == 3:
+        return f"PARTIAL: no violation in {summary.cases:,} cases, and errors{near}.", "bold yellow"
+    if summary.exit_status == 2:
+        return "NOTHING WAS JUDGED", "bold yellow"
+    return f"NO VIOLATION in {summary.cases:,} cases{near}.", "bold green"
+
+
+def to_markdown(summary: Summary, command: str) -> str:
+    """The summary as tables for a page."""
+    lines = [f"    $ {command}", ""]
+    lines += _markdown(("", ""), totals(summary))
+    dtypes = _dtypes(summary)
+    for target in _targets(summary):
+        lines += ["", f"Largest error / envelope, {target}:", ""]
+        header = ("requirement", "", "judged", *dtypes)
+        lines += _markdown(
+            header, ((r, title(r), f"{n:,}", *ratios.values()) for r, n, ratios, _ in rows(summary, target))
+        )
+    if summary.kept:
+        lines += ["", "Violated, or not judged:", ""]
+        header = ("requirement", "where", "dtype", "verdict", "seeds", "again")
+        lines += _markdown(header, (_cells(one) for one in _sorted(summary)))
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(header: Sequence[str], body: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> list[str]:
+    rule = "|" + "---|" * len(header)
+    return [
+        f"| {' | '.join(header)} |",
+        rule,
+        *(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in row)} |" for row in body),
+    ]
+
+
+def _cells(one: Kept) -> tuple[str, ...]:
+    return one.requirement, one.binding, one.dtype, one.verdict, _seeds(one), f"`{one.again}`"
+
+
+def _print_kept(summary: Summary, console: Console, folder: str) -> None:
+    symbols = symbols_for(console.encoding)
+    kept = _sorted(summary)
+    for one in kept[:_SHOWN]:
+        verdict = next(v for v in COLOURS if v.value == one.verdict)
+        ratio = f", {ratio_text(float(one.ratio))} envelopes" if one.ratio is not None else ""
+        head = Text.assemble(
+            (f"{symbols.verdicts[verdict]} {one.requirement}", COLOURS[verdict]),
+            f"  {one.binding} {one.dtype}, seed {_seeds(one)}{ratio}: {one.reason}",
+        )
+        print_prose(head, console)
+        print_prose(Text(one.again, style="dim"), console, indent=2)
+    if len(kept) > _SHOWN:
+        console.print(Text(f"and {len(kept) - _SHOWN} more", style="dim"))
+    if kept:
+        print_prose(Text(f"Each with its whole case: {folder}/units.jsonl", style="dim"), console)
+        console.print()
+    for defect in summary.defects:
+        print_prose(Text(f"a defect of normspec: {defect.strip().splitlines()[-1]}", style="bold magenta"), console)
+
+
+def _seeds(one: Kept) -> str:
+    more = f" and more, {one.units} times" if one.units > len(one.seeds) else ""
+    return ", ".join(map(str, one.seeds)) + more
+
+
+def _sorted(summary: Summary) -> list[Kept]:
+    """Violations first, then what could not be judged."""
+    return sorted(
+        summary.kept.values(), key=lambda one: (one.verdict != "fail", one.target, one.requirement, one.dtype)
+    )
+
+
+def _style(summary: Summary, target: str, requirement: str, dtype: str) -> str:
+    ratio = summary.largest(target, requirement, dtype)
+    if ratio is None or ratio <= 1:
+        return ""
+    return ADVICE if summary.nearness[target, requirement, dtype].advice else "bold red"
+
+
+def _targets(summary: Summary) -> list[str]:
+    return list(summary.asked["identity"]["targets"])
+
+
+def _dtypes(summary: Summary) -> list[str]:
+    there = {dtype for _, _, dtype in summary.nearness}
+    return [dtype for dtype in DTYPES if dtype in there]
+
+
+def _versions(summary: Summary) -> str:
+    identity = summary.asked["identity"]
+    names = ["normspec", *(name for name in identity["targets"] if name != SOUND)]
+    return ", ".join(
+        identity[f"version of {name}"] if name != "normspec" else f"normspec {identity['version of normspec']}"
+        for name in names
+    )
