@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import attrs
 
 from ...adapters.dtypes import DTYPES
 from ...adapters.own_function import names_a_function
-from ...adapters.target import Target
-from ...spec.operators import OPERATORS
 from ..reporting.versions import versions
 from ..request import Request
-from ..sound_names import SOUND
+from ..running.unit import Unit
+from ..sound_names import SOUND, names_a_variant
 
 #: Raised by one when what is stored would be misread by an older reader, or the other way round.
 SCHEMA = 1
@@ -37,6 +36,11 @@ class Key:
     dtype: str
     seed: int
 
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """The unit but for its seed."""
+        return self.target, self.operator, self.dtype
+
 
 @attrs.frozen
 class Campaign:
@@ -46,30 +50,32 @@ class Campaign:
     asked: tuple[str, ...]
     #: What is checked, with the sound functions in the place of `sound`; its seed stands for none.
     request: Request
-    #: The targets of the request, opened.
-    targets: Mapping[str, Target]
+    #: What is judged, as it stands in a report.
+    subjects: Sequence[Mapping[str, Any]]
     seeds: range
 
-    def members(self, asked: str, operator: str) -> tuple[Target, ...]:
-        """The targets that one stands for, as far as they have the operator."""
-        names = variants(self.request.op) if asked == SOUND else (asked,)
-        found = (self.targets[name] for name in names)
-        return tuple(one for one in found if any(binding.operator == operator for binding in one.bindings))
+    def units(self, units: Iterable[Unit]) -> list[Unit]:
+        """
+        These units with one target each, but for the sound functions of an operator, which share their truths.
 
-    def kinds(self) -> list[tuple[str, str, str]]:
-        """The targets as asked for, each with its operators and dtypes, in the order they run."""
-        return [
-            (asked, operator, dtype)
-            for operator in OPERATORS
-            for dtype in DTYPES
+        Seed after seed, and dtype after dtype, so that a campaign that is stopped soon has met every operator.
+        """
+        found = [
+            attrs.evolve(unit, targets=names)
+            for unit in units
             for asked in self.asked
-            if any(dtype in (self.request.dtypes or one.dtypes) for one in self.members(asked, operator))
+            if (names := tuple(name for name in unit.targets if _asked(name) == asked))
         ]
+        return sorted(found, key=lambda unit: (unit.seed, DTYPES.index(unit.dtype)))
 
-    def units(self) -> Iterator[Key]:
-        """Every unit, seed after seed, so that what is done so far is about all operators and dtypes alike."""
-        kinds = self.kinds()
-        return (Key(*kind, seed) for seed in self.seeds for kind in kinds)
+    def asked_for(self, units: Sequence[Unit]) -> dict[str, Any]:
+        """What its folder says of it: its identity, and which units there are."""
+        kinds = dict.fromkeys(key_of(unit).kind for unit in units)
+        return {
+            "identity": self.identity(),
+            "kinds": [list(kind) for kind in kinds],
+            "seeds": [self.seeds.start, self.seeds.stop],
+        }
 
     def identity(self) -> dict[str, Any]:
         """
@@ -77,31 +83,35 @@ class Campaign:
 
         The files of functions, and our own, count by their content.
         """
-        asked = {name: _plain(getattr(self.request, name)) for name in _DECIDING}
         return {
             "schema": SCHEMA,
             "targets": list(self.asked),
-            **asked,
+            **{name: _plain(getattr(self.request, name)) for name in _DECIDING},
             **{f"version of {name}": number for name, number in versions().items()},
-            **{f"version of {name}": f"{one.framework} {one.version}" for name, one in self._frameworks().items()},
+            **{
+                f"version of {subject['target']}": f"{subject['framework']} {subject['version']}"
+                for subject in self.subjects
+                if _asked(subject["target"]) != SOUND
+            },
             **{f"content of {name}": _file(name) for name in self.asked if names_a_function(name)},
             "files of normspec": _sources(),
         }
 
-    def _frameworks(self) -> dict[str, Target]:
-        return {name: self.targets[name] for name in self.asked if name != SOUND}
 
-
-def variants(op: Sequence[str] | None) -> tuple[str, ...]:
-    """The names of the sound functions of some operators."""
-    from ..specimens import variants as there  # it imports every sound function
-
-    return there(op)
+def key_of(unit: Unit) -> Key:
+    """What a unit of a campaign is stored under."""
+    return Key(_asked(unit.targets[0]), unit.operator, unit.dtype, unit.seed)
 
 
 def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
     """The targets to open for those asked for."""
+    from ..specimens import variants  # it imports every sound function
+
     return tuple(dict.fromkeys(name for one in asked for name in (variants(op) if one == SOUND else (one,))))
+
+
+def _asked(target: str) -> str:
+    return SOUND if names_a_variant(target) else target
 
 
 def _plain(value: Any) -> Any:

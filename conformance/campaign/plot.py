@@ -65,7 +65,7 @@ def _rows(summary: Summary) -> dict[str, tuple[np.ndarray, float]]:
 def _draw(axes: Any, rows: dict[str, tuple[np.ndarray, float]]) -> None:
     """Shares of each row on a logarithmic scale, from one in a million on; what is zero stays white."""
     counts = np.array([histogram for histogram, _ in rows.values()], dtype=float)
-    share = counts / counts.sum(axis=1, keepdims=True)
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     shade = np.where(share > 0, np.log10(np.maximum(share, 1e-6)) + 6.5, np.nan)
     axes.imshow(
         shade, cmap="Blues", vmin=0, vmax=6.5, aspect="auto", interpolation="nearest",

@@ -1,25 +1,35 @@
-"""A campaign at work: the units that are not done are judged one after the other, and each is stored at once."""
+"""A campaign at work: what is not done yet is judged, and each unit is stored as soon as it is."""
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
-from ..engine import Run
 from ..progress import Listener, Progress
 from ..report import Report
+from ..reporting.numbers import duration
 from ..request import Request
-from .campaign import Campaign, Key, expanded
+from ..running.choice import executor
+from ..running.executor import Executor
+from ..running.unit import Unit
+from .campaign import Campaign, expanded, key_of
 from .record import record_of
 from .store import Store
 from .summary import Summary
 
 
-def run(asked: Sequence[str], request: Request, seeds: range, out: Path, listener: Listener | None = None) -> Summary:
+def run(
+    asked: Sequence[str],
+    request: Request,
+    seeds: range,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    listener: Listener | None = None,
+) -> Summary:
     """
     Judge what is not done yet, store it in the folder, and return what all of it amounts to.
 
@@ -27,46 +37,56 @@ def run(asked: Sequence[str], request: Request, seeds: range, out: Path, listene
     Raises a NormspecError where a target cannot be had, or the folder holds something else.
     """
     request = attrs.evolve(request, targets=expanded(asked, request.op))
-    targets = request.open()
-    try:
-        named = {str(name): target for name, target in zip(request.names, targets, strict=True)}
-        campaign = Campaign(tuple(asked), request, named, seeds)
-        with Store.begun(out, campaign) as store:
+    with executor(request, jobs=jobs, seeds=len(seeds)) as judges:
+        campaign = Campaign(tuple(asked), request, judges.subjects(), seeds)
+        units = campaign.units(judges.units(seeds))
+        with Store.begun(out, campaign.asked_for(units)) as store:
             summary = Summary.of(store)
-            left = [key for key in campaign.units() if key not in store.done]
-            with contextlib.suppress(KeyboardInterrupt):  # what is done is stored
-                _go_on(campaign, left, store, summary, listener)
-            return summary
-    finally:
-        for target in targets:
-            target.close()
+            left = [unit for unit in units if key_of(unit) not in store.done]
+            _Work(request, store, summary, left, listener).go_on(judges)
+    return summary
 
 
-def _go_on(campaign: Campaign, left: Sequence[Key], store: Store, summary: Summary, listener: Listener | None) -> None:
-    waiting = Counter((key.target, key.operator, key.dtype) for key in left)
-    for done, (key, report) in enumerate(_judged(campaign, left), start=1):
-        record = record_of(key, report, campaign.request)
-        store.append(record)
-        summary.add(record)
-        waiting[key.target, key.operator, key.dtype] -= 1
-        if listener is not None:
-            rest = _duration(summary.seconds_for(waiting))
-            text = f"{summary.cases:,} cases, {summary.violations:,} violations, {rest} left"
-            listener(Progress(done, len(left), text, summary.violations))
+@attrs.define
+class _Work:
+    """The units that are left, while they are judged."""
 
+    request: Request
+    store: Store
+    summary: Summary
+    left: Sequence[Unit]
+    listener: Listener | None
+    _done: int = 0
+    _waiting: Counter[tuple[str, str, str]] = attrs.field(factory=Counter)
+    _figures: str = ""
 
-def _judged(campaign: Campaign, keys: Sequence[Key]) -> Iterator[tuple[Key, Report]]:
-    for key in keys:
-        members = campaign.members(key.target, key.operator)
-        unit = Run(attrs.evolve(campaign.request, seed=key.seed).plan(members))
-        report = unit.report([(key.operator, key.dtype)])
-        if unit.interrupted:
-            return
-        yield key, report
+    def __attrs_post_init__(self) -> None:
+        self._waiting = Counter(key_of(unit).kind for unit in self.left)
 
+    def go_on(self, judges: Executor) -> None:
+        """Judge them; on Ctrl-C what other processes have finished by then is kept too."""
+        listener = self._tell if self.listener is not None else None
+        try:
+            for unit, report in judges.judged(self.left, listener):
+                self._keep(unit, report)
+        except KeyboardInterrupt:
+            for unit, report in judges.stop():
+                if not report.partial:
+                    self._keep(unit, report)
 
-def _duration(seconds: float) -> str:
-    """A duration to be read at a glance: `40 s`, `12 min`, `3.5 h`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    def _keep(self, unit: Unit, report: Report) -> None:
+        key = key_of(unit)
+        record = record_of(key, report, self.request)
+        self.store.append(record)
+        self.summary.add(record)
+        self._waiting[key.kind] -= 1
+        self._done += 1
+        self._figures = (
+            f"{self.summary.cases:,} cases, {self.summary.violations:,} violations, "
+            f"{duration(self.summary.seconds_for(self._waiting))} left on one core"
+        )
+
+    def _tell(self, event: Progress) -> None:
+        assert self.listener is not None
+        text = f"{self._figures}; {event.text}" if self._figures else event.text
+        self.listener(Progress(self._done, len(self.left), text, self.summary.violations))

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 
 from ...spec.errors import NormspecError
-from .campaign import SCHEMA, Campaign, Key
+from .campaign import SCHEMA, Key
 
 try:
     import fcntl
@@ -59,9 +59,9 @@ class Store:
 
     @classmethod
     @contextlib.contextmanager
-    def begun(cls, folder: Path, campaign: Campaign) -> Iterator[Store]:
+    def begun(cls, folder: Path, asked: dict[str, Any]) -> Iterator[Store]:
         """
-        The folder of this campaign, made where it is not there, and ours alone meanwhile.
+        The folder of a campaign (Campaign.asked_for), made where it is not there, and ours alone meanwhile.
 
         Raises WrongFolder where it holds another campaign, or anything else.
         """
@@ -76,22 +76,18 @@ class Store:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     raise WrongFolder(f"another command is at work in {folder}: wait for it, or end it") from None
-            yield cls._opened(folder, campaign)
+            yield cls._opened(folder, asked)
 
     @classmethod
-    def _opened(cls, folder: Path, campaign: Campaign) -> Store:
-        identity = campaign.identity()
+    def _opened(cls, folder: Path, asked: dict[str, Any]) -> Store:
         if (folder / _REQUEST).exists():
-            found = cls.read(folder).asked["identity"]
-            if found != identity:
-                raise WrongFolder(
-                    f"{folder} holds another campaign: {_differences(found, identity)}; name another --out"
-                )
+            found = _differences(cls.read(folder).asked["identity"], asked["identity"])
+            if found:
+                raise WrongFolder(f"{folder} holds another campaign: {found}; name another --out")
         elif any(one.name != _LOCK and one.name[0] != "." for one in folder.iterdir()):
             raise WrongFolder(f"{folder} is not empty, and what it holds is no campaign: name another --out")
-        seeds = [campaign.seeds.start, campaign.seeds.stop]
-        store = cls(folder, {"identity": identity, "kinds": [list(kind) for kind in campaign.kinds()], "seeds": seeds})
-        replace(folder / _REQUEST, json.dumps(store.asked, indent=1) + "\n")
+        store = cls(folder, asked)
+        replace(folder / _REQUEST, json.dumps(asked, indent=1) + "\n")
         store._cut()
         return store
 
@@ -106,7 +102,7 @@ class Store:
             for line in lines:
                 try:
                     record = json.loads(line) if line.endswith(b"\n") else None
-                    key = key_of(record) if record is not None else None
+                    key = key_in(record) if record is not None else None
                 except (ValueError, TypeError, KeyError):
                     record = key = None
                 if record is None or key is None:
@@ -121,7 +117,7 @@ class Store:
         with (self.folder / _UNITS).open("ab", buffering=0) as units:
             units.write(line)
             os.fsync(units.fileno())
-        self.done.add(key_of(record))
+        self.done.add(key_in(record))
 
     def _cut(self) -> None:
         """Cut away a last line that has no end, so that the next one does not continue it."""
@@ -138,7 +134,7 @@ class Store:
             units.truncate(whole)
 
 
-def key_of(record: Mapping[str, Any]) -> Key:
+def key_in(record: Mapping[str, Any]) -> Key:
     """The unit that a record is about."""
     return Key(**record["unit"])
 

@@ -14,7 +14,7 @@ from ..ratios import BINS, EDGES, added
 from ..reporting.json_values import plain
 from ..reporting.wording import page_order
 from .campaign import SCHEMA
-from .store import Store, key_of
+from .store import Store, key_in
 
 #: How many seeds are named of those that show one violation, from the smallest on.
 _SEEDS = 10
@@ -106,14 +106,13 @@ class Summary:
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add the record of a unit."""
-        key = key_of(record)
+        key = key_in(record)
         first, last = self.asked["seeds"]
         self.units += 1
         self._met += first <= key.seed < last
         self.seconds += record["seconds"]
-        kind = (key.target, key.operator, key.dtype)
-        units, seconds = self.paces.get(kind, (0, 0.0))
-        self.paces[kind] = units + 1, seconds + record["seconds"]
+        units, seconds = self.paces.get(key.kind, (0, 0.0))
+        self.paces[key.kind] = units + 1, seconds + record["seconds"]
         self.cases += record["cases"]
         self.counts.update(record["counts"])
         self.defects.update(dict.fromkeys(record["defects"]))

@@ -60,6 +60,13 @@ class Seeds(click.ParamType):
     metavar="SECONDS|none",
     help="What a target may take for one requirement on one case.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many processes share the units; the result is the same for any number. Default: as `normspec check` has "
+    "it.",
+)
 def campaign(
     targets: tuple[str, ...],
     seeds: range | None,
@@ -87,7 +94,7 @@ def campaign(
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
         from ..campaign.running import run
 
-        found = run(_named(targets), _request(options), seeds, out, listener)
+        found = run(_named(targets), _request(options), seeds, out, jobs=options["jobs"], listener=listener)
     return _told(found, out)
 
 
@@ -113,7 +120,10 @@ def _request(options: dict[str, Any]) -> Request:
         profile=profile_of(options["profile"]).name,
         seed=0,
         pythons=interpreters(options["pythons"], Configuration()),
-        limits=Limits(seconds=float("inf") if seconds is None else seconds),
+        limits=Limits(
+            seconds=float("inf") if seconds is None else seconds,
+            memory=Limits().memory if options["device"] == "cpu" else None,
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from ...adapters.dtypes import DTYPES
 from ..campaign.summary import Kept, Summary
 from ..sound_names import SOUND
 from .layout import print_prose
-from .numbers import ratio_text
+from .numbers import duration, ratio_text
 from .symbols import ADVICE, COLOURS, symbols_for
 from .wording import title
 
@@ -71,7 +71,7 @@ def totals(summary: Summary) -> list[tuple[str, str]]:
     identity = summary.asked["identity"]
     figures = [
         ("profile", f"{identity['profile']}, seeds {first}:{last}, {_versions(summary)}"),
-        ("units", f"{summary.units:,}{missing}, {summary.seconds / 3600:.1f} h"),
+        ("units", f"{summary.units:,}{missing}, {duration(summary.seconds)} on one core"),
         ("judged", f"{summary.cases:,} cases"),
         ("violations", f"{summary.violations:,}"),
         ("errors", f"{summary.counts['error'] + len(summary.defects):,}"),

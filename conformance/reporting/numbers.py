@@ -46,6 +46,13 @@ def ratio_text(ratio: float) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def duration(seconds: float) -> str:
+    """A duration to be read at a glance: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 def _nested(values: np.ndarray) -> str:
     if values.ndim == 0:
         return hex_float(float(values))

@@ -9,6 +9,7 @@ from ...adapters.remote.launching import ISOLATES
 from ...adapters.targets import TARGETS
 from ...spec.operators import OPERATORS
 from ..request import Request
+from ..sound_names import names_a_variant
 from .alone import Alone
 from .executor import Executor
 from .processes import Processes
@@ -34,6 +35,8 @@ def worth(request: Request, asked: int | None, seeds: int = 1) -> int:
     if not (ISOLATES and all(isinstance(name, str) for name in names)):
         return 1
     operators = max(len(request.op or OPERATORS) if name in TARGETS else 1 for name in names)
+    if any(map(names_a_variant, names)):  # which of them, their names do not say
+        operators = len(request.op or OPERATORS)
     units = operators * len(request.dtypes or DTYPES) * seeds
     if asked is not None:
         return min(asked, units)

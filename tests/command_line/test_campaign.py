@@ -1,0 +1,154 @@
+"""`normspec campaign`: what it is told, what it prints and writes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from normspec import Verdict
+from normspec.conformance.campaign import running
+from normspec.conformance.campaign.campaign import SCHEMA, Key
+from normspec.conformance.campaign.record import record_of
+from normspec.conformance.campaign.summary import Summary
+from normspec.conformance.command_line.root import main
+from normspec.conformance.ratios import bin_of
+from normspec.conformance.request import Request
+
+ASKED = {
+    "identity": {
+        "schema": SCHEMA, "targets": ["torch"], "op": ["layer_norm"], "dtypes": None, "device": "cpu",
+        "conventions": {"momentum": "old"}, "profile": "thorough", "version of normspec": "0.1.0",
+        "version of torch": "torch 2.13.0",
+    },
+    "kinds": [["torch", "layer_norm", "float32"]],
+    "seeds": [0, 2],
+}  # fmt: skip
+REQUEST = Request((), ("layer_norm",), None, None, "cpu", {"momentum": "old"}, "thorough", 0)
+
+
+@pytest.fixture
+def summary(a_report, a_result):
+    """A function that makes the summary of a campaign of which so many units are done, from results in each."""
+
+    def make(*results, units=2):
+        found = Summary(ASKED)
+        for seed in range(units):
+            found.add(record_of(Key("torch", "layer_norm", "float32", seed), a_report(*results), REQUEST))
+        return found
+
+    return make
+
+
+@pytest.fixture
+def commanded(monkeypatch, tmp_path):
+    """A function that runs the command on a stand-in for the work; it returns the status and how that was called."""
+    calls = []
+
+    def command(found, *arguments):
+        def run(*given, **options):
+            calls.append((given, options))
+            return found
+
+        monkeypatch.setattr(running, "run", run)
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "out").mkdir(exist_ok=True)
+        return main(["campaign", *(arguments or ("torch", "--seeds", "0:2", "--out", "out"))]), calls
+
+    return command
+
+
+def test_options_reach_the_work(commanded, summary, a_result):
+    """Every option is handed on, targets and seeds apart from what is asked of each."""
+    arguments = "torch torch sound --seeds 5:7 --out out --op layer_norm --dtype float16 --convention momentum=old"
+    arguments += " --profile quick --jobs 2 --time-limit none --device cuda --python torch=venv"
+    _, (((asked, request, seeds, out), options),) = commanded(summary(a_result()), *arguments.split())
+    assert asked == ("torch", "sound") and seeds == range(5, 7) and str(out) == "out"
+    assert options == {"jobs": 2, "listener": None}
+    assert (request.op, request.dtypes, request.device) == (("layer_norm",), ("float16",), "cuda")
+    assert (request.conventions, request.profile, request.pythons) == ({"momentum": "old"}, "quick", {"torch": "venv"})
+    assert request.limits.seconds == float("inf") and request.limits.memory is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("torch --out out", "--seeds and --out"),
+        ("--seeds 0:2 --out out", "at least one target"),
+        ("torch --seeds 2:2 --out out", "write FIRST:LAST, such as 0:1000"),
+        ("torch --seeds 7 --out out", "write FIRST:LAST"),
+        ("torch --summary out", "give no targets"),
+        ("--summary nowhere", "nowhere holds no campaign"),
+        ("torch --seeds 0:2 --out out --profile deep", "unknown profile 'deep'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(capsys, arguments, words):
+    """Exit status 2, and nothing is written."""
+    assert main(["campaign", *arguments.split()]) == 2
+    err = capsys.readouterr().err
+    assert words in err and err.count("\n") == 1
+
+
+def test_a_campaign_without_violation_exits_0(commanded, summary, a_result, capsys):
+    """The table has the largest ratio by dtype and where it was; the folder gets the summary in three forms."""
+    status, _ = commanded(summary(a_result(ratios={bin_of(0.42): 12})))
+    out = capsys.readouterr().out
+    assert status == 0
+    assert next(line.split() for line in out.splitlines() if "LN-F1" in line)[:3] == ["LN-F1", "24", "0.42"]
+    assert "torch.nn.LayerNorm, seed 0" in out and "NO VIOLATION in 24 cases; the largest ratio is 0.42" in out
+
+
+def test_the_folder_gets_the_summary_in_three_forms(commanded, summary, a_result, tmp_path):
+    """JSON for programs, tables for a page with the command that makes them, and the plot."""
+    commanded(summary(a_result(ratios={bin_of(0.42): 12})))
+    document = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert document["cases"] == 24 and document["exit_status"] == 0
+    (near,) = document["nearness"]
+    assert near["ratio"] == 0.42 and sum(near["histogram"]) == 24 and near["histogram"][bin_of(0.42)] == 24
+    page = (tmp_path / "out" / "summary.md").read_text()
+    assert "| LN-F1 | the formula, over exactly the given axes | 24 | 0.42 |" in page
+    command = "normspec campaign torch --seeds 0:2 --profile thorough --op layer_norm --convention momentum=old"
+    assert page.splitlines()[0] == f"    $ {command} --out DIR"
+
+
+def test_without_matplotlib_the_rest_works(commanded, summary, a_result, tmp_path, monkeypatch, capsys):
+    """It is said what to install, and the status is that of the campaign."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert commanded(summary(a_result()))[0] == 0
+    assert "matplotlib is not installed; python -m pip install 'normspec[plot]'" in capsys.readouterr().err
+    assert {one.name for one in (tmp_path / "out").iterdir()} == {"summary.json", "summary.md"}
+
+
+def test_a_violation_exits_1_with_the_command_that_reproduces_it(commanded, summary, a_result, capsys, counterexample):
+    """It is told once for all seeds that show it, with what is wrong."""
+    broken = a_result(verdict=Verdict.FAIL, ratio=58.0, reason="x strided", counterexample=counterexample)
+    assert commanded(summary(broken))[0] == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "✗ LN-F1 torch.nn.LayerNorm float32, seed 0, 1, 58 envelopes: x strided" in out
+    assert (
+        "normspec check torch --op layer_norm --dtype float32 --profile thorough --seed 0 --convention momentum=old"
+        in out
+    )
+    assert "VIOLATED: 1 requirements, LN-F1." in out
+
+
+def test_what_is_not_done_or_not_judged_exits_3(commanded, summary, a_result, capsys):
+    """A campaign that was stopped says how to go on, and an error is no pass."""
+    assert commanded(summary(a_result(), units=1))[0] == 3
+    assert "Not done: 1 units; the same command goes on." in " ".join(capsys.readouterr().out.split())
+    assert commanded(summary(a_result(verdict=Verdict.ERROR, cases=0, ratio=None, reason="it raised")))[0] == 3
+    assert "it raised" in capsys.readouterr().out
+    assert commanded(summary(a_result(verdict=Verdict.NOT_EXERCISED, cases=0, ratio=None)))[0] == 2
+
+
+def test_advice_is_counted_and_accuses_nobody(commanded, summary, a_result, capsys):
+    """A SHOULD that is violated stands in the table, and not among the violations."""
+    assert (
+        commanded(summary(a_result(), a_result(requirement="LN-R1", level="SHOULD", verdict=Verdict.FAIL, ratio=3e5)))[
+            0
+        ]
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "3e5" in out and "advice      2" in out and "largest ratio is 0.42" in out

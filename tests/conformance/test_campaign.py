@@ -1,0 +1,294 @@
+"""Campaigns: what is done is kept, whatever ends the command, and the summary is what the reports say."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+import normspec
+from normspec.conformance.campaign import campaign as identities
+from normspec.conformance.campaign.plot import NoPlot, drawn
+from normspec.conformance.campaign.running import run
+from normspec.conformance.campaign.store import Store, WrongFolder
+from normspec.conformance.campaign.summary import Summary
+from normspec.conformance.command_line.root import main
+from normspec.conformance.progress import Progress
+from normspec.conformance.ratios import BINS, EDGES, bin_of
+from normspec.conformance.request import Request
+from normspec.conformance.running.alone import Alone
+from normspec.conformance.running.unit import Unit
+
+REQUEST = Request(
+    targets=(), op=("residual",), framework=None, dtypes=("float32", "float64"), device="cpu", conventions={},
+    profile="quick", seed=0,
+)  # fmt: skip
+SEEDS = range(2)
+#: The same as a command.
+COMMAND = "campaign numpy --op residual --dtype float32 --dtype float64 --profile quick --seeds 0:2 --out"
+
+#: A residual connection that is off in its last digits.
+FAULTY = """
+import numpy as np
+
+
+def residual(x, branch, *, shortcut=None, activation=None):
+    y = (x if shortcut is None else shortcut(x)) + branch(x) * x.dtype.type(1.01)
+    return y if activation is None else activation(y)
+"""
+
+
+def go_on(out: Path, *asked: str, seeds: range = SEEDS, jobs: int = 1, **changes: Any) -> Summary:
+    """The campaign, begun or gone on with."""
+    return run(asked or ("numpy",), attrs.evolve(REQUEST, **changes), seeds, out, jobs=jobs)
+
+
+def figures(summary: Summary) -> dict[str, Any]:
+    """What a summary says, apart from the time it took."""
+    return {name: value for name, value in json.loads(summary.to_json()).items() if name != "seconds"}
+
+
+#: What was judged of each unit, so that tests of what is kept need not judge it again.
+JUDGED: dict[Unit, normspec.Report] = {}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> tuple[Path, Summary]:
+    """A campaign that nothing stopped, and its folder."""
+    out, judge = tmp_path_factory.mktemp("campaign") / "whole", Alone.judge
+
+    def remembered(self, unit, listener=None):
+        JUDGED[unit] = judge(self, unit, listener)
+        return JUDGED[unit]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Alone, "judge", remembered)
+        return out, go_on(out)
+
+
+@pytest.fixture
+def judged(whole, monkeypatch) -> list[Unit]:
+    """The units that this test has judged, by what is remembered of them."""
+    units = []
+
+    def judge(self, unit, listener=None):
+        units.append(unit)
+        return JUDGED.get(unit) or attrs.evolve(JUDGED[attrs.evolve(unit, seed=0)], seed=unit.seed)
+
+    monkeypatch.setattr(Alone, "judge", judge)
+    return units
+
+
+@pytest.fixture
+def cut(whole, tmp_path) -> Callable[[int], Path]:
+    """A function that makes a folder of the same campaign of which only so many bytes of the units are left."""
+
+    def make(size: int) -> Path:
+        out = tmp_path / "cut"
+        out.mkdir()
+        (out / "request.json").write_bytes((whole[0] / "request.json").read_bytes())
+        (out / "units.jsonl").write_bytes((whole[0] / "units.jsonl").read_bytes()[:size])
+        return out
+
+    return make
+
+
+def test_the_summary_is_what_the_reports_say(whole):
+    """Cases, verdicts, largest ratios and their number are those of `check` on each seed."""
+    _, summary = whole
+    reports = [
+        normspec.check("numpy", op="residual", dtypes=["float32", "float64"], profile="quick", seed=seed, jobs=1)
+        for seed in SEEDS
+    ]
+    results = [result for report in reports for result in report.results]
+    assert summary.units == 4 and summary.missing == 0 and summary.exit_status == 0
+    assert summary.cases == sum(result.cases for result in results) > 0
+    assert summary.counts["pass"] == sum(report.counts()["pass"] for report in reports)
+    for (target, requirement, dtype), near in summary.nearness.items():
+        those = [r for r in results if (r.target, r.requirement, r.dtype) == (target, requirement, dtype)]
+        assert near.cases == sum(result.cases for result in those)
+        ratios = [result.ratio for result in those if result.ratio is not None]
+        assert near.ratio == max(ratios, default=None)
+        if near.ratio is not None:
+            assert near.histogram[bin_of(near.ratio)] > 0 and not any(near.histogram[bin_of(near.ratio) + 1 :])
+
+
+def test_a_finished_campaign_has_nothing_to_do(whole, judged):
+    """The same command judges no unit again, and says the same."""
+    out, summary = whole
+    assert figures(go_on(out)) == figures(summary)
+    assert judged == []
+
+
+def test_more_seeds_go_on_with_a_campaign(whole, cut, judged):
+    """Seeds are what may change; fewer of them leave what is there."""
+    out = cut(1 << 30)
+    more = go_on(out, seeds=range(3))
+    assert more.units == 6 and more.missing == 0 and more.cases > whole[1].cases
+    assert {unit.seed for unit in judged} == {2} and len(judged) == 2
+    assert go_on(out, seeds=range(1)).units == 6
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+def test_a_record_that_was_cut_off_is_noticed_and_its_unit_done_again(whole, cut, judged, share):
+    """Whatever of the last record reached the disk, the campaign ends as the one that nothing stopped."""
+    lines = (whole[0] / "units.jsonl").read_bytes().splitlines(keepends=True)
+    out = cut(len(b"".join(lines[:-1])) + int(share * len(lines[-1])))
+    assert Summary.of(Store.read(out)).missing == 1
+    summary = go_on(out)
+    assert summary.damaged == (share > 0)
+    assert figures(attrs.evolve(summary, damaged=0)) == figures(whole[1])
+    assert (out / "units.jsonl").read_bytes().count(b"\n") == 4 and len(judged) == 1
+
+
+def test_a_damaged_record_is_noticed_and_its_unit_done_again(whole, cut, judged):
+    """A line in the middle that is no record leaves its unit to be done, and the others alone."""
+    out = cut(1 << 30)
+    lines = (out / "units.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "units.jsonl").write_bytes(lines[0] + b"\0" * 40 + b"\n" + b"".join(lines[2:]))
+    summary = go_on(out)
+    assert summary.damaged == 1 and len(judged) == 1
+    assert figures(attrs.evolve(summary, damaged=0)) == figures(whole[1])
+
+
+def test_a_campaign_goes_on_after_kill_9(whole, tmp_path):
+    """Killed at work on its second unit, the command is started again and does the rest alone."""
+    out = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "normspec", *COMMAND.split(), str(out), "--jobs", "1"],
+        stdout=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 60
+        while not ((out / "units.jsonl").exists() and (out / "units.jsonl").stat().st_size):
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = (out / "units.jsonl").read_bytes()
+    assert Summary.of(Store.read(out)).missing > 0
+    summary = go_on(out)
+    assert (out / "units.jsonl").read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    assert figures(attrs.evolve(summary, damaged=0)) == figures(whole[1])
+
+
+def test_the_summary_is_the_same_for_two_processes(whole, tmp_path):
+    """Whoever judged a unit, and in whatever order they came."""
+    assert figures(go_on(tmp_path / "two", jobs=2)) == figures(whole[1])
+
+
+def test_another_request_is_refused(whole, tmp_path, monkeypatch):
+    """Another profile, other targets, another version or other files of normspec: one line says what differs."""
+    out, _ = whole
+    with pytest.raises(WrongFolder, match="profile is quick there and standard here; name another --out"):
+        go_on(out, profile="standard")
+    with pytest.raises(WrongFolder, match="targets is numpy there and sound here"):
+        go_on(out, "sound")
+    with pytest.raises(WrongFolder, match="dtypes is float32 float64 there and float32 here"):
+        go_on(out, dtypes=("float32",))
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(WrongFolder, match="is not empty, and what it holds is no campaign"):
+        go_on(tmp_path)
+    with pytest.raises(WrongFolder, match="cannot be used: "):
+        go_on(tmp_path / "notes.txt")
+    with pytest.raises(WrongFolder, match="holds no campaign"):
+        Store.read(tmp_path)
+    monkeypatch.setattr(identities, "versions", lambda: {"normspec": "9.9"})
+    with pytest.raises(WrongFolder, match=r"version of normspec is 0\.1\.0 there and 9\.9 here"):
+        go_on(out)
+    monkeypatch.undo()
+    monkeypatch.setattr(identities, "_sources", lambda: "changed")
+    with pytest.raises(WrongFolder, match="the files of normspec differ; name"):
+        go_on(out)
+
+
+def test_a_folder_is_one_commands_alone(whole):
+    """A second command in the same folder is refused while the first is at work."""
+    pytest.importorskip("fcntl")
+    out, _ = whole
+    asked = Store.read(out).asked
+    with (
+        Store.begun(out, asked),
+        pytest.raises(WrongFolder, match="another command is at work"),
+        Store.begun(out, asked),
+    ):
+        pass
+    with Store.begun(out, asked):
+        pass
+
+
+def test_a_violation_is_kept_with_its_case_and_reproduced(tmp_path, monkeypatch, capsys):
+    """The command that the summary prints finds the same violation with the same smallest case; an edit is noticed."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(FAULTY)
+    summary = go_on(tmp_path / "out", "mine.py:residual", seeds=range(1), op=None, dtypes=("float32",))
+    assert summary.exit_status == 1 and summary.violations
+    (record,) = Store.read(tmp_path / "out").records()
+    kept = next(one for one in record["kept"] if one["requirement"] == "RS-F1")
+    assert kept["found_on"]["operator"] == "residual" and kept["counterexample"]["inputs"]["x"]["values"]
+    told = next(one for one in summary.kept.values() if one.requirement == "RS-F1")
+    assert told.seeds == [0] and told.again == kept["again"]
+    words = shlex.split(told.again)
+    assert words[:3] == ["normspec", "check", "mine.py:residual"]
+    assert main([*words[1:], "--json", "again.json"]) == 1
+    capsys.readouterr()
+    again = next(one for one in json.loads(Path("again.json").read_text())["results"] if one["requirement"] == "RS-F1")
+    assert again["counterexample"] == kept["counterexample"]
+    Path("mine.py").write_text(FAULTY.replace("1.01", "1.02"))
+    with pytest.raises(WrongFolder, match=r"the content of mine\.py:residual differs"):
+        go_on(tmp_path / "out", "mine.py:residual", seeds=range(1), op=None, dtypes=("float32",))
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path, whole, judged, monkeypatch):
+    """The unit at work is left out, and the campaign goes on with it."""
+    judge, seen = Alone.judge, []
+
+    def pressed(self, unit, listener=None):
+        if judged:
+            listener(Progress(1, 10, "a case", 0))
+            raise KeyboardInterrupt
+        return judge(self, unit, listener)
+
+    monkeypatch.setattr(Alone, "judge", pressed)
+    stopped = run(("numpy",), REQUEST, SEEDS, tmp_path / "out", jobs=1, listener=seen.append)
+    assert stopped.units == 1 and stopped.missing == 3 and stopped.exit_status == 3
+    assert (seen[-1].done, seen[-1].total) == (1, 4)
+    assert f"{stopped.cases:,} cases, 0 violations" in seen[-1].text and "left on one core; a case" in seen[-1].text
+    monkeypatch.setattr(Alone, "judge", judge)
+    assert figures(go_on(tmp_path / "out")) == figures(whole[1])
+
+
+def test_the_plot_is_drawn(whole):
+    """Each requirement that is about a magnitude has its row, and the same campaign the same file."""
+    pytest.importorskip("matplotlib")
+    _, summary = whole
+    picture = drawn(summary)
+    assert picture == drawn(summary) and "<svg" in picture
+    for requirement in summary.requirements():
+        near = [one for (_, name, _), one in summary.nearness.items() if name == requirement]
+        assert (f">{requirement}<" in picture) == any(one.ratio is not None for one in near), requirement
+
+
+def test_without_matplotlib_there_is_no_plot(whole, monkeypatch):
+    """It is said what to install."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(NoPlot, match=r"normspec\[plot\]"):
+        drawn(whole[1])
+
+
+def test_bins_are_closed_above():
+    """What just fits its envelope stands beside what nearly fills it, and what does not stands by itself."""
+    assert bin_of(1.0) == len(EDGES) - 1 == bin_of(0.85)
+    assert bin_of(1.0000001) == bin_of(float("inf")) == BINS - 1
+    assert bin_of(0.0) == bin_of(EDGES[0]) == 0
+    assert bin_of(EDGES[0] * 1.01) == 1
