@@ -66,7 +66,8 @@ class Campaign:
             for asked in self.asked
             if (names := tuple(name for name in unit.targets if _asked(name) == asked))
         ]
-        return sorted(found, key=lambda unit: (unit.seed, DTYPES.index(unit.dtype)))
+        order = list(DTYPES)
+        return sorted(found, key=lambda unit: (unit.seed, order.index(unit.dtype)))
 
     def asked_for(self, units: Sequence[Unit]) -> dict[str, Any]:
         """What its folder says of it: its identity, and which units there are."""
