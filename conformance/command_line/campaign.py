@@ -16,6 +16,7 @@ from ...adapters.remote.process import Limits
 from ...adapters.targets import TARGETS
 from ...spec.conventions import parse_conventions
 from ..configuration import Configuration
+from ..kept.place import NOWHERE
 from .console import console_on, progress_on
 from .options import SECONDS, dtype_option, profile_option, python_option
 from .settings import interpreters
@@ -119,6 +120,7 @@ def _request(options: dict[str, Any]) -> Request:
         conventions=validate(parse_conventions(options["conventions"])),
         profile=profile_of(options["profile"]).name,
         seed=0,
+        cache=NOWHERE,  # no case comes again
         pythons=interpreters(options["pythons"], Configuration()),
         limits=Limits(
             seconds=float("inf") if seconds is None else seconds,
