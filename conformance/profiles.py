@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import attrs
 
 from ..spec.errors import UnknownProfile, choices
@@ -35,9 +37,9 @@ class Profile:
     #: which it is repeated as often as any: a race between threads is one in every dtype.
     large_repeats: int = 64
 
-    def cases(self, operator: str, seed: int) -> list[Description]:
+    def cases(self, operator: str, seed: int) -> tuple[Description, ...]:
         """The cases of an operator, in the order they run: the fixed deck first."""
-        return deck(operator, self.name, seed) + generate(operator, seed, self.free, self.rounds)
+        return _cases(self, operator, seed)
 
     def repeated(self, *, slow: bool, large: bool = False) -> int:
         """How often one call is repeated; ``large``: of many values, and not in the dtype where that is done."""
@@ -51,6 +53,11 @@ class Profile:
         if own or self.slow is None:
             return self.slow_own
         return self.slow if first and dtype == "float32" else 1
+
+
+@lru_cache(maxsize=64)  # each dtype asks for the same
+def _cases(profile: Profile, operator: str, seed: int) -> tuple[Description, ...]:
+    return (*deck(operator, profile.name, seed), *generate(operator, seed, profile.free, profile.rounds))
 
 
 PROFILES: dict[str, Profile] = {

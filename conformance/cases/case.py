@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from ...reference.formats import FORMATS, Format
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Operator
 from ...spec.parts import Parts
-from ..kept.content import token
+from ..kept.content import fingerprint, token
 from .description import Description
 from .parameters import affine_values, cotangent_values
 from .recipes import Drawn, made
@@ -80,9 +80,10 @@ class Case:
         return Stream(seed, self.x.size, zlib.crc32(purpose.encode()))
 
     @cached_property
-    def content(self) -> Hashable:
+    def content(self) -> bytes:
         """All that a truth about it depends on, as part of a key."""
-        return self.operator, token(self.inputs), token(self.settings), token(self.g), repr(sorted(self.parts.items()))
+        given = token(self.inputs), token(self.settings), token(self.g)
+        return fingerprint(self.operator, *given, repr(sorted(self.parts.items())))
 
     @cached_property
     def _truths(self) -> dict[tuple[str, str], Any]:

@@ -32,6 +32,11 @@ def token(value: Any) -> Hashable:
     return value
 
 
+def fingerprint(*tokens: Hashable) -> bytes:
+    """One token for many."""
+    return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY).digest()
+
+
 def digest(*tokens: Hashable) -> bytes:
     """The key of what so many tokens stand for, computed by this version."""
     return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY, key=_version()).digest()
