@@ -9,6 +9,7 @@ import numpy as np
 
 from ..known import Failure, KnownViolation
 from .bridge import SOURCE
+from .float16 import OVERFLOW, ROUNDOFF, UNDERFLOW
 
 _LINK = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
 _FORWARD = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_cpu_transform_input_template)"
@@ -58,57 +59,101 @@ _MISREAD: dict[str, Any] = {
 # Strided data of 16 bits ---------------------------------------------------------------------------------
 
 
-def _each_step_rounded(failure: Failure) -> Any:
-    """
-    Whether y, dx and dgamma are as far off as rounding every step to x's 16-bit format makes them, at each element.
+#: Of each format: the unit roundoff, half the smallest number, and the least that is rounded to infinity.
+_FLOAT16, _BFLOAT16 = (ROUNDOFF, UNDERFLOW, OVERFLOW), (2.0**-8, 2.0**-134, (2 - 2.0**-8) * 2.0**127)
 
-    u is the unit roundoff of the format and eta half its smallest number: a step that gives z is off by u |z| + eta at
-    most, where eta is for products and quotients alone. The mean and r = 1/sqrt(var + eps) are off by u and 2 u of
-    themselves; r of y by what var + eps is off too, which is eta at least. Terms in u^2 are below one in a hundred.
-    """
-    assert failure.got is not None and failure.expected is not None and failure.g is not None
-    u, eta = (2.0**-11, 2.0**-25) if np.asarray(failure.inputs["x"]).dtype == np.float16 else (2.0**-8, 2.0**-134)
-    axis, eps = failure.settings["channel_axis"], failure.settings["eps"]
 
-    def rows(values: Any) -> Any:
-        values = np.moveaxis(np.asarray(values, np.float64), axis, 0)
+class _Channels:
+    """A call whose every step is rounded to x's 16-bit format: its values as rows, one a channel, exact in float64."""
+
+    def __init__(self, failure: Failure) -> None:
+        assert failure.g is not None
+        inputs, self.training, self._axis = (
+            failure.inputs,
+            failure.settings["training"],
+            failure.settings["channel_axis"],
+        )
+        #: The unit roundoff of the format, half its smallest number, and the least that is rounded to infinity.
+        self.u, self.eta, self.overflow = _FLOAT16 if np.asarray(inputs["x"]).dtype == np.float16 else _BFLOAT16
+        self.x, self.g = self.rows(inputs["x"]), self.rows(failure.g)
+        weight = inputs["gamma"]
+        self.w = np.abs(_column(np.ones(len(self.x)) if weight is None else weight))
+        self.mean = self.x.mean(axis=1, keepdims=True) if self.training else _column(inputs["running_mean"])
+        var = self.x.var(axis=1, keepdims=True) if self.training else _column(inputs["running_var"])
+        self.var, self.sum = var, var + failure.settings["eps"]
+        self.r, self.n, self.d = 1 / np.sqrt(self.sum), self.x.shape[1], self.x - self.mean
+
+    def rows(self, values: Any) -> Any:
+        """An array of x's shape as rows."""
+        values = np.moveaxis(np.asarray(values, np.float64), self._axis, 0)
         return values.reshape(values.shape[0], -1)
 
-    def column(values: Any) -> Any:
-        return np.asarray(values, np.float64).reshape(-1, 1)
+    def laid(self, rows: Any, like: Any) -> Any:
+        """Rows as an array of this shape."""
+        shape = np.moveaxis(like, self._axis, 0).shape
+        return np.moveaxis(np.broadcast_to(rows, self.x.shape).reshape(shape), 0, self._axis)
 
-    x, g = rows(failure.inputs["x"]), rows(failure.g)
-    weight = failure.inputs["gamma"]
-    w = np.abs(column(np.ones(len(x)) if weight is None else weight))
-    training = failure.settings["training"]
-    mean = x.mean(axis=1, keepdims=True) if training else column(failure.inputs["running_mean"])
-    var = x.var(axis=1, keepdims=True) if training else column(failure.inputs["running_var"])
-    r, n, d = 1 / np.sqrt(var + eps), x.shape[1], x - mean
-    of_d = u * (np.abs(mean) + np.abs(d))
+
+def _column(values: Any) -> Any:
+    return np.asarray(values, np.float64).reshape(-1, 1)
+
+
+def _each_step_rounded(failure: Failure) -> Any:
+    """Whether y, dx and dgamma are what rounding every step to x's 16-bit format makes of them, at each element."""
+    assert failure.got is not None and failure.expected is not None
+    call = _Channels(failure)
+    with np.errstate(all="ignore"):
+        near = np.abs(failure.got - failure.expected) <= _off(failure, call)
+        return np.where(np.isfinite(failure.got), near, _overflows(failure, call))
+
+
+def _overflows(failure: Failure, call: _Channels) -> Any:
+    """
+    Whether x - mean, its product with the cotangent, or another step overflows on the way to an element.
+
+    Of dgamma and, in training, of dx it is one step of the whole channel, whose sum is infinite or NaN then.
+    """
+    along = np.maximum(np.abs(call.d), np.abs(call.d * call.g))
     if failure.output == "y":
-        of_sum = u * (var + eps) + 2 * u * var * training + eta
-        least = np.maximum(var + eps - of_sum, 2 * eta)  # where y is finite, var + eps was not rounded to 0
+        size = np.maximum(np.abs(call.d), call.w * np.abs(call.d) * call.r)
+    elif failure.output == "dgamma" or call.training:
+        size = along.max(axis=1, keepdims=True, initial=0.0)
+    else:
+        size = np.abs(call.g) * call.r
+    lost = size * (1 + 4 * call.u) >= call.overflow  # each factor is rounded before
+    return lost.reshape(-1) if failure.output == "dgamma" else call.laid(lost, failure.got)
+
+
+def _off(failure: Failure, call: _Channels) -> Any:
+    """
+    How far off rounding every step makes each element.
+
+    A step that gives z is off by u |z| + eta at most, where eta is for products and quotients alone. The mean and
+    r = 1/sqrt(var + eps) are off by u and 2 u of themselves; r of y by what var + eps is off too, which is eta at
+    least. Terms in u^2 are below one in a hundred.
+    """
+    assert failure.expected is not None
+    u, eta, r, d, g, w = call.u, call.eta, call.r, call.d, call.g, call.w
+    of_d = u * (np.abs(call.mean) + np.abs(d))
+    if failure.output == "y":
+        of_sum = u * call.sum + 2 * u * call.var * call.training + eta
+        least = np.maximum(call.sum - of_sum, 2 * eta)  # where y is finite, var + eps was not rounded to 0
         of_r = r * (of_sum / (2 * least) + 2 * u) + eta
         off = w * (r * of_d + np.abs(d) * of_r + 2 * u * np.abs(d) * r + eta) + eta
-        moved = np.moveaxis(failure.expected, axis, 0)
-        off = off + u * np.abs(moved.reshape(moved.shape[0], -1))
         # That of the contiguous x may be as far off to the other side.
-        return np.abs(failure.got - failure.expected) <= 2.02 * np.moveaxis(off.reshape(moved.shape), 0, axis)
+        return 2.02 * call.laid(off + u * np.abs(call.rows(failure.expected)), failure.expected)
     of_dot = (np.abs(g) * of_d + u * np.abs(d * g) + eta).sum(axis=1, keepdims=True)
     if failure.output == "dgamma":
-        off = (r * of_dot).reshape(-1) + 3 * u * np.abs(failure.expected) + eta
-        return np.abs(failure.got - failure.expected) <= 1.01 * off
+        return 1.01 * ((r * of_dot).reshape(-1) + 3 * u * np.abs(failure.expected) + eta)
     off = (w + 1) * eta
-    if training:
-        k = (d * g).sum(axis=1, keepdims=True) * r**2 / n
-        of_k = r**2 / n * of_dot + 6 * u * np.abs(k) + 3 * eta
+    if call.training:
+        k = (d * g).sum(axis=1, keepdims=True) * r**2 / call.n
+        of_k = r**2 / call.n * of_dot + 6 * u * np.abs(k) + 3 * eta
         along, average = d * k, g.mean(axis=1, keepdims=True)
         of_along = np.abs(d) * of_k + np.abs(k) * of_d + u * np.abs(along) + eta
         of_average = 2 * u * np.abs(average) + eta
         off = off + r * w * (of_along + of_average + u * (np.abs(g - average) + np.abs(g - average - along)))
-    moved = np.moveaxis(failure.expected, axis, 0)
-    off = off + 4 * u * np.abs(moved.reshape(moved.shape[0], -1))
-    return np.abs(failure.got - failure.expected) <= 1.01 * np.moveaxis(off.reshape(moved.shape), 0, axis)
+    return 1.01 * call.laid(off + 4 * u * np.abs(call.rows(failure.expected)), failure.expected)
 
 
 ON_CPU = (
@@ -117,10 +162,10 @@ ON_CPU = (
     *(
         KnownViolation(
             requirement,
-            "where x or the cotangent is strided, every step of both passes is rounded to 16 bits; those of contiguous"
-            " ones are computed in float32",
+            "where x or the cotangent is strided, every step of both passes is rounded to 16 bits, and overflows in"
+            " float16 from 65520 on; those of contiguous ones are computed in float32",
             links=(_FORWARD, _LINK) if "y" in outputs else (_LINK,),
-            failures=("value",),
+            failures=("value", "infinite", "nan"),
             outputs=outputs,
             dtypes=("float16", "bfloat16"),
             devices=("cpu",),

@@ -1,4 +1,4 @@
-"""float16, in which what is known of the CUDA kernels is counted."""
+"""float16, in which what is known of PyTorch's kernels is counted."""
 
 from __future__ import annotations
 

@@ -20,10 +20,13 @@ def record_of(key: Key, report: Report, request: Request) -> dict[str, Any]:
     requirements: dict[str, dict[str, Any]] = {}
     for result in report.results:
         found = requirements.setdefault(
-            result.requirement, {"cases": 0, "advice": 0, "ratio": None, "at": "", "ratios": [0] * BINS}
+            result.requirement, {"cases": 0, "advice": 0, "known": 0, "ratio": None, "at": "", "ratios": [0] * BINS}
         )
         found["cases"] += result.cases
         found["advice"] += result.is_advice
+        if any(one.shown for one in result.known):  # what is left of a wrong result says nothing of a sound one
+            found["known"] += 1
+            continue
         added(found["ratios"], result.ratios)
         if result.ratio is not None and (found["ratio"] is None or result.ratio > found["ratio"]):
             found["ratio"], found["at"] = result.ratio, result.binding

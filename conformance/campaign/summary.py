@@ -24,9 +24,10 @@ _SEEDS = 10
 class Nearness:
     """How near one requirement came to its envelope, in one dtype of one target."""
 
-    #: How often it was judged, and on how many units a SHOULD was violated.
+    #: How often it was judged, and how many results violated a SHOULD, or showed a known violation and count no more.
     cases: int = 0
     advice: int = 0
+    known: int = 0
     #: The largest error / envelope, where that was, and from which seed; None where it is about no magnitude.
     ratio: float | None = None
     binding: str = ""
@@ -38,6 +39,7 @@ class Nearness:
         """Add what a record says of it."""
         self.cases += found["cases"]
         self.advice += found["advice"]
+        self.known += found["known"]
         added(self.histogram, {int(place): count for place, count in found["ratios"].items()})
         if found["ratio"] is None:
             return

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ...adapters.dtypes import DTYPES
-from ..campaign.summary import Kept, Summary
+from ..campaign.summary import Kept, Nearness, Summary
 from ..sound_names import SOUND
-from .layout import print_prose
+from .layout import print_prose, width_of
 from .numbers import duration, ratio_text
 from .symbols import ADVICE, COLOURS, symbols_for
 from .wording import title
@@ -20,32 +18,43 @@ from .wording import title
 #: What stands where a requirement is about no magnitude: it holds or does not.
 _NO_RATIO = "-"
 
+#: What stands where every result showed a known violation of the target.
+_KNOWN = "known"
+
+#: The widths of the columns: ids, numbers of cases, ratios.
+_ID, _JUDGED, _RATIO = 9, 9, 10
+
 #: How many violations are shown; all are in the folder.
 _SHOWN = 20
 
 
 def print_campaign(summary: Summary, console: Console, folder: str) -> None:
     """Print the table of largest ratios, what was violated or not judged, and the last word."""
-    several = len(_targets(summary)) > 1
-    dtypes = _dtypes(summary)
     for target in _targets(summary):
-        plain = console.encoding.lower().replace("-", "") not in ("utf8", "utf16")
-        table = Table(box=box.ASCII2 if plain else box.SIMPLE, title=target if several else None, title_justify="left")
-        table.add_column("requirement")
-        table.add_column("judged", justify="right")
-        for dtype in dtypes:
-            table.add_column(dtype, justify="right")
-        table.add_column("nearest", overflow="ellipsis", no_wrap=True, max_width=40, style="dim")
-        for requirement, cases, ratios, where in rows(summary, target):
-            looks = [Text(ratio, style=_style(summary, target, requirement, dtype)) for dtype, ratio in ratios.items()]
-            table.add_row(requirement, f"{cases:,}", *looks, where)
-        console.print(table)
+        _print_table(summary, target, console)
     _print_kept(summary, console, folder)
     for name, number in totals(summary):
-        console.print(Text.assemble((f"{name:<12}", "dim"), number))
+        print_prose(Text(number), console, indent=12, first=Text(name, style="dim"))
     console.print()
     words, style = last_word(summary, folder)
     print_prose(Text(words, style=style), console)
+
+
+def _print_table(summary: Summary, target: str, console: Console) -> None:
+    dtypes, symbols = _dtypes(summary), symbols_for(console.encoding)
+    console.print()
+    console.print(Text(target, style="bold"))
+    head = f"{'':<{_ID}}{'judged':>{_JUDGED}}" + "".join(f"{dtype:>{_RATIO}}" for dtype in dtypes)
+    console.print(Text(f"{head}  nearest", style="dim"), no_wrap=True, crop=True)
+    room = width_of(console) - len(head) - 2
+    for requirement, cases, ratios, where in rows(summary, target):
+        line = Text(f"{requirement:<{_ID}}{cases:>{_JUDGED},}")
+        for dtype, ratio in ratios.items():
+            line.append(f"{ratio:>{_RATIO}}", style=_style(summary, target, requirement, dtype))
+        short = where if len(where) <= room else where[: max(0, room - len(symbols.ellipsis))] + symbols.ellipsis
+        line.append(f"  {short}", style="dim").rstrip()
+        console.print(line, no_wrap=True, crop=True)
+    console.print()
 
 
 def rows(summary: Summary, target: str) -> Iterator[tuple[str, int, dict[str, str], str]]:
@@ -55,13 +64,16 @@ def rows(summary: Summary, target: str) -> Iterator[tuple[str, int, dict[str, st
         near = [one for one in found.values() if one is not None and one.cases]
         if not near:
             continue
-        ratios = {
-            dtype: _NO_RATIO if one is None or one.ratio is None else ratio_text(one.ratio)
-            for dtype, one in found.items()
-        }
         worst = max(near, key=lambda one: -1.0 if one.ratio is None else one.ratio)
         where = "" if not worst.ratio else f"{worst.binding}, seed {worst.seed}"
+        ratios = {dtype: _told(one) for dtype, one in found.items()}
         yield requirement, sum(one.cases for one in near), ratios, where
+
+
+def _told(one: Nearness | None) -> str:
+    if one is not None and one.ratio is not None:
+        return ratio_text(one.ratio)
+    return _KNOWN if one is not None and one.known else _NO_RATIO
 
 
 def totals(summary: Summary) -> list[tuple[str, str]]:

@@ -131,6 +131,23 @@ def test_the_forward_of_strided_16_bit_data_rounds_every_step(strided: bool, y: 
     assert found.flatten().tolist() == [y] * 4
 
 
+@pytest.mark.parametrize("strided", [False, True])
+def test_the_steps_of_strided_16_bit_data_overflow(strided: bool) -> None:
+    """16384 * 8 is infinite on the way to dgamma = 2 * 16384 * 8 / 32, and 60000 + 30000 on the way to y."""
+    x, g = (torch.tensor([[value, 0.0]] * 2, dtype=torch.float16) for value in (16384.0, 8.0))
+    if strided:
+        g = g.t().contiguous().t()
+    gamma = torch.ones(2, dtype=torch.float16, requires_grad=True)
+    mean, variance = (torch.full((2,), value, dtype=torch.float16) for value in (0.0, 1023.0))
+    y = functional.batch_norm(x, mean, variance, gamma, None, False, 0.1, 1.0)
+    (dgamma,) = torch.autograd.grad(y, gamma, g)
+    assert dgamma[0].item() == (float("inf") if strided else 8192)
+    column = torch.tensor([60000.0, -60000.0, -60000.0, -60000.0], dtype=torch.float16)
+    x = column.repeat(2, 1).t() if strided else column[:, None].repeat(1, 2)
+    y = functional.batch_norm(x, None, None, None, None, True, 0.1, 1.0)
+    assert y[0, 0].item() == (float("inf") if strided else pytest.approx(3**0.5, rel=1e-3))
+
+
 def test_the_checks_of_layouts_meet_rounded_steps() -> None:
     """CM-V1 and CM-V2 find them in the cases of `thorough`, take them for what is known, and accuse nothing."""
     target = resolve("torch", op="batch_norm")
