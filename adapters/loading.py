@@ -25,13 +25,15 @@ _OPERATORS: dict[Path, ModuleType] = {}
 _ADDED: set[str] = set()
 
 
-def load_file(path: str) -> ModuleType:
+def load_file(path: str, *, named: str = "") -> ModuleType:
     """
     Execute a Python file as a new module, with its directory on the import path.
 
-    Raises NotImportable, or FrameworkMissing if the file imports a framework that is not installed.
+    ``named``: what messages call it, if not by its path. Raises NotImportable, or FrameworkMissing if the file imports
+    a framework that is not installed.
     """
     file = Path(path).expanduser()
+    path = named or path
     if not file.exists():
         raise NotImportable(f"{path} does not exist: give the path of a Python file")
     if not file.is_file():

@@ -35,14 +35,20 @@ def names_a_function(target: str) -> bool:
     return bool(colon and place and name) and not ("/" in name or "\\" in name)
 
 
-def from_name(target: str, operators: tuple[str, ...] | None, framework: str | None) -> Target:
-    """The target at FILE.py:NAME or package.module:NAME; NAME may be dotted."""
+def file_of(target: str) -> str:
+    """FILE.py of FILE.py:NAME; empty for whatever else a target may look like."""
+    place = target.rpartition(":")[0] if names_a_function(target) else ""
+    return place if place.endswith(".py") or "/" in place or "\\" in place else ""
+
+
+def from_name(target: str, operators: tuple[str, ...] | None, framework: str | None, file: str = "") -> Target:
+    """The target at FILE.py:NAME, which ``file`` may say where to find, or package.module:NAME; NAME may be dotted."""
     place, _, name = target.rpartition(":")
-    is_file = place.endswith(".py") or "/" in place or "\\" in place
+    is_file = bool(file_of(target))
     if not is_file:
         # Told before anything runs, as far as the name alone tells it.
         _operator(name.rpartition(".")[2], operators, target)
-    module = load_file(place) if is_file else load_module(place)
+    module = load_file(file or place, named=place) if is_file else load_module(place)
     function: Any = module
     for part in name.split("."):
         try:

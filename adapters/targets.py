@@ -41,12 +41,14 @@ def resolve(
     *,
     op: str | Sequence[str] | None = None,
     framework: str | None = None,
+    file: str = "",
 ) -> Target:
     """
     The target that the user means: a known name, FILE.py:NAME, package.module:NAME, or a callable.
 
     ``op`` restricts a known target to some operators and says which one a function implements, unless the
     function is named after it. ``framework`` says whose tensors a function takes, unless its imports do.
+    ``file``: where FILE.py lies, if not there.
     Raises one of the NormspecErrors; the message says what to do.
     """
     operators = None if op is None else check_operators(op)
@@ -63,7 +65,7 @@ def resolve(
     check_target(target, framework)
     if target in TARGETS:
         return _known(target, operators)
-    return own_function.from_name(target, operators, framework)
+    return own_function.from_name(target, operators, framework, file)
 
 
 def check_target(target: str, framework: str | None = None, *, elsewhere: bool = False) -> None:

@@ -46,6 +46,7 @@ def check(
     progress: Listener | None = None,
     jobs: int | None = None,
     cache: str | os.PathLike[str] | bool | None = None,
+    cluster: str | None = None,
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
@@ -63,6 +64,8 @@ def check(
     alone where it declines every training call.
     ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
     one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
+    ``cluster``: the address of a Dask scheduler, whose workers judge in place of this machine, each at most ``jobs``
+    operators and dtypes at a time; None: one for each of its threads.
 
     ``cache``: the folder where exact values and bounds are kept for the next run; None: what NORMSPEC_CACHE names, or
     ~/.cache/normspec; False: they are not kept. No verdict depends on it.
@@ -96,7 +99,8 @@ def check(
         ),
         cache=checked_cache(cache),
     )
-    return judged(request, executor(request, jobs=None if jobs is None else jobs_of(jobs)), progress)
+    chosen = executor(request, jobs=None if jobs is None else jobs_of(jobs), cluster=cluster)
+    return judged(request, chosen, progress)
 
 
 def _plain(target: Any) -> Any:

@@ -219,6 +219,7 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "memory-limit": lambda value, _: bytes_of(value),
     "jobs": lambda value, _: jobs_of(value),
     "cache-dir": _cache,
+    "cluster": lambda value, _: _text(value, 'the address of a Dask scheduler, such as "tcp://127.0.0.1:8786",'),
     "conventions": _conventions,
     "interpreters": _interpreters,
 }

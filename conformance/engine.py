@@ -124,6 +124,11 @@ class Run:
             if dtype is not None and target.bindings and target.name not in self.paces:
                 _ = self._subject(target, target.bindings[0], dtype)
 
+    def requirements(self, target: Target, binding: Binding, dtype: str) -> tuple[str, ...]:
+        """The requirements that a binding is judged by in a dtype, in both modes."""
+        subject = self._subject(target, binding, dtype)
+        return tuple(check.requirement for check in self._checks(subject.operator, subject.format))
+
     # -- one part --------------------------------------------------------------------------------
 
     def _run_part(self, operator: str, dtype: str) -> None:

@@ -33,6 +33,8 @@ class Report:
     seconds: float = 0.0
     #: Tracebacks of defects of normspec that belong to no requirement.
     defects: tuple[str, ...] = ()
+    #: What is to be known of how it came about: machines of a cluster that did not judge, and why.
+    notes: tuple[str, ...] = ()
     #: What each binding took of its cases, and in which mode it was judged.
     taken: tuple[Taken, ...] = ()
 
@@ -96,6 +98,7 @@ class Report:
             "exit_status": self.exit_status,
             "counts": self.counts(),
             "defects": list(self.defects),
+            "notes": list(self.notes),
             "share": plain(self.share),
             "taken": [plain(attrs.asdict(one)) for one in self.taken],
             "subjects": [plain(s) for s in self.subjects],

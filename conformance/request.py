@@ -44,6 +44,8 @@ class Request:
     limits: Limits = attrs.field(factory=Limits)
     #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
     cache: str = ""
+    #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
+    files: Mapping[str, str] = attrs.field(factory=dict)
 
     def open(self) -> list[Target]:
         """
@@ -85,7 +87,14 @@ class Request:
         """The host of a target by name, kept among the others; a callable as it is."""
         if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
             return target
-        host = hosted(target, op=self.op, framework=self.framework, python=self.python_of(target), limits=self.limits)
+        host = hosted(
+            target,
+            op=self.op,
+            framework=self.framework,
+            python=self.python_of(target),
+            limits=self.limits,
+            file=self.files.get(target, ""),
+        )
         hosts.append(host)
         return host
 

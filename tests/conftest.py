@@ -16,7 +16,7 @@ import pytest
 FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
 
 #: What a folder of tests may be named for: its tests need a package that not every environment has.
-FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "mxnet")
+FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "mxnet", "cluster")
 
 #: MXNet lives under an interpreter of its own, which this names.
 MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
@@ -25,7 +25,7 @@ MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
 def _installed(framework: str) -> bool:
     if framework == "mxnet":
         return MXNET_PYTHON is not None and Path(MXNET_PYTHON).exists()
-    packages = ("onnx", "onnxruntime") if framework == "onnx" else (framework,)
+    packages = {"onnx": ("onnx", "onnxruntime"), "cluster": ("distributed",)}.get(framework, (framework,))
     return all(importlib.util.find_spec(package) is not None for package in packages)
 
 

@@ -47,6 +47,8 @@ class Launch:
     #: Directories that its import path is to begin with.
     path: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    #: Where the file of FILE.py:NAME lies; empty where it lies there.
+    file: str = ""
     #: Whether what it prints is shown to the user, as it is for a function of theirs.
     prints: bool = False
 
@@ -97,6 +99,7 @@ class Host:
                 "op": launch.op,
                 "operators": files_of(launch.op or ()),
                 "framework": launch.framework,
+                "file": launch.file,
                 "path": launch.path,
                 "memory": launch.limits.memory,
             },

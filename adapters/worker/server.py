@@ -69,7 +69,10 @@ class Server:
         op = request.get("op")
         load_operators(request.get("operators", ()))
         self._target = target = resolve(
-            request["target"], op=op if op is None else tuple(op), framework=request.get("framework")
+            request["target"],
+            op=op if op is None else tuple(op),
+            framework=request.get("framework"),
+            file=request.get("file", ""),
         )
         bridge = target.bridge
         return {

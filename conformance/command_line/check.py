@@ -99,6 +99,11 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     "NORMSPEC_CACHE names, or ~/.cache/normspec.",
 )
 @click.option("--no-cache", is_flag=True, help="Compute them all, and keep none.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="The Dask scheduler, such as tcp://127.0.0.1:8786, whose workers judge in place of this machine.",
+)
 @config_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
 @click.pass_context
@@ -145,6 +150,7 @@ def check(
         "memory_limit": chosen(context, configured, "memory-limit"),
         "jobs": chosen(context, configured, "jobs"),
         "cache": False if no_cache else chosen(context, configured, "cache-dir"),
+        "cluster": chosen(context, configured, "cluster"),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)

@@ -15,6 +15,7 @@ from ..plan import Plan
 from ..progress import Listener, Progress
 from ..report import Report
 from ..request import Request
+from .described import Described
 from .executor import Judged
 from .unit import Offer, Unit, units
 
@@ -94,6 +95,18 @@ class Alone:
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
         """What is judged, as it stands in a report."""
         return self._run().report([]).subjects
+
+    def described(self) -> Described:
+        """The one target of the request, as it is here. What depends on its pace is left out: that is measured once."""
+        (name,), (offer,) = self._targets, self.offers()
+        run = Run(self._plan((name,), self.request.seed), paces={name: ""})
+        (target,) = run.plan.targets
+        found = {
+            (binding.operator, dtype, binding.name): run.requirements(target, binding, dtype)
+            for binding in target.bindings
+            for dtype in offer.dtypes
+        }
+        return Described(offer, target.framework, target.version, run.report([]).subjects, found)
 
     def excused(self, report: Report) -> Report:
         """The report, with what its bindings would have to declare."""

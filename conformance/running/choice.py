@@ -7,6 +7,7 @@ import os
 from ...adapters.dtypes import DTYPES
 from ...adapters.remote.launching import ISOLATES
 from ...adapters.targets import TARGETS
+from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from ..request import Request
 from ..sound_names import names_a_variant
@@ -18,10 +19,31 @@ from .processes import Processes
 _MOST = 8
 
 
-def executor(request: Request, *, jobs: int | None = None, seeds: int = 1) -> Executor:
-    """The executor of a request: so many processes, or as many as it is worth with the cases of so many seeds."""
+def executor(request: Request, *, jobs: int | None = None, cluster: str | None = None, seeds: int = 1) -> Executor:
+    """
+    The executor of a request: so many processes, or as many as it is worth with the cases of so many seeds; or the
+    cluster at an address, each of whose workers judges at most so many units at a time.
+
+    Raises NoDask.
+    """
+    if cluster is not None:
+        return _on(cluster, request, jobs)
     count = worth(request, jobs, seeds)
     return Processes(request, count) if count > 1 else Alone(request)
+
+
+class NoDask(NormspecError):
+    """The package that speaks to clusters is not installed."""
+
+
+def _on(cluster: str, request: Request, jobs: int | None) -> Executor:
+    try:
+        from .cluster import Cluster
+    except ModuleNotFoundError as error:
+        if error.name not in ("distributed", "dask"):
+            raise
+        raise NoDask("Dask is not installed: python -m pip install 'normspec[cluster]'") from None
+    return Cluster(request, cluster, jobs)
 
 
 def worth(request: Request, asked: int | None, seeds: int = 1) -> int:

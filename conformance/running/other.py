@@ -1,40 +1,37 @@
 """
-Another process: normspec started anew, which is told a request and then one unit after the other.
+Another process that judges: normspec started anew, which is told a request and then asked one thing after the other.
 
-It hears them as JSON and returns reports by pickle: it holds no target, whose workers speak the protocol of
-adapters/worker, so that no target can forge them.
+It hears JSON and answers by pickle: it holds no target, whose workers speak the protocol of adapters/worker, so that no
+target can forge what it says.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from typing import Any
 
-from ...adapters.worker.limits import die_with_parent
 from ...spec.errors import NormspecError
-from ..report import Report
-from .alone import Alone
-from .told import Told, unit_from_json, unit_to_json
-from .unit import Unit
 
-#: What stands before a report: how many bytes it has.
-_LENGTH = struct.Struct("<Q")
+#: What stands before an answer: how many bytes it has.
+LENGTH = struct.Struct("<Q")
 
 #: What runs it: this interpreter.
 _PYTHON = sys.executable
 
-#: What it runs, with the first one's import path as its arguments.
-_CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import main; main()"
+#: What it runs, with this process's import path as its arguments.
+_CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__package__}.answering import main; main()"
+
+#: Seconds that a process which closed its pipe may take to end.
+_ENDING = 2.0
 
 
 class Gone(Exception):
-    """The process has died, or what it says is no report."""
+    """The process has died, or what it says is no answer; the message says how it ended."""
 
 
 class Other:
@@ -44,47 +41,66 @@ class Other:
         self._process = process
 
     @classmethod
-    def started(cls, told: Told) -> Other | None:
-        """Start it, and leave it to open the request meanwhile; None where that fails."""
-        try:
-            process = subprocess.Popen(
-                [_PYTHON, "-c", _CODE, *sys.path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,  # Ctrl-C is the first one's
-            )
-        except OSError:
-            return None
+    def started(cls, told: str) -> Other:
+        """Start it on a request (Told.to_json), and leave it to open that meanwhile. Raises OSError."""
+        process = subprocess.Popen(
+            [_PYTHON, "-c", _CODE, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is the first one's
+        )
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # that it died shows when it is handed a unit
-            process.stdin.write(told.to_json().encode() + b"\n")
+        with contextlib.suppress(OSError):  # that it died shows when it is asked
+            process.stdin.write(told.encode() + b"\n")
         return cls(process)
 
-    def judge(self, unit: Unit, paces: Mapping[str, str]) -> Report:
-        """The report on a unit, waited for. Raises Gone."""
+    def ask(self, question: str) -> Any:
+        """The answer, waited for. Raises Gone, or the NormspecError that it is."""
         try:
-            assert self._process.stdin is not None
-            self._process.stdin.write(unit_to_json(unit, paces).encode() + b"\n")
-            return pickle.loads(self._received())  # what our own process wrote, on our own pipe
-        except (OSError, EOFError, struct.error, pickle.UnpicklingError) as error:
-            raise Gone from error
+            found = pickle.loads(self.answer(question))  # what our own process wrote, on our own pipe
+        except pickle.UnpicklingError as error:
+            raise Gone("what it wrote is no answer") from error
+        if isinstance(found, NormspecError):
+            raise found
+        return found
+
+    def answer(self, question: str) -> bytes:
+        """The answer as it was written, or the NormspecError in its place. Raises Gone."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it may have said why before it ended
+            self._process.stdin.write(question.encode() + b"\n")
+        try:
+            return self._received()
+        except (OSError, EOFError, struct.error, MemoryError, OverflowError) as error:
+            raise Gone(self._how_it_ended()) from error
 
     def _received(self) -> bytes:
+        (size,) = LENGTH.unpack(self._exactly(LENGTH.size))
+        return self._exactly(size)
+
+    def _exactly(self, count: int) -> bytes:
         assert self._process.stdout is not None
+        pieces, missing = [], count
+        while missing:
+            piece = self._process.stdout.read(missing)
+            if not piece:
+                raise EOFError
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
 
-        def exactly(count: int) -> bytes:
-            pieces, missing = [], count
-            while missing:
-                piece = self._process.stdout.read(missing)  # type: ignore[union-attr]
-                if not piece:
-                    raise EOFError
-                pieces.append(piece)
-                missing -= len(piece)
-            return b"".join(pieces)
-
-        (size,) = _LENGTH.unpack(exactly(_LENGTH.size))
-        return exactly(size)
+    def _how_it_ended(self) -> str:
+        try:
+            status = self._process.wait(_ENDING)
+        except subprocess.TimeoutExpired:
+            return "it closed its pipe"
+        if status >= 0:
+            return f"it ended with exit status {status}"
+        try:
+            return f"it was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"it was ended by signal {-status}"
 
     def interrupt(self) -> None:
         """Have it answer at once with what it has established, and end."""
@@ -97,25 +113,3 @@ class Other:
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
-
-
-def main() -> None:
-    """Be another process: a request and then units on standard input, reports on standard output."""
-    die_with_parent()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first one has met Ctrl-C
-    answer = os.dup(1)
-    os.dup2(2, 1)  # what anything prints must not get between
-    with contextlib.suppress(KeyboardInterrupt, NormspecError, BrokenPipeError):  # the first one does without
-        _serve(answer)
-
-
-def _serve(answer: int) -> None:
-    line = sys.stdin.readline()
-    if not line:
-        return
-    with Alone(Told.from_json(line).heard()) as alone:
-        for line in sys.stdin:
-            unit, alone.paces = unit_from_json(line)
-            told = pickle.dumps(alone.judge(unit))
-            with os.fdopen(os.dup(answer), "wb") as out:
-                out.write(_LENGTH.pack(len(told)) + told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from ...spec.errors import NormspecError
 from ..defects import trace
 from ..progress import Listener
 from ..report import Report
@@ -17,7 +19,7 @@ from ..request import Request
 from .alone import Alone
 from .executor import Judged
 from .other import Gone, Other
-from .told import Told
+from .told import Told, asked_to_judge
 from .unit import Unit
 
 
@@ -68,8 +70,9 @@ class Processes:
 
     def __enter__(self) -> Processes:
         # They open targets of their own meanwhile: importing a framework takes seconds.
-        started = (Other.started(self._told) for _ in range(self._count - 1))
-        self._others = [other for other in started if other is not None]
+        with contextlib.suppress(OSError):  # the first does without
+            for _ in range(self._count - 1):
+                self._others.append(Other.started(self._told.to_json()))
         try:
             self._first.__enter__()
         except BaseException:
@@ -121,8 +124,8 @@ class Processes:
         try:
             while (unit := self._left.take()) is not None:
                 try:
-                    self._done.put((unit, other.judge(unit, paces)))
-                except Gone:
+                    self._done.put((unit, other.ask(asked_to_judge(unit, paces))))
+                except (Gone, NormspecError):  # the first meets the same error
                     self._done.put(_Back(unit))
                     return
                 except Exception as error:

@@ -1,14 +1,15 @@
-"""What another process is told: a request and its units, in plain values that any Python reads."""
+"""What another process is told: a request, and then what it is asked, in plain values that any Python reads."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
 from ...adapters.loading import load_operators
+from ...adapters.own_function import file_of
 from ...adapters.remote.host import Limits
 from ...spec.operators import files_of
 from ..request import Request
@@ -22,6 +23,8 @@ class Told:
     request: Request
     #: The files that enter operators from elsewhere, which the request names.
     operators: tuple[str, ...] = ()
+    #: Where each file that the request names lies on that machine, if not there.
+    places: Mapping[str, str] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, request: Request) -> Told:
@@ -30,32 +33,44 @@ class Told:
 
     def to_json(self) -> str:
         """The same in one line."""
-        return json.dumps(
-            {"operators": self.operators, "request": attrs.asdict(self.request, recurse=False)}, default=vars
-        )
+        request = attrs.asdict(self.request, recurse=False)
+        return json.dumps({"operators": self.operators, "request": request, "places": dict(self.places)}, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> Told:
         """What `to_json` wrote."""
         found = json.loads(text)
         values: dict[str, Any] = {key: _value(value) for key, value in found["request"].items()}
-        return cls(Request(**{**values, "limits": Limits(**values["limits"])}), _value(found["operators"]))
+        request = Request(**{**values, "limits": Limits(**values["limits"])})
+        return cls(request, _value(found["operators"]), found["places"])
+
+    def files(self) -> tuple[str, ...]:
+        """The files that the request names."""
+        named = (file_of(name) for name in self.request.targets if isinstance(name, str))
+        return tuple(dict.fromkeys([*filter(None, named), *self.operators]))
 
     def heard(self) -> Request:
         """The request, once its operators are known here. Raises what loading their files raises."""
-        load_operators(self.operators)
-        return self.request
+        load_operators(self.places.get(file, file) for file in self.operators)
+        names = [name for name in self.request.targets if isinstance(name, str)]
+        files = {name: self.places.get(file_of(name), "") for name in names}
+        return attrs.evolve(self.request, files={name: file for name, file in files.items() if file})
 
 
-def unit_to_json(unit: Unit, paces: Mapping[str, str]) -> str:
-    """A unit in one line, with the paces of its targets."""
-    return json.dumps([attrs.astuple(unit), dict(paces)])
+def asked(do: str, **told: Any) -> str:
+    """A question in one line."""
+    return json.dumps({"do": do, **told})
 
 
-def unit_from_json(text: str) -> tuple[Unit, dict[str, str]]:
-    """What `unit_to_json` wrote."""
-    (operator, dtype, seed, targets), paces = json.loads(text)
-    return Unit(operator, dtype, seed, tuple(targets)), paces
+def asked_to_judge(unit: Unit, paces: Mapping[str, str]) -> str:
+    """The question for the report on a unit, with the paces of its targets."""
+    return asked("judge", unit=attrs.astuple(unit), paces=dict(paces))
+
+
+def unit_of(told: Iterable[Any]) -> Unit:
+    """The unit in such a question."""
+    operator, dtype, seed, targets = told
+    return Unit(operator, dtype, seed, tuple(targets))
 
 
 def _value(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
@@ -20,7 +19,6 @@ from normspec.conformance.reporting.render import print_report
 from normspec.conformance.request import Request
 from normspec.conformance.running.other import Gone, Other
 from normspec.conformance.running.processes import Processes
-from normspec.conformance.running.unit import Unit
 
 from .runs import FAULT, VARIANT, run, specimen
 
@@ -91,7 +89,7 @@ def test_another_process_hides_no_defect(raised: type[Exception], told: bool) ->
     """That it died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
 
     class Broken(Other):
-        def judge(self, unit: Unit, paces: Mapping[str, str]) -> Report:
+        def ask(self, question: str) -> Any:
             raise raised("beside another process")
 
     request = Request(

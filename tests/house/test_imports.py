@@ -25,7 +25,10 @@ DEPENDENCIES = {
     "spec": set(),
     "reference": {"numpy", "ml_dtypes", "attrs"},
     "adapters": {"numpy", "ml_dtypes"},
-    "conformance": {"numpy", "ml_dtypes", "attrs", "hypothesis", "click", "rich", "tomli", "tomllib", "matplotlib"},
+    "conformance": {
+        *("numpy", "ml_dtypes", "attrs", "hypothesis", "click", "rich", "tomli", "tomllib", "matplotlib"),
+        "distributed",
+    },
 }
 
 #: Libraries of layers for a framework, imported in its folder.

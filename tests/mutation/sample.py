@@ -27,8 +27,9 @@ CHECKOUT = Path(__file__).parent.parent.parent
 #: What decides a verdict: the exact values and their envelopes, the cases, the checks, and who judges by them.
 ROOMS = ("reference/*.py", "conformance/cases/*.py", "conformance/checks/*.py")
 JUDGING = (
-    "composed_truth", "defects", "dtypes", "engine", "excuse", "findings", "jobs", "known", "library", "limits",
-    "matrix", "modes", "profiles", "selection", "selftest", "subject", "tally", "translated", "truth", "verdicts",
+    "composed_truth", "defects", "dtypes", "engine", "excuse", "findings", "known", "library", "limits", "matrix",
+    "modes", "order", "profiles", "running/alone", "running/judging", "running/processes", "running/unit", "selection",
+    "selftest", "subject", "tally", "translated", "truth", "verdicts",
 )  # fmt: skip
 
 #: cosmic-ray's changes that somebody could make by mistake. Left out are those that Python refuses by itself, such as

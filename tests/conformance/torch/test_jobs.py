@@ -57,8 +57,8 @@ def told(report: normspec.Report) -> tuple[object, ...]:
 def test_several_processes_report_what_one_does(alone, monkeypatch, count):
     """Every result and every subject is the same, in the same order; and the others have done some of it."""
     done: list[normspec.Report] = []
-    judge = Other.judge
-    monkeypatch.setattr(Other, "judge", lambda *told: done.append(judge(*told)) or done[-1])
+    ask = Other.ask
+    monkeypatch.setattr(Other, "ask", lambda *told: done.append(ask(*told)) or done[-1])
     report = by(count)
     assert told(report) == told(alone)
     assert report.conforms and not report.partial
@@ -128,14 +128,14 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
 @pytest.mark.parametrize("waited_for", [0, 1])
 def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, monkeypatch, waited_for):
     """The first has done its part: that, and what the others have done by then, is the report."""
-    judge, asked, established = Other.judge, [], []
+    ask, asked, established = Other.ask, [], []
     received, interrupted = threading.Event(), threading.Event()
 
-    def judge_and_note(self, *told):
+    def ask_and_note(self, *told):
         asked.append(self)
         if len(asked) > waited_for:
             received.wait()  # the first has nothing more to do
-        found = judge(self, *told)
+        found = ask(self, *told)
         established.append(found)
         return found
 
@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, mo
                 raise KeyboardInterrupt
             return super().get()
 
-    monkeypatch.setattr(Other, "judge", judge_and_note)
+    monkeypatch.setattr(Other, "ask", ask_and_note)
     monkeypatch.setattr(processes, "SimpleQueue", Waited)
     report = by(3)
     assert interrupted.is_set()
@@ -216,9 +216,7 @@ def _runs(process: int) -> bool:
 def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
     """The error is the first job's, and the second is gone by then."""
     started, found = Other.started.__func__, []
-    monkeypatch.setattr(
-        Other, "started", classmethod(lambda cls, request: found.append(started(cls, request)) or found[0])
-    )
+    monkeypatch.setattr(Other, "started", classmethod(lambda cls, told: found.append(started(cls, told)) or found[0]))
     with pytest.raises(NotImportable):
         by(None, attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")))
     assert found[0]._process.returncode is not None

@@ -1,0 +1,67 @@
+"""What another process does (other.py): it opens a request, and answers questions about it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...adapters.worker.limits import die_with_parent
+from ...spec.errors import NormspecError
+from .alone import Alone
+from .other import LENGTH
+from .told import Told, unit_of
+
+
+def main() -> None:
+    """Be another process: a request and then questions on standard input, answers on standard output."""
+    die_with_parent()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first one has met Ctrl-C
+    out = os.dup(1)
+    os.dup2(2, 1)  # what anything prints must not get between
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        try:
+            _serve(out)
+        except NormspecError as error:
+            _write(out, error)
+
+
+def _serve(out: int) -> None:
+    line = sys.stdin.readline()
+    if not line:
+        return
+    with Alone(Told.from_json(line).heard()) as alone:
+        for line in sys.stdin:
+            question = json.loads(line)
+            _write(out, _ANSWERS[question.pop("do")](alone, question))
+
+
+def _write(out: int, answer: Any) -> None:
+    told = pickle.dumps(answer)
+    with os.fdopen(os.dup(out), "wb") as pipe:
+        pipe.write(LENGTH.pack(len(told)) + told)
+
+
+def _judge(alone: Alone, told: Mapping[str, Any]) -> Any:
+    alone.paces = told["paces"]
+    return alone.judge(unit_of(told["unit"]))
+
+
+def _excuse(alone: Alone, told: Mapping[str, Any]) -> Any:
+    alone.paces = told["paces"]
+    return alone.excused(pickle.loads(base64.b64decode(told["report"]))).subjects
+
+
+#: The questions, and what answers each.
+_ANSWERS: Mapping[str, Callable[[Alone, Mapping[str, Any]], Any]] = {
+    "judge": _judge,
+    "describe": lambda alone, _: alone.described(),
+    "measure": lambda alone, _: alone.measure(),
+    "excuse": _excuse,
+}

@@ -1,0 +1,300 @@
+"""A Dask cluster: units go to the workers that have their target, and come back as reports."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import threading
+import uuid
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from distributed import Client  # pyright: ignore[reportMissingImports]
+
+from ...spec.errors import NormspecError, NotImportable, one_line
+from ..progress import Listener, Progress
+from ..report import Report
+from ..request import Request
+from .crew import Crew, Lost, Member, Question
+from .described import Described, alike, most
+from .executor import Judged
+from .machine import forget, state
+from .told import Told, asked, asked_to_judge
+from .unit import Unit, units
+
+#: Seconds that a scheduler may take to answer.
+_CONNECTING = 10.0
+
+#: Seconds that are waited after Ctrl-C for what workers have established.
+_ANSWERING = 10.0
+
+#: So many workers are named in an error; with more, their number is.
+_NAMED = 4
+
+
+class NoCluster(NormspecError):
+    """There is no cluster at the address, or none that can judge the target."""
+
+
+class Cluster:
+    """Judges units on the workers of a Dask cluster that is there already."""
+
+    def __init__(self, request: Request, address: str, jobs: int | None = None) -> None:
+        self._request, self._address, self._jobs = request, address, jobs
+        self._told = Told.of(request)
+        self._described: dict[str, Described] = {}
+        self._paces: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._over = False
+        #: Which workers do not judge, or were lost, and why: for the report.
+        self.notes: list[str] = []
+
+    # -- opening -----------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Cluster:
+        names = [name if isinstance(name, str) else None for name in self._told.request.targets]
+        if None in names:
+            raise NoCluster("a cluster finds a function by its name: put it into a file, and name it FILE.py:NAME")
+        self._names = tuple(name for name in names if name is not None)
+        files = {file: _content(file) for file in self._told.files()}
+        told = {name: self._alone(name).to_json() for name in self._names}
+        client = self._connected()
+        self._crew = Crew(client, f"normspec-{uuid.uuid4().hex}", told, files, self._joined)
+        try:
+            self._assemble()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _alone(self, name: str) -> Told:
+        """The request about one of its targets."""
+        return attrs.evolve(self._told, request=attrs.evolve(self._told.request, targets=(name,)))
+
+    def _connected(self) -> Client:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # versions that differ are told by worker, below
+                return Client(self._address, timeout=_CONNECTING, set_as_default=False, name="normspec")
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise NoCluster(
+                f"no Dask scheduler answers at {self._address} within {_CONNECTING:g} seconds"
+                f" ({one_line(error)}): give its address,"
+                " such as tcp://127.0.0.1:8786"
+            ) from None
+
+    def _assemble(self) -> None:
+        """Find out what each worker has. Raises NoCluster where no worker has a target."""
+        threads = self._crew.threads()
+        if not threads:
+            raise NoCluster(f"the cluster at {self._address} has no workers: start some")
+        members = self._fit(threads)
+        lacking: dict[str, str] = {}
+        for name in self._names:
+            found = self._opened(name, members, lacking)
+            if not found:
+                why = [*self.notes, *(f"{words}" for words in lacking.values())]
+                more = f"; and {len(why) - _NAMED} more" if len(why) > _NAMED else ""
+                raise NoCluster(
+                    f"no worker of {self._address} can judge {name}: {'; '.join(why[:_NAMED]) or 'all were lost'}{more}"
+                )
+            chosen = self._described[name] = most(list(found.values()))
+            self._take_in(name, found)
+            self._crew.members = {one.address: one for one in members if one.targets}
+            first = next(one for one, described in found.items() if described is chosen)
+            (answer,) = self._crew.all_answer([(first, Question(name, asked("measure")))])
+            self._paces.update(pickle.loads(answer) if isinstance(answer, bytes) else {})
+        self.notes += lacking.values()
+
+    def _fit(self, threads: Mapping[str, int]) -> list[Member]:
+        """Those workers that are like this machine; the others are noted."""
+        self._known.update(threads)
+        try:
+            states = self._crew.client.run(state, workers=list(threads), on_error="return")
+        except Exception:
+            states = {}
+        own, members = state()["versions"], []
+        for address, count in threads.items():
+            found = states.get(address)
+            if not isinstance(found, dict):
+                self._left_out(str(Member(address, self._name(address), count)), self._has(address))
+                continue
+            member = Member(address, found["name"], min(count, self._jobs or count))
+            differing = [
+                f"{one} {found['versions'].get(one)}, and this is {number}"
+                for one, number in own.items()
+                if found["versions"].get(one) != number
+            ]
+            if differing:
+                self._left_out(str(member), f"has {'; '.join(differing)}")
+            else:
+                members.append(member)
+        return members
+
+    def _has(self, address: str) -> str:
+        """What is known of a worker that has not our normspec, or another one."""
+        try:
+            found = self._crew.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
+            python = ".".join(found["python"].split(".")[:3])
+            return f"has no such normspec as this: {found['normspec'] or 'none'}, under Python {python}"
+        except Exception:
+            return "has no such normspec as this"
+
+    def _name(self, address: str) -> str:
+        """The name of a worker that normspec there does not tell."""
+        try:
+            return str(self._crew.client.scheduler_info()["workers"][address]["name"])
+        except Exception:
+            return ""
+
+    def _opened(self, name: str, members: Sequence[Member], lacking: dict[str, str]) -> dict[Member, Described]:
+        """What workers say of a target, of those that have it; and of the others, why not."""
+        found: dict[Member, Described] = {}
+        answers = self._crew.all_answer([(member, Question(name, asked("describe"))) for member in members])
+        for member, answer in zip(members, answers, strict=True):
+            told = pickle.loads(answer) if isinstance(answer, bytes) else answer
+            if isinstance(told, Described):
+                found[member] = told
+            else:
+                words = told.reason if isinstance(told, Lost) else str(told)
+                alone = "No module named" in words and name.rpartition(":")[0] in self._crew.files
+                hint = "; of a file, nothing that lies beside it is sent to a cluster" if alone else ""
+                lacking[f"{member} {name}"] = f"worker {member} does not judge {name}: {words}{hint}"
+        return found
+
+    def _take_in(self, name: str, found: Mapping[Member, Described]) -> None:
+        """Those workers that have the target as it was chosen; the others are noted."""
+        for member, described in found.items():
+            differs = alike(described, self._described[name])
+            if differs:
+                self.notes.append(f"worker {member} does not judge {name}: it {differs}")
+            else:
+                member.targets.add(name)
+
+    def _left_out(self, worker: str, why: str) -> None:
+        self.notes.append(f"worker {worker} judges nothing: it {why}")
+
+    def _joined(self, addresses: Sequence[str]) -> None:
+        """Take in workers that have come, once they have opened the targets."""
+        new = [address for address in addresses if address not in self._known]
+        if new:
+            self._known.update(new)
+            thread = threading.Thread(target=self._admit, args=(new,), daemon=True, name="normspec: new workers")
+            thread.start()
+
+    def _admit(self, addresses: Sequence[str]) -> None:
+        try:
+            self._take_in_all(addresses)
+        except Exception as error:  # it may be that all is over, and the client closed
+            if not self._over:
+                self.notes.append(f"workers that came later judge nothing: {one_line(error)}")
+
+    def _take_in_all(self, addresses: Sequence[str]) -> None:
+        threads = self._crew.threads()
+        members, lacking = self._fit({one: threads[one] for one in addresses if one in threads}), dict[str, str]()
+        for name in self._names:
+            self._take_in(name, self._opened(name, members, lacking))
+        self.notes += lacking.values()
+        self._crew.members.update({one.address: one for one in members if one.targets})
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        self._crew.tell(forget)
+        self._crew.client.close(timeout=_CONNECTING)
+
+    # -- judging -----------------------------------------------------------------------------------------------
+
+    def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
+        """Every unit, each of one target."""
+        return units([self._described[name].offer for name in self._names], seeds, together=False)
+
+    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+        """Each unit with its report, as they come."""
+        begun = done = failing = 0
+
+        def questions() -> Iterator[Question]:
+            nonlocal begun
+            for unit in units:
+                begun += 1
+                (name,) = unit.targets
+                yield Question(name, asked_to_judge(unit, self._paces), unit)
+
+        for question, answer in self._crew.answers(questions()):
+            report = self._report(question.about, answer)
+            done, failing = done + 1, failing + len(report.failures())
+            if listener is not None:
+                unit = question.about
+                listener(Progress(done, begun, f"{question.target} {unit.operator} {unit.dtype}", failing))
+            yield question.about, report
+
+    def _report(self, unit: Unit, answer: bytes | Lost) -> Report:
+        """
+        The report in an answer, which a process of ours has written on a worker.
+
+        Raises the NormspecError that it is, which here would have ended the run as well.
+        """
+        found = answer if isinstance(answer, Lost) else pickle.loads(answer)
+        if isinstance(found, NormspecError):
+            raise found
+        if isinstance(found, Lost):
+            request = self._request
+            described = self._described[unit.targets[0]]
+            return described.lost(unit, found.reason, profile=request.profile, device=request.device)
+        return found
+
+    def stop(self) -> Sequence[Judged]:
+        """What was established until now: workers are told to answer at once, and what is queued is cancelled."""
+        return [
+            (question.about, self._report(question.about, answer))
+            for question, answer in self._crew.interrupted(_ANSWERING)
+            if isinstance(question.about, Unit)
+        ]
+
+    def subjects(self) -> tuple[Mapping[str, Any], ...]:
+        """What is judged, as it stands in a report."""
+        return tuple(
+            {**subject, "slow": self._paces.get(subject["target"], "")}
+            for name in self._names
+            for subject in self._described[name].subjects
+        )
+
+    def excused(self, report: Report) -> Report:
+        """The report, with what its bindings would have to declare, which each target's workers find out."""
+        return attrs.evolve(self._with_declarations(report), notes=(*report.notes, *self.notes))
+
+    def _with_declarations(self, report: Report) -> Report:
+        if report.partial:
+            return report
+        failing = dict.fromkeys(result.target for result in report.failures())
+        questions = []
+        for name in failing:
+            part = attrs.evolve(
+                report,
+                results=tuple(one for one in report.results if one.target == name),
+                subjects=tuple(one for one in report.subjects if one["target"] == name),
+            )
+            told = base64.b64encode(pickle.dumps(part)).decode()
+            questions.append(Question(name, asked("excuse", report=told, paces=self._paces)))
+        found: dict[tuple[str, str, str], Any] = {}
+        for _, answer in self._crew.answers(questions):
+            subjects = () if isinstance(answer, Lost) else pickle.loads(answer)
+            for one in () if isinstance(subjects, Exception) else subjects:
+                found[one["target"], one["op"], one["binding"]] = one["passes_under"]
+        return attrs.evolve(
+            report,
+            subjects=tuple(
+                {**one, "passes_under": found.get((one["target"], one["op"], one["binding"]), ())}
+                for one in report.subjects
+            ),
+        )
+
+
+def _content(file: str) -> bytes:
+    """What is in a file that a cluster is sent. Raises NotImportable."""
+    try:
+        return Path(file).expanduser().read_bytes()
+    except OSError as error:
+        raise NotImportable(f"{file} cannot be read ({error.strerror or error}): give a Python file") from None

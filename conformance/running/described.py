@@ -1,0 +1,69 @@
+"""What a machine says of a target that it has opened: all that a report needs where nothing can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ...spec import requirement
+from ..report import Report
+from ..verdicts import Result, Verdict
+from .unit import Offer, Unit
+
+
+@attrs.frozen
+class Described:
+    """A target as a machine has it."""
+
+    offer: Offer
+    framework: str
+    #: The version of the framework.
+    version: str
+    #: What stands in a report of each binding, but for its pace.
+    subjects: tuple[Mapping[str, Any], ...]
+    #: The requirements on each binding, by operator, dtype and binding.
+    requirements: Mapping[tuple[str, str, str], tuple[str, ...]]
+
+    def lost(self, unit: Unit, reason: str, *, profile: str, device: str) -> Report:
+        """The report on a unit that could not be judged: each of its requirements is an error."""
+        bindings = [one["binding"] for one in self.subjects if one["op"] == unit.operator]
+        return Report(
+            results=tuple(
+                _error(unit, self.offer.name, binding, name, device, reason)
+                for binding in bindings
+                for name in self.requirements[unit.operator, unit.dtype, binding]
+            ),
+            profile=profile,
+            seed=unit.seed,
+            subjects=self.subjects,
+            partial=True,
+        )
+
+
+def _error(unit: Unit, target: str, binding: str, name: str, device: str, reason: str) -> Result:
+    return Result(
+        target=target,
+        binding=binding,
+        op=unit.operator,
+        requirement=name,
+        level=str(requirement(name).level.value),
+        dtype=unit.dtype,
+        device=device,
+        mode="eager",
+        verdict=Verdict.ERROR,
+        reason=reason,
+    )
+
+
+def alike(one: Described, other: Described) -> str:
+    """Why two machines do not have the same target; empty where they do."""
+    if (one.framework, one.version) != (other.framework, other.version):
+        return f"has {one.framework} {one.version}, and others have {other.version}"
+    return "" if one == other else f"describes {one.offer.name} otherwise than others do: its processor may differ"
+
+
+def most(found: Sequence[Described]) -> Described:
+    """The one that most of them are, the first of several."""
+    return max(found, key=lambda one: sum(not alike(one, other) for other in found))
