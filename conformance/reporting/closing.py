@@ -245,6 +245,8 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     print_prose(Text(in_words(), style="dim"), console)
     for words in dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject)):
         print_prose(Text(words, style="dim"), console)
+    for words in report.notes:
+        print_prose(Text(words, style="dim"), console)
     console.print()
     words, style = last_word(report)
     print_prose(Text(words, style=style), console)

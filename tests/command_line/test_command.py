@@ -55,7 +55,8 @@ def test_options_reach_the_engine(engine):
     """Every option is handed on as the API names it."""
     arguments = "check f.py:g --op layer_norm --framework torch --dtype float16 --dtype float32 --device cuda"
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only --slow --mode inference"
-    arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3 --cache-dir kept"
+    arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"
+    arguments += " --cache-dir kept --cluster tcp://127.0.0.1:8786"
     assert main(arguments.split()) == 0
     ((targets, options),) = engine.calls
     assert targets == ("f.py:g",)
@@ -76,6 +77,7 @@ def test_options_reach_the_engine(engine):
         "memory_limit": 512 << 20,
         "jobs": 3,
         "cache": "kept",
+        "cluster": "tcp://127.0.0.1:8786",
     }
 
 

@@ -24,6 +24,7 @@ mode = "inference"
 time-limit = 2.5
 memory-limit = "512MiB"
 jobs = 3
+cluster = "tcp://127.0.0.1:8786"
 cache-dir = "kept"
 conventions = { momentum = "old", subnormals = "flushed" }
 
@@ -86,6 +87,7 @@ def test_every_key_is_read(write, project):
         "time-limit": 2.5,
         "memory-limit": 512 << 20,
         "jobs": 3,
+        "cluster": "tcp://127.0.0.1:8786",
         "cache-dir": str(project / "kept"),
         "conventions": {"momentum": "old", "subnormals": "flushed"},
         "interpreters": {
@@ -168,6 +170,7 @@ def test_limits_can_be_none(write):
         ("seed = true", ["seed:", "True"]),
         ("jobs = 0", ["jobs:", "from 1 on"]),
         ("cache-dir = 1", ["cache-dir:", "path of a folder"]),
+        ("cluster = 8786", ["cluster:", "the address of a Dask scheduler"]),
         ("jobs = '2'", ["jobs:", "from 1 on"]),
         ('mode = "train"', ["mode:", "did you mean 'training'"]),
         ("time-limit = 0", ["time-limit:", "none"]),
