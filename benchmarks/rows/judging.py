@@ -1,0 +1,34 @@
+"""Judging in this process, as the self-test does: no worker, no report of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rows.row import DTYPES
+
+
+def run_of(
+    targets: Sequence[Any],
+    profile: str,
+    *,
+    dtypes: Sequence[str] = DTYPES,
+    seed: int = 0,
+    listener: Callable[[Any], None] | None = None,
+    explain: bool = False,
+) -> Any:
+    """A run over targets that are open."""
+    from normspec.conformance.engine import Run
+    from normspec.conformance.plan import Plan
+    from normspec.conformance.profiles import profile_of
+
+    return Run(Plan(targets, tuple(dtypes), "cpu", {}, profile_of(profile), seed, explain=explain), listener)
+
+
+def sound(operator: str, most: int | None = None) -> list[Any]:
+    """Sound functions of an operator as targets."""
+    from normspec.conformance.sound import SOUND
+    from normspec.conformance.specimens import target_of
+
+    found: Iterable[Any] = [variant for variant in SOUND if variant.operator == operator][:most]
+    return [target_of(variant.name, operator, variant.build()) for variant in found]

@@ -1,0 +1,75 @@
+"""
+What many machines would give, on paper: the units of a run measured here, and handed out there.
+
+A unit is one operator in one dtype. Three things do not grow less with machines: opening the targets, which each does
+for itself and all at once; the longest unit; and the search for what a function would have to declare, which begins
+when all units are done. (What it costs to move a unit and its report is left out: some kilobytes each.)
+"""
+
+from __future__ import annotations
+
+import heapq
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from rows.judging import run_of
+from rows.row import DTYPES, Measured, NotThere, Row
+
+MACHINES = (1, 2, 4, 8, 16, 64)
+
+
+def makespan(units: Sequence[float], machines: int) -> float:
+    """When the last of the units is done, each taken, the longest first, by the machine that is free first."""
+    free = [0.0] * machines
+    for seconds in sorted(units, reverse=True):
+        heapq.heapreplace(free, free[0] + seconds)
+    return max(free)
+
+
+def model(units: Sequence[float], opening: float, excuses: float) -> Measured:
+    """What machines give, in times; and where it ends."""
+    alone, serial = opening + sum(units) + excuses, opening + excuses
+    speedups = {f"{m} machines, times": alone / (serial + makespan(units, m)) for m in MACHINES}
+    return {
+        **speedups,
+        "any number, times": alone / (serial + max(units)),
+        "one machine": alone,
+        "opening targets": opening,
+        "the longest unit": max(units),
+        "the search for excuses": excuses,
+    }
+
+
+def of_torch(profile: str, seeds: int, _: str) -> Measured:
+    """Units of PyTorch's layers, each measured by itself; further seeds are taken to cost what the first does."""
+    if importlib.util.find_spec("torch") is None:
+        raise NotThere("torch is not installed")
+    started = time.perf_counter()
+    subprocess.check_call([sys.executable, "-c", "from normspec.adapters.targets import resolve; resolve('torch')"])
+    opening = time.perf_counter() - started
+
+    from normspec.adapters.targets import resolve
+    from normspec.conformance.excuse import excused
+
+    target = resolve("torch")
+    operators = list(dict.fromkeys(binding.operator for binding in target.bindings))
+    run_of([target], "quick", dtypes=("float32",)).report([(operators[0], "float32")])  # what is imported on the way
+    run = run_of([target], profile, explain=True)
+    units = []
+    for operator in operators:
+        for dtype in DTYPES:
+            started = time.perf_counter()
+            run.report([(operator, dtype)])
+            units.append(time.perf_counter() - started)
+    report, started = run.report([]), time.perf_counter()  # of all of them
+    excused(run, report)
+    return model(units * seeds, opening, (time.perf_counter() - started) * seeds)
+
+
+ROWS = (
+    Row("machines", "what machines would give a check of torch at quick", lambda what: of_torch("quick", 1, what)),
+    Row("machines-seeds", "the same with 64 seeds, as in a campaign", lambda what: of_torch("quick", 64, what)),
+)

@@ -1,0 +1,62 @@
+"""Peak memory of the judge and the worker, beyond what importing the framework takes."""
+
+from __future__ import annotations
+
+import importlib.util
+import resource
+import subprocess
+import sys
+from typing import Any
+
+from rows.checks import FUNCTIONS, report
+from rows.row import Measured, NotThere, Row
+
+#: ru_maxrss is in KiB, and in bytes on macOS.
+PER_MIB = 1024.0**2 if sys.platform == "darwin" else 1024.0
+
+
+def imported(framework: str) -> float:
+    """MiB that a process has at its peak which imports the framework and does nothing else."""
+    code = f"import resource, {framework}; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    return int(subprocess.check_output([sys.executable, "-c", code], text=True)) / PER_MIB
+
+
+def peak(framework: str, target: str, profile: str, **options: Any) -> Measured:
+    """MiB of both processes together, the framework's own left out, and of each."""
+    if importlib.util.find_spec(framework) is None:
+        raise NotThere(f"{framework} is not installed")
+    report(target, profile=profile, **options)
+    judge = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / PER_MIB
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / PER_MIB  # the larger, where there are several
+    own = imported(framework)
+    return {
+        "together, less the import, MiB": judge + worker - own,
+        "judge, MiB": judge,
+        "worker, MiB": worker,
+        "import alone, MiB": own,
+    }
+
+
+def alone() -> dict[str, Any]:
+    """One judge and one worker, where a version can be told so."""
+    import inspect
+
+    import normspec
+
+    return {"jobs": 1} if "jobs" in inspect.signature(normspec.check).parameters else {}
+
+
+def of_torch(_: str) -> Measured:
+    """A check of PyTorch's own layers at `standard`."""
+    return peak("torch", "torch", "standard", **alone())
+
+
+def of_jax(_: str) -> Measured:
+    """A check of a LayerNorm in JAX at `quick`, in all four dtypes."""
+    return peak("jax", f"{FUNCTIONS / 'in_jax.py'}:layer_norm", "quick", op="layer_norm", **alone())
+
+
+ROWS = (
+    Row("memory-torch", "peak memory, check torch at standard, one process and its worker", of_torch, long=True),
+    Row("memory-jax", "peak memory, own LayerNorm in JAX at quick, one process and its worker", of_jax),
+)
