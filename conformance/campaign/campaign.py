@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ _DECIDING = ("op", "framework", "dtypes", "device", "conventions", "profile", "f
 class Key:
     """One unit of a campaign: all cases of an operator in a dtype from one seed, put to one target."""
 
-    #: As it was asked for: "torch", "mine.py:layer_norm", or "sound" for all sound functions of the operator.
     target: str
     operator: str
     dtype: str
@@ -56,7 +55,8 @@ class Campaign:
 
     def units(self, units: Iterable[Unit]) -> list[Unit]:
         """
-        These units with one target each, but for the sound functions of an operator, which share their truths.
+        The units of a campaign, as they are judged: each target by itself, but for sound functions, which come together
+        and share their truths where the executor has them so.
 
         Seed after seed, and dtype after dtype, so that a campaign that is stopped soon has met every operator.
         """
@@ -64,14 +64,14 @@ class Campaign:
             attrs.evolve(unit, targets=names)
             for unit in units
             for asked in self.asked
-            if (names := tuple(name for name in unit.targets if _asked(name) == asked))
+            if (names := tuple(name for name in unit.targets if asked_as(name) == asked))
         ]
         order = list(DTYPES)
         return sorted(found, key=lambda unit: (unit.seed, order.index(unit.dtype)))
 
     def asked_for(self, units: Sequence[Unit]) -> dict[str, Any]:
         """What its folder says of it: its identity, and which units there are."""
-        kinds = dict.fromkeys(key_of(unit).kind for unit in units)
+        kinds = dict.fromkeys(key.kind for unit in units for key in keys_of(unit))
         return {
             "identity": self.identity(),
             "kinds": [list(kind) for kind in kinds],
@@ -92,16 +92,21 @@ class Campaign:
             **{
                 f"version of {subject['target']}": f"{subject['framework']} {subject['version']}"
                 for subject in self.subjects
-                if _asked(subject["target"]) != SOUND
+                if asked_as(subject["target"]) != SOUND
             },
             **{f"content of {name}": _file(name) for name in self.asked if names_a_function(name)},
             "files of normspec": _sources(),
         }
 
 
-def key_of(unit: Unit) -> Key:
-    """What a unit of a campaign is stored under."""
-    return Key(_asked(unit.targets[0]), unit.operator, unit.dtype, unit.seed)
+def keys_of(unit: Unit) -> list[Key]:
+    """What is stored of a unit: what was judged of each of its targets."""
+    return [Key(target, unit.operator, unit.dtype, unit.seed) for target in unit.targets]
+
+
+def without(unit: Unit, done: Collection[Key]) -> Unit:
+    """What is left of a unit, which may be no target."""
+    return attrs.evolve(unit, targets=tuple(key.target for key in keys_of(unit) if key not in done))
 
 
 def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
@@ -111,7 +116,8 @@ def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in asked for name in (variants(op) if one == SOUND else (one,))))
 
 
-def _asked(target: str) -> str:
+def asked_as(target: str) -> str:
+    """What a target was asked for as: `sound`, of which it is one, or itself."""
     return SOUND if names_a_variant(target) else target
 
 

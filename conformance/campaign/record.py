@@ -11,12 +11,22 @@ from ..ratios import BINS, added
 from ..report import Report
 from ..reporting.json_values import plain, result_in_json
 from ..request import Request
+from ..running.unit import Unit
 from ..verdicts import Result
-from .campaign import Key
+from .campaign import Key, keys_of
 
 
-def record_of(key: Key, report: Report, request: Request) -> dict[str, Any]:
-    """The record of a finished unit."""
+def records_of(unit: Unit, report: Report, request: Request) -> list[dict[str, Any]]:
+    """The records of a finished unit, one a target; the time it took is divided among them."""
+    found = []
+    for key in keys_of(unit):
+        results = tuple(result for result in report.results if result.target == key.target)
+        part = attrs.evolve(report, results=results, seconds=report.seconds / len(unit.targets))
+        found.append(_record(key, part, request))
+    return found
+
+
+def _record(key: Key, report: Report, request: Request) -> dict[str, Any]:
     requirements: dict[str, dict[str, Any]] = {}
     for result in report.results:
         found = requirements.setdefault(

@@ -15,8 +15,8 @@ from ..request import Request
 from ..running.choice import executor
 from ..running.executor import Executor
 from ..running.unit import Unit
-from .campaign import Campaign, expanded, key_of
-from .record import record_of
+from .campaign import Campaign, expanded, keys_of, without
+from .record import records_of
 from .store import Store
 from .summary import Summary
 
@@ -28,21 +28,23 @@ def run(
     out: Path,
     *,
     jobs: int | None = None,
+    cluster: str | None = None,
     listener: Listener | None = None,
 ) -> Summary:
     """
     Judge what is not done yet, store it in the folder, and return what all of it amounts to.
 
-    ``asked``: the targets, which stand in the place of the request's. After Ctrl-C the summary is of what is done.
+    ``asked``: the targets, which stand in the place of the request's. ``jobs`` and ``cluster``: who judges, as of
+    `check`. After Ctrl-C the summary is of what is done.
     Raises a NormspecError where a target cannot be had, or the folder holds something else.
     """
     request = attrs.evolve(request, targets=expanded(asked, request.op))
-    with executor(request, jobs=jobs, seeds=len(seeds)) as judges:
+    with executor(request, jobs=jobs, cluster=cluster, seeds=len(seeds)) as judges:
         campaign = Campaign(tuple(asked), request, judges.subjects(), seeds)
         units = campaign.units(judges.units(seeds))
         with Store.begun(out, campaign.asked_for(units)) as store:
             summary = Summary.of(store)
-            left = [unit for unit in units if key_of(unit) not in store.done]
+            left = [one for unit in units if (one := without(unit, store.done)).targets]
             _Work(request, store, summary, left, listener).go_on(judges)
     return summary
 
@@ -57,11 +59,13 @@ class _Work:
     left: Sequence[Unit]
     listener: Listener | None
     _done: int = 0
+    _total: int = 0
     _waiting: Counter[tuple[str, str, str]] = attrs.field(factory=Counter)
     _figures: str = ""
 
     def __attrs_post_init__(self) -> None:
-        self._waiting = Counter(key_of(unit).kind for unit in self.left)
+        self._waiting = Counter(key.kind for unit in self.left for key in keys_of(unit))
+        self._total = self._waiting.total()
 
     def go_on(self, judges: Executor) -> None:
         """Judge them; on Ctrl-C what other processes have finished by then is kept too."""
@@ -75,12 +79,13 @@ class _Work:
                     self._keep(unit, report)
 
     def _keep(self, unit: Unit, report: Report) -> None:
-        key = key_of(unit)
-        record = record_of(key, report, self.request)
-        self.store.append(record)
-        self.summary.add(record)
-        self._waiting[key.kind] -= 1
-        self._done += 1
+        records = records_of(unit, report, self.request)
+        self.store.append(records)
+        for record in records:
+            self.summary.add(record)
+        keys = keys_of(unit)
+        self._waiting.subtract(key.kind for key in keys)
+        self._done += len(keys)
         self._figures = (
             f"{self.summary.cases:,} cases, {self.summary.violations:,} violations, "
             f"{duration(self.summary.seconds_for(self._waiting))} left on one core"
@@ -89,4 +94,4 @@ class _Work:
     def _tell(self, event: Progress) -> None:
         assert self.listener is not None
         text = f"{self._figures}; {event.text}" if self._figures else event.text
-        self.listener(Progress(self._done, len(self.left), text, self.summary.violations))
+        self.listener(Progress(self._done, self._total, text, self.summary.violations))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,14 @@ class Store:
                     self.done.add(key)
                     yield record
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Write the record of a unit; it is on the disk when this returns."""
-        line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-        with (self.folder / _UNITS).open("ab", buffering=0) as units:
-            units.write(line)
+    def append(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Write what was judged of each target of a unit; it is on the disk when this returns."""
+        lines = (json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n" for record in records)
+        with (self.folder / _UNITS).open("ab") as units:
+            units.write(b"".join(lines))
+            units.flush()
             os.fsync(units.fileno())
-        self.done.add(key_in(record))
+        self.done.update(map(key_in, records))
 
     def _cut(self) -> None:
         """Cut away a last line that has no end, so that the next one does not continue it."""

@@ -13,7 +13,7 @@ import attrs
 from ..ratios import BINS, EDGES, added
 from ..reporting.json_values import plain
 from ..reporting.wording import page_order
-from .campaign import SCHEMA
+from .campaign import SCHEMA, asked_as
 from .store import Store, key_in
 
 #: How many seeds are named of those that show one violation, from the smallest on.
@@ -119,7 +119,7 @@ class Summary:
         self.counts.update(record["counts"])
         self.defects.update(dict.fromkeys(record["defects"]))
         for requirement, found in record["requirements"].items():
-            place = (key.target, requirement, key.dtype)
+            place = (asked_as(key.target), requirement, key.dtype)
             self.nearness.setdefault(place, Nearness()).add(found, key.seed)
         for one in record["kept"]:
             target, binding, op = one["target"], one["binding"], one["op"]

@@ -68,6 +68,7 @@ class Seeds(click.ParamType):
     help="How many processes share the units; the result is the same for any number. Default: as `normspec check` has "
     "it.",
 )
+@click.option("--cluster", metavar="ADDRESS", help="The Dask scheduler whose workers judge in place of this machine.")
 def campaign(
     targets: tuple[str, ...],
     seeds: range | None,
@@ -95,7 +96,8 @@ def campaign(
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
         from ..campaign.running import run
 
-        found = run(_named(targets), _request(options), seeds, out, jobs=options["jobs"], listener=listener)
+        who = {"jobs": options["jobs"], "cluster": options["cluster"]}
+        found = run(_named(targets), _request(options), seeds, out, **who, listener=listener)
     return _told(found, out)
 
 

@@ -9,12 +9,13 @@ import pytest
 
 from normspec import Verdict
 from normspec.conformance.campaign import running
-from normspec.conformance.campaign.campaign import SCHEMA, Key
-from normspec.conformance.campaign.record import record_of
+from normspec.conformance.campaign.campaign import SCHEMA
+from normspec.conformance.campaign.record import records_of
 from normspec.conformance.campaign.summary import Summary
 from normspec.conformance.command_line.root import main
 from normspec.conformance.ratios import bin_of
 from normspec.conformance.request import Request
+from normspec.conformance.running.unit import Unit
 
 ASKED = {
     "identity": {
@@ -35,7 +36,9 @@ def summary(a_report, a_result):
     def make(*results, units=2):
         found = Summary(ASKED)
         for seed in range(units):
-            found.add(record_of(Key("torch", "layer_norm", "float32", seed), a_report(*results), REQUEST))
+            unit = Unit("layer_norm", "float32", seed, ("torch",))
+            for record in records_of(unit, a_report(*results), REQUEST):
+                found.add(record)
         return found
 
     return make
@@ -62,10 +65,12 @@ def commanded(monkeypatch, tmp_path):
 def test_options_reach_the_work(commanded, summary, a_result):
     """Every option is handed on, targets and seeds apart from what is asked of each."""
     arguments = "torch torch sound --seeds 5:7 --out out --op layer_norm --dtype float16 --convention momentum=old"
-    arguments += " --profile quick --jobs 2 --time-limit none --device cuda --python torch=venv"
+    arguments += (
+        " --profile quick --jobs 2 --time-limit none --device cuda --python torch=venv --cluster tcp://one:8786"
+    )
     _, (((asked, request, seeds, out), options),) = commanded(summary(a_result()), *arguments.split())
     assert asked == ("torch", "sound") and seeds == range(5, 7) and str(out) == "out"
-    assert options == {"jobs": 2, "listener": None}
+    assert options == {"jobs": 2, "cluster": "tcp://one:8786", "listener": None}
     assert (request.op, request.dtypes, request.device) == (("layer_norm",), ("float16",), "cuda")
     assert (request.conventions, request.profile, request.pythons) == ({"momentum": "old"}, "quick", {"torch": "venv"})
     assert request.limits.seconds == float("inf") and request.limits.memory is None

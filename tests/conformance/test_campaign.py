@@ -16,8 +16,11 @@ import attrs
 import pytest
 
 import normspec
+from normspec import Verdict
 from normspec.conformance.campaign import campaign as identities
+from normspec.conformance.campaign.campaign import keys_of, without
 from normspec.conformance.campaign.plot import NoPlot, drawn
+from normspec.conformance.campaign.record import records_of
 from normspec.conformance.campaign.running import run
 from normspec.conformance.campaign.store import Store, WrongFolder
 from normspec.conformance.campaign.summary import Summary
@@ -210,6 +213,26 @@ def test_another_request_is_refused(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(identities, "_sources", lambda: "changed")
     with pytest.raises(WrongFolder, match="the files of normspec differ; name"):
         go_on(out)
+
+
+def test_the_sound_functions_of_a_unit_are_stored_one_by_one():
+    """Each by its name, so that the rest of a unit can be done later and elsewhere; the summary has them together."""
+    names = ("sound:rs-one", "sound:rs-two")
+    results = [
+        normspec.Result(name, name, "residual", "RS-F1", "MUST", "float32", "cpu", "", Verdict.PASS, ratio, cases=3)
+        for name, ratio in zip(names, (0.25, 0.5), strict=True)
+    ]
+    unit = Unit("residual", "float32", 0, names)
+    report = normspec.Report(tuple(results), "quick", 0, seconds=4.0)
+    records = records_of(unit, report, REQUEST)
+    assert [(one["unit"]["target"], one["cases"], one["seconds"]) for one in records] == [(n, 3, 2.0) for n in names]
+    assert without(unit, {keys_of(unit)[0]}).targets == names[1:]
+    summary = Summary({"identity": {}, "kinds": [], "seeds": [0, 1]})
+    for record in records:
+        summary.add(record)
+    (near,) = summary.nearness.values()
+    assert ("sound", "RS-F1", "float32") in summary.nearness
+    assert (near.cases, near.ratio, near.binding) == (6, 0.5, names[1])
 
 
 def test_a_folder_is_one_commands_alone(whole):
