@@ -22,6 +22,10 @@ from .other import Gone, Other
 #: Seconds after which a request that nothing more has been asked of is let go of: whoever made it is gone.
 FORGOTTEN = 600.0
 
+#: How many idle processes are kept where those of another target come: two targets are opened, and then judged, without
+#: opening the first again. Each may hold a framework, which takes half a gigabyte.
+KEPT = 2
+
 
 def state(dask_worker: Any = None) -> dict[str, Any]:
     """What a machine has to have in common with the one that asks, by what it is; and the worker's name."""
@@ -83,7 +87,7 @@ class _Held:
             closing = [other] if ended or self._over else []
             if not closing:
                 self._idle.append((told, other))
-                while len(self._idle) > 1 and self._idle[0][0] != told:  # it is done with the target before
+                while len(self._idle) > KEPT and self._idle[0][0] != told:  # it is done with the target before
                     closing.append(self._idle.pop(0)[1])
             self._wait()
         for one in closing:
