@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import weakref
 from pathlib import Path
 
 #: The file in its folder.
@@ -115,6 +116,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
+        weakref.finalize(self, connection.close)  # Python 3.13 warns of one that is dropped while it is open
         return connection
 
     def _read(self, key: bytes) -> bytes | None:
