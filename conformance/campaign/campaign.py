@@ -15,12 +15,10 @@ from ..reporting.versions import versions
 from ..request import Request
 from ..running.unit import Unit
 from ..sound_names import SOUND, names_a_variant
+from ..sources import sources
 
 #: Raised by one when what is stored would be misread by an older reader, or the other way round.
 SCHEMA = 1
-
-#: Our own files on which cases and verdicts depend.
-_SOURCES = ("spec", "reference", "adapters", "conformance")
 
 #: What of a request decides on the cases of a unit and on what they are judged by.
 _DECIDING = ("op", "framework", "dtypes", "device", "conventions", "profile", "forward_only", "slow", "mode", "pythons")
@@ -95,7 +93,7 @@ class Campaign:
                 if asked_as(subject["target"]) != SOUND
             },
             **{f"content of {name}": _file(name) for name in self.asked if names_a_function(name)},
-            "files of normspec": _sources(),
+            "files of normspec": sources(),
         }
 
 
@@ -131,16 +129,4 @@ def _plain(value: Any) -> Any:
 def _file(target: str) -> str:
     """A digest of the file that a function is in; empty for one in a module, which is found by name."""
     path = Path(target.rpartition(":")[0])
-    return _digest([path]) if path.is_file() else ""
-
-
-def _sources() -> str:
-    root = Path(__file__).parents[2]
-    return _digest(sorted(file for room in _SOURCES for kind in ("*.py", "*.md") for file in (root / room).rglob(kind)))
-
-
-def _digest(files: Sequence[Path]) -> str:
-    found = hashlib.sha256()
-    for file in files:
-        found.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()[:16]
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""

@@ -18,7 +18,18 @@ from ...spec.conventions import parse_conventions
 from ..configuration import Configuration
 from ..kept.place import NOWHERE
 from .console import console_on, progress_on
-from .options import SECONDS, dtype_option, profile_option, python_option
+from .options import (
+    cluster_option,
+    convention_option,
+    device_option,
+    dtype_option,
+    framework_option,
+    jobs_option,
+    op_option,
+    profile_option,
+    python_option,
+    time_limit_option,
+)
 from .settings import interpreters
 
 if TYPE_CHECKING:
@@ -46,29 +57,16 @@ class Seeds(click.ParamType):
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="DIR", help="Print what DIR holds, and run nothing."
 )
-@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
-@click.option("--framework", metavar="NAME", help="Whose tensors your function takes.")
+@op_option
+@framework_option
 @dtype_option
-@click.option("--device", default="cpu", show_default=True, metavar="DEV", help="Where to run.")
-@click.option("--convention", "conventions", multiple=True, metavar="KEY=VALUE", help="Declare a choice.")
+@device_option
+@convention_option
 @profile_option("thorough")
 @python_option
-@click.option(
-    "--time-limit",
-    type=SECONDS,
-    default=f"{Limits().seconds:g}",
-    show_default=True,
-    metavar="SECONDS|none",
-    help="What a target may take for one requirement on one case.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="How many processes share the units; the result is the same for any number. Default: as `normspec check` has "
-    "it.",
-)
-@click.option("--cluster", metavar="ADDRESS", help="The Dask scheduler whose workers judge in place of this machine.")
+@time_limit_option
+@jobs_option
+@cluster_option
 def campaign(
     targets: tuple[str, ...],
     seeds: range | None,

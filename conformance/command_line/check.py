@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from ...adapters.frameworks import FRAMEWORKS
 from ...adapters.remote.process import Limits
 from ...spec.conventions import parse_conventions
 from ..configuration import configuration
@@ -18,7 +17,21 @@ from ..report import Report
 from ..reporting.render import print_report
 from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
-from .options import SECONDS, SIZE, config_option, dtype_option, profile_option, python_option, seed_option
+from .options import (
+    SIZE,
+    cluster_option,
+    config_option,
+    convention_option,
+    device_option,
+    dtype_option,
+    framework_option,
+    jobs_option,
+    op_option,
+    profile_option,
+    python_option,
+    seed_option,
+    time_limit_option,
+)
 from .settings import chosen, interpreters, targets_to_check
 
 
@@ -32,28 +45,11 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
-@click.option(
-    "--framework",
-    metavar="NAME",
-    help=f"Whose tensors your function takes: {', '.join(name for name in FRAMEWORKS if '[' not in name)}. "
-    "Needed where its imports do not tell.",
-)
+@op_option
+@framework_option
 @dtype_option
-@click.option(
-    "--device",
-    default="cpu",
-    show_default=True,
-    metavar="DEV",
-    help="Where to run, as the framework says it: cuda or cuda:1 for PyTorch, /GPU:0 for TensorFlow, gpu for JAX.",
-)
-@click.option(
-    "--convention",
-    "conventions",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Declare a choice your function makes, such as momentum=old; repeat for several.",
-)
+@device_option
+@convention_option
 @profile_option("standard")
 @seed_option
 @click.option(
@@ -69,14 +65,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     help="Put each requirement to few cases of few shapes, or to all. Default: few where a call takes 20 ms or more.",
 )
 @python_option
-@click.option(
-    "--time-limit",
-    type=SECONDS,
-    default=f"{Limits().seconds:g}",
-    show_default=True,
-    metavar="SECONDS|none",
-    help="What a target may take for one requirement on one case; then it is stopped, and the rest goes on.",
-)
+@time_limit_option
 @click.option(
     "--memory-limit",
     type=SIZE,
@@ -85,13 +74,8 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     metavar="SIZE|none",
     help="The private memory that a target may have on the CPU, such as 512MiB.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="How many processes share operators and dtypes; the report is the same for any number. Default: as many as "
-    "there are cores, up to 8, where that pays.",
-)
+@jobs_option
+@cluster_option
 @click.option(
     "--cache-dir",
     metavar="DIR",
@@ -99,11 +83,6 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     "NORMSPEC_CACHE names, or ~/.cache/normspec.",
 )
 @click.option("--no-cache", is_flag=True, help="Compute them all, and keep none.")
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="The Dask scheduler, such as tcp://127.0.0.1:8786, whose workers judge in place of this machine.",
-)
 @config_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
 @click.pass_context

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from ...adapters.frameworks import FRAMEWORKS
+from ...adapters.remote.process import Limits
 from ...spec.errors import NormspecError
 from ..limits import bytes_of, seconds_of
 
@@ -36,12 +38,62 @@ seed_option = click.option(
     help="Draw the same cases again: any whole number from 0 on.",
 )
 
+op_option = click.option(
+    "--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several."
+)
+
+framework_option = click.option(
+    "--framework",
+    metavar="NAME",
+    help=f"Whose tensors your function takes: {', '.join(name for name in FRAMEWORKS if '[' not in name)}. "
+    "Needed where its imports do not tell.",
+)
+
 dtype_option = click.option(
     "--dtype",
     "dtypes",
     multiple=True,
     metavar="D",
     help="float16, bfloat16, float32 or float64; repeat for several. Default: all the target has.",
+)
+
+device_option = click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    metavar="DEV",
+    help="Where to run, as the framework says it: cuda or cuda:1 for PyTorch, /GPU:0 for TensorFlow, gpu for JAX.",
+)
+
+convention_option = click.option(
+    "--convention",
+    "conventions",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Declare a choice your function makes, such as momentum=old; repeat for several.",
+)
+
+time_limit_option = click.option(
+    "--time-limit",
+    type=SECONDS,
+    default=f"{Limits().seconds:g}",
+    show_default=True,
+    metavar="SECONDS|none",
+    help="What a target may take for one requirement on one case; then it is stopped, and the rest goes on.",
+)
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many processes share the work; the result is the same for any number. Default: as many as there are "
+    "cores, up to 8, where that pays.",
+)
+
+cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="The Dask scheduler, such as tcp://127.0.0.1:8786, whose workers judge in place of this machine.",
 )
 
 config_option = click.option(

@@ -6,19 +6,27 @@ import hashlib
 import platform
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
 
 from ...reference.accuracy import Arithmetic
+from ..sources import sources
 
 #: Bytes of a key: two of 10^12 contents have the same with odds of 10^-14.
 KEY = 16
 
-#: Where the code stands whose results are kept, below the package; what it needs of others is part of a key.
-_CODE = ("reference", "spec", "conformance/kept", "conformance/truth.py", "conformance/composed_truth.py")
+#: Where all the code stands that a truth runs, below the package: a test compares it with what truths import.
+CODE = (
+    "reference",
+    "spec",
+    "adapters/binding.py",
+    "conformance/kept",
+    "conformance/cases/case.py",
+    "conformance/truth.py",
+    "conformance/composed_truth.py",
+)
 
 
 def token(value: Any) -> Hashable:
@@ -59,10 +67,4 @@ def _arithmetic(value: Arithmetic) -> str:
 @lru_cache(maxsize=1)
 def _version() -> bytes:
     """What the results depend on beside the values: our code, NumPy's, and the machine's kind."""
-    package = Path(__file__).parents[2]
-    found = hashlib.blake2b(f"{np.__version__} {platform.machine()} {platform.python_version()}".encode())
-    for place in _CODE:
-        path = package / place
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            found.update(file.read_bytes())
-    return found.digest()[:64]
+    return hashlib.blake2b(f"{sources(*CODE)} {np.__version__} {platform.machine()}".encode()).digest()

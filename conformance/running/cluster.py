@@ -15,6 +15,7 @@ import attrs
 from distributed import Client  # pyright: ignore[reportMissingImports]
 
 from ...spec.errors import NormspecError, NotImportable, one_line
+from ..kept.place import NOWHERE
 from ..progress import Listener, Progress
 from ..report import Report
 from ..request import Request
@@ -72,7 +73,10 @@ class Cluster:
 
     def _alone(self, name: str) -> Told:
         """The request about one of its targets."""
-        return attrs.evolve(self._told, request=attrs.evolve(self._told.request, targets=(name,)))
+        request = self._told.request
+        # The folder of our cache is none of theirs: they keep truths where they usually do, or nowhere.
+        cache = NOWHERE if request.cache == NOWHERE else ""
+        return attrs.evolve(self._told, request=attrs.evolve(request, targets=(name,), cache=cache))
 
     def _connected(self) -> Client:
         try:
@@ -114,7 +118,7 @@ class Cluster:
         self._known.update(threads)
         try:
             states = self._crew.client.run(state, workers=list(threads), on_error="return")
-        except Exception:
+        except Exception:  # the scheduler is gone, however that shows: each worker is left out, and noted
             states = {}
         own, members = state()["versions"], []
         for address, count in threads.items():
@@ -140,14 +144,14 @@ class Cluster:
             found = self._crew.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
             python = ".".join(found["python"].split(".")[:3])
             return f"has no such normspec as this: {found['normspec'] or 'none'}, under Python {python}"
-        except Exception:
+        except Exception:  # the worker is gone, or an older Dask tells it otherwise
             return "has no such normspec as this"
 
     def _name(self, address: str) -> str:
         """The name of a worker that normspec there does not tell."""
         try:
             return str(self._crew.client.scheduler_info()["workers"][address]["name"])
-        except Exception:
+        except Exception:  # the same: its address will do
             return ""
 
     def _opened(self, name: str, members: Sequence[Member], lacking: dict[str, str]) -> dict[Member, Described]:

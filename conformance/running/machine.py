@@ -7,16 +7,15 @@ and so that what a target does to the process that judges it does nothing to the
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 import threading
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..reporting.versions import versions
+from ..sources import sources
 from .other import Gone, Other
 
 #: Seconds after which a request that nothing more has been asked of is let go of: whoever made it is gone.
@@ -29,22 +28,12 @@ KEPT = 2
 
 def state(dask_worker: Any = None) -> dict[str, Any]:
     """What a machine has to have in common with the one that asks, by what it is; and the worker's name."""
-    return {
-        "name": str(getattr(dask_worker, "name", "") or ""),
-        "versions": {**versions(), "normspec": sources()},
-    }
-
-
-@cache
-def sources() -> str:
-    """The version of normspec, and a digest of its files: two checkouts may call themselves the same."""
     from ... import __version__
 
-    root, digest = Path(__file__).parent.parent.parent, hashlib.sha256()
-    for room in ("spec", "reference", "adapters", "conformance"):
-        for file in sorted(path for kind in ("*.py", "*.md") for path in (root / room).rglob(kind)):
-            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
-    return f"{__version__} ({digest.hexdigest()[:12]})"
+    return {
+        "name": str(getattr(dask_worker, "name", "") or ""),
+        "versions": {**versions(), "normspec": f"{__version__} ({sources()})"},
+    }
 
 
 class _Held:

@@ -210,7 +210,7 @@ def test_another_request_is_refused(whole, tmp_path, monkeypatch):
     with pytest.raises(WrongFolder, match=r"version of normspec is 0\.1\.0 there and 9\.9 here"):
         go_on(out)
     monkeypatch.undo()
-    monkeypatch.setattr(identities, "_sources", lambda: "changed")
+    monkeypatch.setattr(identities, "sources", lambda: "changed")
     with pytest.raises(WrongFolder, match="the files of normspec differ; name"):
         go_on(out)
 

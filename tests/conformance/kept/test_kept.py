@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import sqlite3
@@ -77,6 +78,18 @@ def test_a_key_is_of_content(monkeypatch):
     assert digest(Arithmetic.of(np.float32)) != digest(Arithmetic.of(np.float32, accuracy=accuracy))
     monkeypatch.setattr(content, "_version", lambda: b"another")
     assert digest(token(x)) not in keys
+
+
+def test_a_key_knows_all_the_code_that_a_truth_runs(checkout):
+    """What the truths import of ours is part of what the version of a key is made of."""
+    names: set[str] = set()
+    for name in ("truth.py", "composed_truth.py"):
+        for node in ast.walk(ast.parse((checkout / "conformance" / name).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                room = "conformance/" if node.level == 1 else ""
+                names.add(room + str(node.module).replace(".", "/"))
+    covered = [place.removesuffix(".py") for place in content.CODE]
+    assert names and all(any(f"{name}/".startswith(f"{place}/") for place in covered) for name in names), names
 
 
 def test_a_key_is_the_same_in_another_process():
