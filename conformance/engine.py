@@ -15,7 +15,7 @@ from ..adapters.binding import Binding
 from ..adapters.dtypes import DTYPES
 from ..adapters.frameworks import KNOWN
 from ..adapters.target import Target
-from ..spec import requirement, requirements
+from ..spec import requirements
 from ..spec.conventions import NORMATIVE
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS
@@ -364,11 +364,10 @@ class Run:
         library: Library,
     ) -> Result:
         """Turn a tally into a result; without descriptions a violation is told as it was found."""
-        level = str(requirement(tally.check.requirement).level.value)
         finding, reason = tally.violation, tally.error or tally.unsupported
         verdict = tally.verdict
         known = subject.known.deviations(tally.check.requirement)
-        if verdict is Verdict.FAIL and finding is not None:
+        if verdict.is_violation and finding is not None:
             reason = finding.note
             if self.plan.explain and descriptions is not None:
                 try:
@@ -386,7 +385,7 @@ class Run:
             binding=subject.binding.name,
             op=subject.operator,
             requirement=tally.check.requirement,
-            level=level,
+            level=tally.level.value,
             dtype=subject.dtype,
             device=subject.device,
             mode="eager",

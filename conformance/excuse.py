@@ -20,7 +20,6 @@ import numpy as np
 from ..adapters.binding import Binding
 from ..adapters.target import Target
 from ..reference.formats import FORMATS
-from ..spec import Level, requirement
 from ..spec.conventions import CONVENTIONS, NORMATIVE
 from ..spec.operators import OPERATORS
 from .calls import CALL_FAILED
@@ -98,7 +97,7 @@ class _Trial(Run):
 
 
 def _broken(tally: Tally) -> bool:
-    return tally.violation is not None and requirement(tally.check.requirement).level is Level.MUST
+    return tally.verdict is Verdict.FAIL
 
 
 def excused(run: Run, report: Report) -> Report:

@@ -155,7 +155,7 @@ def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
 
 def _killed(report: Report) -> dict[tuple[str, str], None]:
     """The requirements that are violated, each with the dtype."""
-    return {(r.requirement, r.dtype): None for r in report.results if r.verdict is Verdict.FAIL}
+    return {(r.requirement, r.dtype): None for r in report.results if r.verdict.is_violation}
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from ..spec import Level, requirement
 from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from .calls import CALL_FAILED
 from .cases.case import Case
@@ -26,6 +27,8 @@ class Tally:
     """One check of one subject, case after case."""
 
     check: Check
+    #: How binding the requirement is: what a violation of it amounts to.
+    level: Level = attrs.Factory(lambda self: requirement(self.check.requirement).level, takes_self=True)
     #: Cases judged, and the worst error / envelope among them.
     judged: int = 0
     ratio: float | None = None
@@ -100,7 +103,7 @@ class Tally:
     @property
     def verdict(self) -> Verdict:
         if self.violation is not None:
-            return Verdict.FAIL
+            return Verdict.FAIL if self.level is Level.MUST else Verdict.ADVICE
         if self.error:  # what was judged elsewhere says nothing about the case that raised
             return Verdict.ERROR
         if self.refused:

@@ -15,8 +15,10 @@ class Verdict(str, enum.Enum):
 
     #: Exercised, and within the requirement on every case.
     PASS = "pass"
-    #: At least one case violates the requirement.
+    #: At least one case violates the requirement, which is a MUST: the target does not conform.
     FAIL = "fail"
+    #: At least one case violates the requirement, which is a SHOULD: the target conforms all the same.
+    ADVICE = "advice"
     #: Differs from the normative choice exactly as the binding declares.
     DEVIATES = "deviates"
     #: The target lacks what the requirement is about; the reason says what.
@@ -25,6 +27,11 @@ class Verdict(str, enum.Enum):
     NOT_EXERCISED = "not-exercised"
     #: The target raised or crashed where nothing could be judged.
     ERROR = "error"
+
+    @property
+    def is_violation(self) -> bool:
+        """Whether a case violates the requirement: fail, or advice."""
+        return self in (Verdict.FAIL, Verdict.ADVICE)
 
 
 @attrs.frozen
@@ -80,7 +87,7 @@ class Result:
     cases: int = 0
     #: On how many cases the target declined the call, or lacked a derivative, by the reason: nothing was judged there.
     declined: Mapping[str, int] = attrs.field(factory=dict)
-    #: Why it is unsupported, deviates, failed or could not be judged.
+    #: Why it is unsupported, deviates, is violated or could not be judged.
     reason: str = ""
     counterexample: Counterexample | None = None
     #: The description of the case on which it was found to be violated (cases/case.py), to be judged again.
@@ -91,11 +98,6 @@ class Result:
     traceback: str = ""
     #: The binding's known violations of this requirement that the run put to the test.
     known: tuple[Deviation, ...] = ()
-
-    @property
-    def is_advice(self) -> bool:
-        """Whether it is a violated SHOULD."""
-        return self.verdict is Verdict.FAIL and self.level == "SHOULD"
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from ..report import Report
 from ..reporting.json_values import plain, result_in_json
 from ..request import Request
 from ..running.unit import Unit
-from ..verdicts import Result
+from ..verdicts import Result, Verdict
 from .campaign import Key, keys_of
 
 
@@ -33,7 +33,7 @@ def _record(key: Key, report: Report, request: Request) -> dict[str, Any]:
             result.requirement, {"cases": 0, "advice": 0, "known": 0, "ratio": None, "at": "", "ratios": [0] * BINS}
         )
         found["cases"] += result.cases
-        found["advice"] += result.is_advice
+        found["advice"] += result.verdict is Verdict.ADVICE
         if any(one.shown for one in result.known):  # what is left of a wrong result says nothing of a sound one
             found["known"] += 1
             continue

@@ -10,9 +10,10 @@ from rich.text import Text
 from ...adapters.dtypes import DTYPES
 from ..campaign.summary import Kept, Nearness, Summary
 from ..sound_names import SOUND
+from ..verdicts import Verdict
 from .layout import print_prose, width_of
 from .numbers import duration, ratio_text
-from .symbols import ADVICE, COLOURS, symbols_for
+from .symbols import COLOURS, symbols_for
 from .wording import title
 
 #: What stands where a requirement is about no magnitude: it holds or does not.
@@ -184,7 +185,7 @@ def _style(summary: Summary, target: str, requirement: str, dtype: str) -> str:
     ratio = summary.largest(target, requirement, dtype)
     if ratio is None or ratio <= 1:
         return ""
-    return ADVICE if summary.nearness[target, requirement, dtype].advice else "bold red"
+    return COLOURS[Verdict.ADVICE] if summary.nearness[target, requirement, dtype].advice else "bold red"
 
 
 def _targets(summary: Summary) -> list[str]:

@@ -13,7 +13,7 @@ from ..report import Report
 from ..verdicts import Deviation, Result, Taken, Verdict
 from .failures import findings
 from .layout import print_prose
-from .symbols import ADVICE, COLOURS, Symbols
+from .symbols import COLOURS, Symbols
 from .versions import in_words
 
 _HEADINGS = {
@@ -77,7 +77,9 @@ def _print_unseen(report: Report, console: Console, symbols: Symbols) -> None:
     for words, members in grouped.items():
         ids, places = _several([m.requirement for m in members], 6), _several([m.binding for m in members], 3)
         line = Text.assemble(f"{words} ", (f"({ids}; {places}; {_several([m.dtype for m in members])})", "dim"))
-        print_prose(line, console, indent=2, first=Text(symbols.advice, style=ADVICE))
+        print_prose(
+            line, console, indent=2, first=Text(symbols.verdicts[Verdict.ADVICE], style=COLOURS[Verdict.ADVICE])
+        )
 
 
 def _print_declined(report: Report, console: Console, symbols: Symbols) -> None:
@@ -233,7 +235,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
     console.print()
     names, numbers = Text(" "), Text(" ")
     for name, number in report.counts().items():
-        style = ADVICE if name == "advice" else COLOURS[Verdict(name)]
+        style = COLOURS[Verdict(name)]
         names.append(f" {name}", style="dim")
         numbers.append(f" {number:>{len(name)}}", style=style if number else "dim")
     console.print(names)

@@ -12,7 +12,7 @@ from ..report import Report
 from ..verdicts import Result, Verdict
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
-from .symbols import ADVICE, COLOURS, GRAVITY, Symbols, look
+from .symbols import COLOURS, GRAVITY, Symbols, look
 from .wording import title
 
 #: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
@@ -54,7 +54,7 @@ def gravest(results: Iterable[Result]) -> Result | None:
     """The result that stands for all: the gravest verdict, and of those the largest ratio."""
     return min(
         results,
-        key=lambda r: (GRAVITY.index(r.verdict), r.level != "MUST", -_magnitude(r)),
+        key=lambda r: (GRAVITY.index(r.verdict), -_magnitude(r)),
         default=None,
     )
 
@@ -70,7 +70,9 @@ def _cell(results: Sequence[Result], symbols: Symbols) -> Text:
     if worst is None:
         return Text(" " * _CELL_WIDTH)
     symbol, style = look(worst, symbols)
-    shows_ratio = worst.ratio is not None and worst.verdict in (Verdict.PASS, Verdict.DEVIATES, Verdict.FAIL)
+    shows_ratio = worst.ratio is not None and (
+        worst.verdict in (Verdict.PASS, Verdict.DEVIATES) or worst.verdict.is_violation
+    )
     number = f" {ratio_text(worst.ratio)}" if shows_ratio and worst.ratio is not None else ""
     text = Text(symbol, style=style)
     text.append(number, style="dim" if worst.verdict is Verdict.PASS else style)
@@ -141,9 +143,6 @@ def print_legend(console: Console, symbols: Symbols) -> None:
     for verdict, symbol in symbols.verdicts.items():
         line.append(symbol, style=COLOURS[verdict])
         line.append(f" {verdict.value}  ", style="dim")
-        if verdict is Verdict.FAIL:
-            line.append(symbols.advice, style=ADVICE)
-            line.append(" advice  ", style="dim")
     console.print()
     line.rstrip()
     print_prose(line, console)

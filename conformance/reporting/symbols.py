@@ -10,6 +10,7 @@ from ..verdicts import Result, Verdict
 GRAVITY = (
     Verdict.FAIL,
     Verdict.ERROR,
+    Verdict.ADVICE,
     Verdict.NOT_EXERCISED,
     Verdict.UNSUPPORTED,
     Verdict.DEVIATES,
@@ -19,14 +20,13 @@ GRAVITY = (
 COLOURS = {
     Verdict.PASS: "green",
     Verdict.FAIL: "bold red",
+    #: Advice is not a failure.
+    Verdict.ADVICE: "yellow",
     Verdict.DEVIATES: "cyan",
     Verdict.UNSUPPORTED: "bright_black",
     Verdict.NOT_EXERCISED: "bright_black",
     Verdict.ERROR: "bold magenta",
 }
-
-#: The colour of a violated SHOULD: advice, not a failure.
-ADVICE = "yellow"
 
 
 @attrs.frozen
@@ -34,7 +34,6 @@ class Symbols:
     """The characters a report draws with."""
 
     verdicts: dict[Verdict, str]
-    advice: str
     ellipsis: str
     rule: str
     kills: str
@@ -56,12 +55,12 @@ UNICODE = Symbols(
     verdicts={
         Verdict.PASS: "✓",
         Verdict.FAIL: "✗",
+        Verdict.ADVICE: "△",
         Verdict.DEVIATES: "≈",
         Verdict.UNSUPPORTED: "–",
         Verdict.NOT_EXERCISED: "·",
         Verdict.ERROR: "!",
     },
-    advice="△",
     ellipsis="…",
     rule="─",
     kills="●",
@@ -73,12 +72,12 @@ ASCII = Symbols(
     verdicts={
         Verdict.PASS: "+",
         Verdict.FAIL: "X",
+        Verdict.ADVICE: "^",
         Verdict.DEVIATES: "~",
         Verdict.UNSUPPORTED: "-",
         Verdict.NOT_EXERCISED: ".",
         Verdict.ERROR: "!",
     },
-    advice="^",
     ellipsis="..",
     rule="-",
     kills="#",
@@ -98,6 +97,4 @@ def symbols_for(encoding: str) -> Symbols:
 
 def look(result: Result, symbols: Symbols) -> tuple[str, str]:
     """The symbol and the style of one result."""
-    if result.is_advice:
-        return symbols.advice, ADVICE
     return symbols.verdicts[result.verdict], COLOURS[result.verdict]

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from normspec import Verdict
+from normspec.conformance.report import SCHEMA
 
 
 def strict(text: str) -> dict:
@@ -23,7 +24,7 @@ def strict(text: str) -> dict:
 def test_the_document_says_what_was_run(a_result, a_report):
     """Versions, seed, profile, subjects, counts and the verdict stand at the top."""
     document = strict(a_report(a_result()).to_json())
-    assert document["schema"] == 1
+    assert document["schema"] == SCHEMA
     assert document["versions"]["numpy"] == np.__version__
     assert (document["profile"], document["seed"]) == ("quick", 7)
     assert (document["conforms"], document["exit_status"]) == (True, 0)

@@ -56,4 +56,4 @@ def test_nan_in_the_statistics_is_advised_against() -> None:
     """Statistics that become NaN violate BN-E2, which is advice, and no requirement of every call."""
     report = run(batch_norm(spoilt), requirements=RULES)
     assert report.conforms
-    assert verdicts(report) == {"CM-T1": "pass", "BN-E2": "fail", "BN-E3": "pass"}
+    assert verdicts(report) == {"CM-T1": "pass", "BN-E2": "advice", "BN-E3": "pass"}

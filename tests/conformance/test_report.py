@@ -39,12 +39,19 @@ def test_conforming_needs_something_judged_and_nothing_wrong(
     assert (found.conforms, found.exit_status) == (conforms, status)
 
 
-@pytest.mark.parametrize("level", ["MUST", "SHOULD"])
-def test_advice_does_not_decide(level: str) -> None:
+@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.ADVICE])
+def test_advice_does_not_decide(verdict: Verdict) -> None:
     """A violated SHOULD is advice: it is told, and the target conforms all the same."""
-    found = report(made(Verdict.PASS), made(Verdict.FAIL, level))
-    assert found.conforms == (level == "SHOULD")
-    assert (len(found.failures()), len(found.advice())) == ((1, 0) if level == "MUST" else (0, 1))
+    found = report(made(Verdict.PASS), made(verdict))
+    assert found.conforms == (verdict is Verdict.ADVICE)
+    assert (len(found.failures()), len(found.advice())) == ((1, 0) if verdict is Verdict.FAIL else (0, 1))
+
+
+def test_each_verdict_is_counted_under_its_own_name() -> None:
+    """One vocabulary: what the report counts, and what a result says, are the same words in the same order."""
+    found = report(made(Verdict.PASS), made(Verdict.ADVICE), made(Verdict.ADVICE))
+    assert list(found.counts()) == [verdict.value for verdict in Verdict]
+    assert found.counts()["advice"] == len(found.advice()) == 2
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))

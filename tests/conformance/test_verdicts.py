@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from normspec import Report, Verdict
+from normspec.spec import Level, requirement
 
-from .runs import DTYPES, NORMALISATIONS, VARIANT, result, run, specimen, variant_function, verdicts
+from .runs import DTYPES, FAULT, NORMALISATIONS, VARIANT, result, run, specimen, variant_function, verdicts
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -33,7 +35,7 @@ def misbehaving(operator: str, change: Callable[[np.ndarray], Any]) -> Any:
 
 def violated(report: Report) -> set[str]:
     """The requirements that are violated."""
-    return {r.requirement for r in report.results if r.verdict is Verdict.FAIL}
+    return {r.requirement for r in report.results if r.verdict.is_violation}
 
 
 def blames_the_call_alone(report: Report, requirement: str) -> None:
@@ -43,6 +45,16 @@ def blames_the_call_alone(report: Report, requirement: str) -> None:
     assert set(others) <= {Verdict.ERROR, Verdict.NOT_EXERCISED}
     assert others[Verdict.ERROR] > others[Verdict.NOT_EXERCISED]
     assert (report.conforms, report.exit_status) == (False, 1)
+
+
+@pytest.mark.parametrize("level", list(Level))
+def test_the_level_decides_what_a_violation_is(level: Level) -> None:
+    """A violated MUST is a fail and a violated SHOULD is advice: in the result, and in the JSON of it."""
+    fault = next(one for one in FAULT.values() if requirement(one.requirement).level is level)
+    report = run(specimen(fault), requirements={fault.requirement})
+    (found,) = report.results
+    assert found.verdict is (Verdict.FAIL if level is Level.MUST else Verdict.ADVICE)
+    assert json.loads(report.to_json())["results"][0]["verdict"] == found.verdict.value
 
 
 @of_every_operator

@@ -69,7 +69,7 @@ def verdicts(
 def failed(specimen: Fault | Sound, dtype: str, seed: int) -> set[str]:
     """Those of F1 to F8 that a specimen fails, or on which it raises."""
     found = verdicts(specimen, dtype, seed)
-    return {requirement for requirement, verdict in found.items() if verdict in (Verdict.FAIL, Verdict.ERROR)}
+    return {requirement for requirement, verdict in found.items() if verdict.is_violation or verdict is Verdict.ERROR}
 
 
 def forget() -> None:

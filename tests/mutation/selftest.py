@@ -31,7 +31,7 @@ def accusations(operator: str, file: str) -> Iterator[str]:
         if not judge_fault(fault.name, DTYPES, "quick", 0).killed:
             yield f"fault {fault.name} lives"
     for result in check("numpy", op=operator, profile="quick").results:
-        if result.verdict.value in ("fail", "error"):
+        if result.verdict.value in ("fail", "advice", "error"):
             yield f"{operator} of numpy is accused by {result.requirement}"
     for sound in (*SOUND, *DECLARED):
         if sound.operator == operator:
