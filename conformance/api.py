@@ -10,6 +10,7 @@ from ..adapters.frameworks import full_name
 from ..adapters.remote.host import Limits
 from ..adapters.targets import TARGETS, check_operators
 from ..spec.conventions import validate
+from .asking import checked_words, words_of
 from .kept.place import checked_cache
 from .limits import jobs_of
 from .modes import checked_mode
@@ -40,6 +41,9 @@ def check(
     forward_only: bool = False,
     slow: bool | None = None,
     mode: str | None = None,
+    only: str | Iterable[str] | None = None,
+    binding: str | Iterable[str] | None = None,
+    require: str | Iterable[str] | None = None,
     python: str | Mapping[str, str] | None = None,
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
@@ -62,6 +66,11 @@ def check(
     is timed by its first calls, and slow from 20 ms on.
     ``mode``: "training" or "inference", in which alone batch_norm is judged; by default in both, and in inference
     alone where it declines every training call.
+    ``only``: what alone is judged, and the report says so: ids of requirements ("LN-F3"), patterns of ids ("LN-G*"),
+    subjects ("gradients") or bundles ("deterministic"); docs/selecting.md has them all. ``binding``: which bindings of
+    a framework alone are judged, by name or pattern ("torch.nn.functional.layer_norm", "torch.nn.functional.*").
+    ``require``: what is a MUST in this run, in the same words as ``only``, whatever the specification says of it; that
+    it is known to be violated excuses nothing then.
     ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
     one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
     ``cluster``: the address of a Dask scheduler, whose workers judge in place of this machine, each at most ``jobs``
@@ -92,6 +101,9 @@ def check(
         forward_only=forward_only,
         slow=slow,
         mode=checked_mode(mode),
+        only=checked_words(only, "only"),
+        require=checked_words(require, "require"),
+        binding=words_of(binding),
         pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
         limits=Limits(
             seconds=float("inf") if time_limit is None else time_limit,

@@ -20,6 +20,7 @@ from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
 from ..spec.conventions import validate
 from ..spec.errors import NormspecError, choices
+from .asking import checked_words
 from .limits import bytes_of, jobs_of, seconds_of
 from .modes import checked_mode
 from .profiles import profile_of
@@ -180,6 +181,14 @@ def _mode(value: Any, _: Path) -> str:
     return checked_mode(_text(value, 'a mode of batch_norm, such as "inference",'))
 
 
+def _selection(value: Any, _: Path) -> tuple[str, ...]:
+    return checked_words(_texts(value, 'requirements or bundles, such as ["LN-F3", "deterministic"],'), "")
+
+
+def _binding(value: Any, _: Path) -> tuple[str, ...]:
+    return _texts(value, 'bindings, such as ["torch.nn.functional.*"],')
+
+
 def _conventions(value: Any, _: Path) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _expected('a table, such as { momentum = "old" },', value)
@@ -215,6 +224,9 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "device": _device,
     "seed": _seed,
     "mode": _mode,
+    "only": _selection,
+    "require": _selection,
+    "binding": _binding,
     "time-limit": lambda value, _: seconds_of(value),
     "memory-limit": lambda value, _: bytes_of(value),
     "jobs": lambda value, _: jobs_of(value),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -140,7 +141,10 @@ class Run:
             if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
                 continue
             for binding in bindings:
-                subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
+                subject = self._subject(target, binding, dtype)
+                if not self._checks(operator, subject.format):  # nothing that is asked for is about this dtype
+                    continue
+                probe = self._probes.usable(target, binding, dtype)
                 library = libraries.setdefault((operator, *subject.library.kind), subject.library)
                 if not probe.works:
                     self._results += self._unusable(subject, probe)
@@ -159,7 +163,7 @@ class Run:
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
         subject = Subject(
             target,
-            binding,
+            self._held(binding),
             dtype,
             device=self.plan.device,
             conventions={**NORMATIVE, **platform.values(dtype), **binding.conventions, **self.plan.conventions},
@@ -181,6 +185,14 @@ class Run:
             large_repeats=repeated(slow=slow, large=not thoroughly),
         )
 
+    def _held(self, binding: Binding) -> Binding:
+        """The binding as it is judged: what is required of it is excused by no known violation."""
+        required = self.plan.required
+        if not any(known.requirement in required for known in binding.known_violations):
+            return binding
+        kept = tuple(known for known in binding.known_violations if known.requirement not in required)
+        return replace(binding, known_violations=kept)
+
     # -- one subject -----------------------------------------------------------------------------
 
     def _checks(self, operator: str, dtype: str, mode: str = "") -> list[Check]:
@@ -197,7 +209,9 @@ class Run:
         self._lost |= probe.lost
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
         checks = self._checks(subject.operator, subject.format)
-        tallies = [Tally(check, error=error, unsupported=unsupported) for check in checks]
+        tallies = [
+            Tally(check, self.plan.level(check.requirement), error=error, unsupported=unsupported) for check in checks
+        ]
         return [self._result(subject, tally, [], subject.library) for tally in tallies]
 
     def _run_subject(
@@ -221,7 +235,7 @@ class Run:
         checks = self._checks(subject.operator, subject.format, mode.name)
         if subject.binding.seams is not None:
             checks = [at_the_seams(check) for check in checks]
-        tallies = [Tally(check) for check in checks]
+        tallies = [Tally(check, self.plan.level(check.requirement)) for check in checks]
         before = len(results)
         try:
             self._run_checks(subject, tallies, asked, library, results, minimum, mode, first=first)

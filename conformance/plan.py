@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 
 from ..adapters.target import Target
+from ..spec import Level, requirement
 from .profiles import Profile
 
 if TYPE_CHECKING:  # a Python that was built without SQLite has none
@@ -33,7 +34,18 @@ class Plan:
     explain: bool = True
     #: Only these requirements, where given.
     requirements: frozenset[str] | None = None
+    #: Requirements that are a MUST in this run, whatever their pages say.
+    required: frozenset[str] = frozenset()
     #: "training" or "inference": batch_norm is judged in that mode alone.
     mode: str = ""
     #: Where truths are kept for other runs; None: nowhere.
     store: Store | None = None
+
+    def level(self, identifier: str) -> Level:
+        """How binding a requirement is in this run."""
+        return level_of(identifier, self.required)
+
+
+def level_of(identifier: str, required: Collection[str]) -> Level:
+    """How binding a requirement is where these are a MUST, whatever their pages say."""
+    return Level.MUST if identifier in required else requirement(identifier).level

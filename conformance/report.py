@@ -37,6 +37,11 @@ class Report:
     notes: tuple[str, ...] = ()
     #: What each binding took of its cases, and in which mode it was judged.
     taken: tuple[Taken, ...] = ()
+    #: What alone was judged, in the words of the caller: requirements, and bindings of frameworks; empty for all.
+    only: tuple[str, ...] = ()
+    binding: tuple[str, ...] = ()
+    #: What was a MUST in this run whatever its page says, in the words of the caller.
+    require: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
@@ -63,7 +68,7 @@ class Report:
     @property
     def conforms(self) -> bool:
         """Whether something was judged, everything asked for was, and no MUST is violated."""
-        judged = any(r.verdict in (Verdict.PASS, Verdict.DEVIATES) for r in self.results)
+        judged = any(r.verdict in (Verdict.PASS, Verdict.ADVICE, Verdict.DEVIATES) for r in self.results)
         return judged and not self.partial and not self.failures() and not self.errors() and not self.defects
 
     @property
@@ -93,6 +98,9 @@ class Report:
             "profile": self.profile,
             "seed": self.seed,
             "seconds": plain(self.seconds),
+            "only": list(self.only),
+            "binding": list(self.binding),
+            "require": list(self.require),
             "partial": self.partial,
             "conforms": self.conforms,
             "exit_status": self.exit_status,

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import attrs
 
+from ..adapters.binding import Binding
 from ..adapters.dtypes import DTYPES
+from ..adapters.frameworks import KNOWN
 from ..adapters.importable import importable_name
 from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.target import Target
-from ..adapters.targets import resolve
-from ..spec.errors import UnknownDtype, choices
+from ..adapters.targets import TARGETS, resolve
+from ..spec.errors import NormspecError, UnknownDtype, choices
+from .asking import check_bindings, matches, operators_of, selected
 from .kept.place import store_at
 from .plan import Plan
 from .profiles import profile_of
 from .sound_names import names_a_variant
+
+
+class NothingAsked(NormspecError):
+    """None of the targets has anything that is asked for."""
+
 
 #: A target as it is asked for: the name of one, or a callable.
 Asked = str | Callable[..., Any]
@@ -42,6 +51,12 @@ class Request:
     #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
     pythons: Mapping[str, str] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
+    #: Words for the requirements that alone are judged (asking.py); none for all.
+    only: tuple[str, ...] = ()
+    #: Words for the requirements that are a MUST in this run, whatever their pages say.
+    require: tuple[str, ...] = ()
+    #: Patterns of the names of bindings, of which alone those of frameworks are judged; none for all.
+    binding: tuple[str, ...] = ()
     #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
     cache: str = ""
     #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
@@ -51,8 +66,8 @@ class Request:
         """
         The targets, each in a worker of its own but for callables that have no name to be imported by.
 
-        All workers start at once, since importing a framework takes seconds. Raises the NormspecError of the first
-        target that cannot be had.
+        All workers start at once, since importing a framework takes seconds. Each has those bindings alone that are
+        asked for. Raises the NormspecError of the first target that cannot be had, UnknownBinding or NothingAsked.
         """
         hosts: list[Host] = []
         try:
@@ -60,6 +75,7 @@ class Request:
             opened = [ready(one) if isinstance(one, Host) else self._resolved(one) for one in started]
             for target in opened:
                 self._check(target)
+            opened = self._asked_of(opened)
         except BaseException:
             for host in hosts:
                 host.close()
@@ -72,7 +88,21 @@ class Request:
             tuple(target.on(self.device) for target in targets),
             self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
             self.forward_only, self.slow, mode=self.mode, store=store_at(self.cache),
+            requirements=frozenset(selected(self.only, "only")) if self.only else None, required=self.required,
         )  # fmt: skip
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The requirements that are a MUST in this run, whatever their pages say."""
+        return frozenset(selected(self.require, "require"))
+
+    @property
+    def operators(self) -> tuple[str, ...] | None:
+        """Those operators of a framework that something is asked about; None for all."""
+        if not self.only:
+            return self.op
+        asked = operators_of(selected(self.only, "only"))
+        return asked if self.op is None else tuple(name for name in self.op if name in asked)
 
     def python_of(self, name: str) -> str:
         """The interpreter of a target's worker; empty for this one."""
@@ -89,7 +119,8 @@ class Request:
             return target
         host = hosted(
             target,
-            op=self.op,
+            # Of a function it says which operator it is; of a framework, which bindings are to be imported.
+            op=self.operators or self.op if target in TARGETS else self.op,
             framework=self.framework,
             python=self.python_of(target),
             limits=self.limits,
@@ -106,11 +137,39 @@ class Request:
             return variant(target, self.op)
         return resolve(target, op=self.op, framework=self.framework)
 
+    def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
+        """The targets with those of their bindings that are asked for. Raises UnknownBinding or NothingAsked."""
+        known = [target for target in targets if target.name in KNOWN]
+        check_bindings(self.binding, dict.fromkeys(binding.name for target in known for binding in target.bindings))
+        operators = self.operators
+
+        def asked(target: Target, binding: Binding) -> bool:
+            named = target.name not in KNOWN or matches(binding.name, self.binding)
+            return named and (operators is None or binding.operator in operators)
+
+        found = list(targets)
+        if self.only or self.binding:
+            found = [replace(one, bindings=tuple(b for b in one.bindings if asked(one, b))) for one in targets]
+        for what, words in (("only", self.only), ("require", self.require)):
+            for word in words:
+                about = operators_of(selected((word,), what))
+                there = {binding.operator for target in found for binding in target.bindings}
+                if there.isdisjoint(about):
+                    raise NothingAsked(_nothing(what, word, about, targets))
+        return found
+
     def _check(self, target: Target) -> None:
         wanted = self.dtypes
         if wanted is not None and len(self.targets) == 1 and not set(wanted) & set(target.dtypes):
             raise UnknownDtype(f"{target.name} has no {', '.join(wanted)}; choose from {', '.join(target.dtypes)}")
         target.check_device(self.device)
+
+
+def _nothing(what: str, word: str, about: Sequence[str], targets: Sequence[Target]) -> str:
+    """That a word selects nothing of the targets, since it is about other operators than they have."""
+    there = ", ".join(dict.fromkeys(binding.operator for target in targets for binding in target.bindings))
+    whose = " and ".join(target.name for target in targets)
+    return f"{what}: {word} is about {', '.join(about)}, and {whose} has {there or 'none of them'}"
 
 
 def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -79,6 +79,8 @@ class Requirement:
     page: str
     #: Links to where an implementation went wrong on it, or to where it was fixed.
     sources: tuple[str, ...] = ()
+    #: What it is about: the heading of the section that it stands in, "Running statistics"; "" where there is none.
+    subject: str = ""
 
 
 def prefixes() -> dict[str, str]:
@@ -131,7 +133,7 @@ def read(texts: Mapping[str, str]) -> Mapping[str, Requirement]:
     found: dict[str, Requirement] = {}
     prefix_of = prefixes()
     for page, text in texts.items():
-        for line, heading, body in _sections(text):
+        for line, subject, heading, body in _sections(text):
             match = HEADING.fullmatch(heading)
             if match is None and not prefix_of[page]:
                 continue  # pages without requirements use such headings freely
@@ -143,17 +145,22 @@ def read(texts: Mapping[str, str]) -> Mapping[str, Requirement]:
             if id in found:
                 raise DuplicateRequirement(page, line, f"{id} is the id of another requirement already")
             fields = _Body(page, line, body).fields()
-            found[id] = Requirement(id=id, level=Level(match["level"]), title=match["title"], page=page, **fields)
+            found[id] = Requirement(
+                id=id, level=Level(match["level"]), title=match["title"], page=page, subject=subject, **fields
+            )
     return MappingProxyType(found)
 
 
-def _sections(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield line number, heading and following lines of each third-level heading."""
-    lines = text.splitlines()
+def _sections(text: str) -> Iterator[tuple[int, str, str, list[str]]]:
+    """Yield of each third-level heading its line number, the second-level heading above, itself and what follows."""
+    lines, subject = text.splitlines(), ""
     starts = [number for number, line in enumerate(lines) if re.match(r"#{1,3} ", line)] + [len(lines)]
     for start, end in pairwise(starts):
-        if lines[start].startswith("### "):
-            yield start + 1, lines[start], lines[start + 1 : end]
+        heading = lines[start]
+        if heading.startswith("### "):
+            yield start + 1, subject, heading, lines[start + 1 : end]
+        else:
+            subject = heading.removeprefix("## ").strip() if heading.startswith("## ") else ""
 
 
 @dataclass

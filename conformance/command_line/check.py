@@ -19,6 +19,7 @@ from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import (
     SIZE,
+    binding_option,
     cluster_option,
     config_option,
     convention_option,
@@ -26,9 +27,12 @@ from .options import (
     dtype_option,
     framework_option,
     jobs_option,
+    mode_option,
+    only_option,
     op_option,
     profile_option,
     python_option,
+    require_option,
     seed_option,
     time_limit_option,
 )
@@ -52,12 +56,10 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @convention_option
 @profile_option("standard")
 @seed_option
-@click.option(
-    "--mode",
-    metavar="MODE",
-    help="training or inference: judge batch_norm in that mode alone. A function that declines every training call is "
-    "judged in inference without it.",
-)
+@only_option
+@require_option
+@binding_option
+@mode_option
 @click.option("--forward-only", is_flag=True, help="Your function has no gradients by design: call them unsupported.")
 @click.option(
     "--slow/--no-slow",
@@ -124,6 +126,9 @@ def check(
         "forward_only": forward_only,
         "slow": slow,
         "mode": chosen(context, configured, "mode"),
+        "only": chosen(context, configured, "only") or None,
+        "require": chosen(context, configured, "require") or None,
+        "binding": chosen(context, configured, "binding") or None,
         "python": paths or None,
         "time_limit": chosen(context, configured, "time-limit"),
         "memory_limit": chosen(context, configured, "memory-limit"),

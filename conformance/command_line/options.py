@@ -73,6 +73,35 @@ convention_option = click.option(
     help="Declare a choice your function makes, such as momentum=old; repeat for several.",
 )
 
+mode_option = click.option(
+    "--mode",
+    metavar="MODE",
+    help="training or inference: judge batch_norm in that mode alone. A function that declines every training call is "
+    "judged in inference without it.",
+)
+
+only_option = click.option(
+    "--only",
+    multiple=True,
+    metavar="WHAT",
+    help="Judge this alone: an id such as LN-F3, a pattern such as 'LN-G*', a subject such as gradients, or a bundle; "
+    "repeat, or put commas, for several.",
+)
+
+require_option = click.option(
+    "--require",
+    multiple=True,
+    metavar="WHAT",
+    help="Make this a MUST: CM-P3, or a bundle such as deterministic or batch-invariant; as --only says it.",
+)
+
+binding_option = click.option(
+    "--binding",
+    multiple=True,
+    metavar="NAME",
+    help="Of a framework's own layers judge these alone: torch.nn.functional.layer_norm, or 'torch.nn.functional.*'.",
+)
+
 time_limit_option = click.option(
     "--time-limit",
     type=SECONDS,

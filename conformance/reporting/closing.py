@@ -11,6 +11,8 @@ from rich.text import Text
 from ...adapters.frameworks import KNOWN
 from ..report import Report
 from ..verdicts import Deviation, Result, Taken, Verdict
+from .asked import against_advice, print_asked, required
+from .asked import in_words as in_what_was_asked
 from .failures import findings
 from .layout import print_prose
 from .symbols import COLOURS, Symbols
@@ -190,8 +192,9 @@ def last_word(report: Report) -> tuple[str, str]:
     if errors:
         return f"PARTIAL: the target could not be judged on {_ids(errors)}.", "bold yellow"
     if report.conforms:
-        limits = _where(report)
-        return f"CONFORMS{limits}", "bold yellow" if limits else "bold green"
+        limits = in_what_was_asked(report) + _where(report)
+        words = f"CONFORMS{limits}{required(report)}{against_advice(report)}"
+        return words, "bold yellow" if limits else "bold green"
     if report.taken and not report.share:
         return "NOTHING WAS CHECKED: every call was declined.", "bold yellow"
     return "NOTHING WAS CHECKED", "bold yellow"
@@ -227,6 +230,7 @@ def print_closing(report: Report, console: Console, symbols: Symbols) -> None:
         _print_reasons(report.results, verdict, console, symbols)
     _print_unseen(report, console, symbols)
     _print_declined(report, console, symbols)
+    print_asked(report, console)
     _print_modes(report, console)
     _print_conventions(report, console)
     _print_measured(report, console)

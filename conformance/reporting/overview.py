@@ -13,7 +13,7 @@ from ..verdicts import Result, Verdict
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
 from .symbols import COLOURS, GRAVITY, Symbols, look
-from .wording import title
+from .wording import is_advice, title
 
 #: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
 _ID_WIDTH = 8
@@ -127,6 +127,8 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
                 label = title(identifier)
                 if results[0].level == "SHOULD":
                     label = f"(should) {label}"
+                elif is_advice(identifier):
+                    label = f"(required) {label}"
                 line.append(_clip(label, width, symbols) + " ")
             else:
                 label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

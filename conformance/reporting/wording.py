@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...spec import Requirement, requirements
+from ...spec import Level, Requirement, requirements
 
 
 def find(identifier: str) -> Requirement | None:
@@ -22,6 +22,12 @@ def sentence(identifier: str) -> str:
     """Its sentence, or nothing."""
     found = find(identifier)
     return found.sentence if found else ""
+
+
+def is_advice(identifier: str) -> bool:
+    """Whether its page calls it a SHOULD."""
+    found = find(identifier)
+    return found is not None and found.level is Level.SHOULD
 
 
 def page_order(identifiers: Iterable[str]) -> tuple[str, ...]:

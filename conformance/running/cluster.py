@@ -246,7 +246,8 @@ class Cluster:
         if isinstance(found, Lost):
             request = self._request
             described = self._described[unit.targets[0]]
-            return described.lost(unit, found.reason, profile=request.profile, device=request.device)
+            told = {"profile": request.profile, "device": request.device, "required": request.required}
+            return described.lost(unit, found.reason, **told)
         return found
 
     def stop(self) -> Sequence[Judged]:

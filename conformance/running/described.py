@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from ...spec import requirement
+from ..plan import level_of
 from ..report import Report
 from ..verdicts import Result, Verdict
 from .unit import Offer, Unit
@@ -26,12 +26,16 @@ class Described:
     #: The requirements on each binding, by operator, dtype and binding.
     requirements: Mapping[tuple[str, str, str], tuple[str, ...]]
 
-    def lost(self, unit: Unit, reason: str, *, profile: str, device: str) -> Report:
-        """The report on a unit that could not be judged: each of its requirements is an error."""
+    def lost(self, unit: Unit, reason: str, *, profile: str, device: str, required: Collection[str] = ()) -> Report:
+        """
+        The report on a unit that could not be judged: each of its requirements is an error.
+
+        ``required``: those that are a MUST in the run, whatever their pages say.
+        """
         bindings = [one["binding"] for one in self.subjects if one["op"] == unit.operator]
         return Report(
             results=tuple(
-                _error(unit, self.offer.name, binding, name, device, reason)
+                _error(unit, self.offer.name, binding, name, level_of(name, required).value, device, reason)
                 for binding in bindings
                 for name in self.requirements[unit.operator, unit.dtype, binding]
             ),
@@ -42,13 +46,13 @@ class Described:
         )
 
 
-def _error(unit: Unit, target: str, binding: str, name: str, device: str, reason: str) -> Result:
+def _error(unit: Unit, target: str, binding: str, name: str, level: str, device: str, reason: str) -> Result:
     return Result(
         target=target,
         binding=binding,
         op=unit.operator,
         requirement=name,
-        level=str(requirement(name).level.value),
+        level=level,
         dtype=unit.dtype,
         device=device,
         mode="eager",

@@ -48,4 +48,15 @@ def together(
         partial=interrupted or any(part.partial for part in reports),
         defects=tuple(defect for part in reports for defect in part.defects),
         taken=tuple(sorted((one for part in reports for one in part.taken), key=place)),
+        notes=_without_what_is_asked(request, subjects),
+        only=request.only,
+        binding=request.binding,
+        require=request.require,
     )
+
+
+def _without_what_is_asked(request: Request, subjects: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """A note on each target by name that has nothing of what was asked for."""
+    found = {subject["target"] for subject in subjects}
+    lacking = [one for one in request.names if isinstance(one, str) and one not in found]
+    return tuple(f"{one}: nothing that is asked for is about it" for one in lacking if request.only or request.binding)

@@ -56,6 +56,7 @@ def test_options_reach_the_engine(engine):
     arguments = "check f.py:g --op layer_norm --framework torch --dtype float16 --dtype float32 --device cuda"
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only --slow --mode inference"
     arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"
+    arguments += " --only LN-F3,LN-G* --only CM-P3 --require deterministic --binding torch.nn.*"
     arguments += " --cache-dir kept --cluster tcp://127.0.0.1:8786"
     assert main(arguments.split()) == 0
     ((targets, options),) = engine.calls
@@ -72,6 +73,9 @@ def test_options_reach_the_engine(engine):
         "forward_only": True,
         "slow": True,
         "mode": "inference",
+        "only": ("LN-F3,LN-G*", "CM-P3"),
+        "require": ("deterministic",),
+        "binding": ("torch.nn.*",),
         "python": {"f.py:g": "venv"},
         "time_limit": 2.5,
         "memory_limit": 512 << 20,

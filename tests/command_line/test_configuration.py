@@ -21,6 +21,9 @@ dtypes = ["float32", "float64"]
 device = "cuda:1"
 seed = 7
 mode = "inference"
+only = ["gradients", "LN-F3"]
+require = ["deterministic"]
+binding = ["torch.nn.functional.*"]
 time-limit = 2.5
 memory-limit = "512MiB"
 jobs = 3
@@ -84,6 +87,9 @@ def test_every_key_is_read(write, project):
         "device": "cuda:1",
         "seed": 7,
         "mode": "inference",
+        "only": ("gradients", "LN-F3"),
+        "require": ("deterministic",),
+        "binding": ("torch.nn.functional.*",),
         "time-limit": 2.5,
         "memory-limit": 512 << 20,
         "jobs": 3,
@@ -173,6 +179,10 @@ def test_limits_can_be_none(write):
         ("cluster = 8786", ["cluster:", "the address of a Dask scheduler"]),
         ("jobs = '2'", ["jobs:", "from 1 on"]),
         ('mode = "train"', ["mode:", "did you mean 'training'"]),
+        ('only = "gradients"', ["only:", "list"]),
+        ('only = ["gradient"]', ["only: no requirement", "did you mean gradients?"]),
+        ('require = ["determinism"]', ["require: no requirement", "did you mean deterministic?"]),
+        ("binding = [3]", ["binding:", "list"]),
         ("time-limit = 0", ["time-limit:", "none"]),
         ("time-limit = true", ["time-limit:", "none"]),
         ("time-limit = inf", ["time-limit:", "none"]),
@@ -235,6 +245,8 @@ def test_a_run_takes_what_is_configured(write, calls):
     assert options["dtypes"] == ("float32", "float64")
     assert (options["time_limit"], options["memory_limit"]) == (2.5, 512 << 20)
     assert options["conventions"] == {"momentum": "old", "subnormals": "flushed"}
+    assert (options["only"], options["require"]) == (("gradients", "LN-F3"), ("deterministic",))
+    assert (options["binding"], options["mode"]) == (("torch.nn.functional.*",), "inference")
     assert set(options["python"]) == {"mxnet", "keras[torch]"}
 
 
@@ -242,6 +254,7 @@ def test_flags_override_what_is_configured(write, calls):
     """A flag replaces the configured value, one for a name that name's alone; even where it says the default."""
     write(EVERYTHING)
     flags = "check torch mxnet --op mhc --profile standard --dtype float16 --device cpu --seed 0 --time-limit 60"
+    flags += " --only LN-F1 --require CM-P3 --binding numpy.*"
     flags += " --memory-limit 8GiB --convention momentum=new --python mxnet=venv"
     assert main(flags.split()) == 0
     ((targets, options),) = calls
@@ -249,6 +262,7 @@ def test_flags_override_what_is_configured(write, calls):
     assert options["op"] == ("mhc",)
     assert (options["profile"], options["device"], options["seed"]) == ("standard", "cpu", 0)
     assert options["dtypes"] == ("float16",)
+    assert (options["only"], options["require"], options["binding"]) == (("LN-F1",), ("CM-P3",), ("numpy.*",))
     assert (options["time_limit"], options["memory_limit"]) == (60.0, 8 << 30)
     assert options["conventions"] == {"momentum": "new", "subnormals": "flushed"}
     assert options["python"]["mxnet"] == "venv"

@@ -54,6 +54,7 @@ def test_every_field_is_read():
         reason="A reason, of two lines. And of two sentences.",
         page="common",
         sources=("https://example.org/1", "https://example.org/2"),
+        subject="Types",
     )
 
 

@@ -1,0 +1,71 @@
+"""What a run was asked for, as the report says it: a verdict on a part must not read as one on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ..asking import selected
+from ..report import Report
+from ..verdicts import Verdict
+from .layout import print_prose
+from .wording import page_order
+
+#: How many ids stand behind a word that selects several.
+_IDS = 8
+
+
+def in_words(report: Report) -> str:
+    """What alone was asked for, behind the word CONFORMS; empty where that was everything that a target has."""
+    judged, lacking = _judged(report.only, report)
+    parts = [", ".join(words) for words in (judged, report.binding) if words]
+    parts += [f"nothing of {', '.join(lacking)} was judged"] if lacking else []
+    return f" in what was asked: {'; '.join(parts)}" if parts else ""
+
+
+def required(report: Report) -> str:
+    """What was required beyond the specification, behind that; empty where nothing was."""
+    judged, lacking = _judged(report.require, report)
+    words = f", with {', '.join(judged)} required" if judged else ""
+    return words + (f"; required and not judged: {', '.join(lacking)}" if lacking else "")
+
+
+def _judged(words: Sequence[str], report: Report) -> tuple[list[str], list[str]]:
+    """Those words of whose requirements some were judged, and the others."""
+    unjudged = (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED)
+    there = {result.requirement for result in report.results if result.verdict not in unjudged}
+    found = {word: not there.isdisjoint(selected((word,), "")) for word in words}
+    return [word for word in words if found[word]], [word for word in words if not found[word]]
+
+
+def against_advice(report: Report) -> str:
+    """That what alone was asked for is a SHOULD, and does not hold; empty otherwise."""
+    broken = page_order(result.requirement for result in report.advice()) if report.only else ()
+    more = f" and {len(broken) - _IDS} more" if len(broken) > _IDS else ""
+    return f". Advice, which --require makes a MUST: {', '.join(broken[:_IDS])}{more}" if broken else ""
+
+
+def print_asked(report: Report, console: Console) -> None:
+    """Print what alone was judged, and what was a MUST in this run, with the ids behind each word."""
+    rows = [("only", _with_ids(report.only, report)), ("binding", ", ".join(report.binding))]
+    rows.append(("required", _with_ids(report.require, report)))
+    if not any(words for _, words in rows):
+        return
+    console.print()
+    console.print(Text("What was asked", style="bold"))
+    for name, words in rows:
+        if words:
+            print_prose(Text(words), console, indent=12, first=Text(name, style="cyan"))
+
+
+def _with_ids(words: Sequence[str], report: Report) -> str:
+    """The words, each with those of its ids that the report has results on."""
+    there = {result.requirement for result in report.results}
+    told = []
+    for word in words:
+        ids = [one for one in selected((word,), "") if one in there and one != word.upper()]
+        more = f" and {len(ids) - _IDS} more" if len(ids) > _IDS else ""
+        told.append(f"{word} ({', '.join(ids[:_IDS])}{more})" if ids else word)
+    return ", ".join(told)

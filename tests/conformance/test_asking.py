@@ -1,0 +1,266 @@
+"""What is asked for: alone, of some bindings, more strictly; and that the report says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import normspec
+from normspec import Verdict
+from normspec.conformance.asking import (
+    UnknownBinding,
+    UnknownSelection,
+    operators_of,
+    selected,
+    subject_of,
+    subjects,
+    words_of,
+)
+from normspec.conformance.bundles import BUNDLES, EVERYTHING, bundles
+from normspec.conformance.reporting.closing import last_word
+from normspec.conformance.request import NothingAsked
+from normspec.spec import Level, requirement, requirements
+
+from .runs import VARIANT, run, specimen
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
+#: A layer_norm whose bits differ from call to call, and beside others from those alone.
+RESTLESS = """
+import numpy as np
+
+calls = 0
+
+
+def _plain(x, gamma, beta, eps, axes):
+    wide = x.astype(np.float64)
+    mean, var = wide.mean(axis=axes, keepdims=True), wide.var(axis=axes, keepdims=True)
+    y = (wide - mean) / np.sqrt(var + eps)
+    y = y if gamma is None else y * gamma
+    return (y if beta is None else y + beta).astype(x.dtype)
+
+
+def restless(x, gamma, beta, *, eps, axes):
+    global calls
+    calls += 1
+    y = _plain(x, gamma, beta, eps, axes)
+    return y if calls % 2 else np.nextafter(y, y.dtype.type(np.inf))
+
+
+def sociable(x, gamma, beta, *, eps, axes):
+    y = _plain(x, gamma, beta, eps, axes)
+    alone = x.size == np.prod([x.shape[axis] for axis in axes])
+    return y if alone else np.nextafter(y, y.dtype.type(np.inf))
+
+
+def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    return x, running_mean, running_var
+
+
+sociable_expected = {"LN-L8": "beside others another kernel runs"}
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """The path of that file."""
+    path = tmp_path_factory.mktemp("asking") / "mine.py"
+    path.write_text(RESTLESS, encoding="utf-8")
+    return path
+
+
+def check(target, **options):
+    """A short run in one dtype of a function without gradients."""
+    plain = {"op": "layer_norm", "profile": "quick", "dtypes": ("float32",), "forward_only": True, "cache": False}
+    return normspec.check(str(target), **{**plain, **options})
+
+
+# Words ----------------------------------------------------------------------------------------------------
+
+
+def test_a_word_is_an_id_a_pattern_a_subject_or_a_bundle():
+    """Each selects requirements, in the order of the pages, whatever the case of its letters."""
+    assert selected(["ln-f3"], "") == ("LN-F3",)
+    assert selected(["LN-R*"], "") == ("LN-R1", "LN-R2")
+    assert selected(["LN-R[2]", "CM-P3", "ln-r1"], "") == ("CM-P3", "LN-R1", "LN-R2")
+    assert selected(["deterministic"], "") == ("CM-P3",)
+    assert set(selected(["Gradients"], "")) == {r.id for r in requirements().values() if r.subject == "Gradients"}
+    assert selected(["running statistics"], "") == selected(["running-statistics"], "")
+    assert {"BN-S1", "BN-S5"} <= set(selected(["running-statistics"], ""))
+
+
+def test_a_subject_is_a_section_of_the_pages():
+    """Every requirement stands in one, the formula in training is about the formula, and no bundle has its name."""
+    assert all(requirement.subject for requirement in requirements().values())
+    assert {"LN-F1", "BN-F1", "MH-F1"} <= set(selected(["formula"], ""))
+    assert subject_of("NaN and infinity") == "nan-and-infinity"
+    assert {"gradients", "laws", "range", "running-statistics", "views"} <= set(subjects())
+    assert not set(subjects()) & bundles().keys()
+
+
+def test_texts_are_divided_at_commas_and_each_word_counts_once():
+    """`--only A,B --only B` asks for A and B."""
+    assert words_of(["LN-F3, LN-F4", "LN-F4", " "]) == ("LN-F3", "LN-F4")
+    assert words_of("LN-F3,LN-F4") == ("LN-F3", "LN-F4")
+    assert words_of(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("LN-F33", "LN-F3"),
+        ("LN-Z*", "'LN-Z*'"),
+        ("gradient", "did you mean gradients?"),
+        ("running", "did you mean running-statistics?"),
+        ("determinstic", "did you mean deterministic?"),
+        ("eps", "LN-F3"),
+        ("layer_norm", "--op"),
+        ("", "Subjects are types"),
+    ],
+)
+def test_an_unknown_word_is_an_error_that_suggests(word, hint):
+    """What selects nothing is told with what may have been meant."""
+    with pytest.raises(UnknownSelection) as caught:
+        selected([word], "only")
+    assert str(caught.value).startswith("only: ")
+    assert hint in str(caught.value)
+
+
+def test_several_unknown_words_are_one_error():
+    """Every one of them is named, and the known one is not."""
+    with pytest.raises(UnknownSelection) as caught:
+        selected(["LN-F33", "CM-P3", "gradient"], "only")
+    assert "'LN-F33'" in str(caught.value)
+    assert "'gradient'" in str(caught.value)
+    assert "'CM-P3'" not in str(caught.value)
+
+
+# Bundles --------------------------------------------------------------------------------------------------
+
+#: What the title of each requirement of a bundle says, and of no other SHOULD.
+ABOUT = {
+    "deterministic": ("repeated calls agree bitwise",),
+    "batch-invariant": ("permuting the groups, bitwise", "permuting samples and", "a group alone, bitwise"),
+    "scale-exact": ("the scale law",),
+    "strict": ("raises", "bad arguments raise", "a result of another dtype"),
+}
+
+
+@pytest.mark.parametrize("name", [*BUNDLES])
+def test_a_bundle_has_every_advice_of_its_kind(name):
+    """Its ids exist, are SHOULDs, and are those whose titles say what the bundle is about."""
+    advice = [one for one in requirements().values() if one.level is Level.SHOULD]
+    about = {one.id for one in advice if any(words in one.title for words in ABOUT[name])}
+    assert set(BUNDLES[name].requirements) == about
+    assert BUNDLES[name].meaning.endswith(".")
+
+
+def test_everything_is_every_advice():
+    """Nothing is left that is not a MUST."""
+    assert all(requirement(one).level is Level.SHOULD for one in bundles()[EVERYTHING].requirements)
+    left = set(requirements()) - set(bundles()[EVERYTHING].requirements)
+    assert all(requirement(one).level is Level.MUST for one in left)
+
+
+# Runs -----------------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_asked_is_judged():
+    """The report has results on that alone, says what was asked, and a part does not read as the whole."""
+    report = normspec.check("numpy", only="LN-F3,LN-R*", profile="quick", dtypes=("float32",), cache=False)
+    assert {(r.op, r.requirement) for r in report.results} == {
+        ("layer_norm", f"LN-{one}") for one in ("F3", "R1", "R2")
+    }
+    assert report.only == ("LN-F3", "LN-R*")
+    assert report.conforms
+    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F3, LN-R*"
+    assert json.loads(report.to_json())["only"] == ["LN-F3", "LN-R*"]
+
+
+def test_what_is_asked_is_the_same_in_several_processes():
+    """Other processes are told of it too."""
+    asked = {"only": "LN-F3,BN-F3", "require": "LN-L8", "profile": "quick", "dtypes": ("float32",), "cache": False}
+    one, two = (normspec.check("numpy", jobs=jobs, **asked, op=("layer_norm", "batch_norm")) for jobs in (1, 2))
+    assert [(r.requirement, r.verdict) for r in one.results] == [(r.requirement, r.verdict) for r in two.results]
+
+
+def test_bindings_are_chosen_by_name_and_functions_stay(file):
+    """A pattern is about the layers of frameworks; a function beside them is judged as ever."""
+    report = normspec.check(
+        ["numpy", f"{file}:sociable"], op="layer_norm", only="LN-F1", binding="normspec.*", profile="quick",
+        dtypes=("float32",), cache=False,
+    )  # fmt: skip
+    assert {r.binding for r in report.results} == {"normspec.layer_norm", f"{file}:sociable"}
+    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; normspec.*"
+    assert json.loads(report.to_json())["binding"] == ["normspec.*"]
+
+
+def test_an_unknown_binding_names_those_near():
+    """What matches no binding is an error with those that may have been meant."""
+    with pytest.raises(UnknownBinding, match=r"did you mean normspec\.layer_norm"):
+        normspec.check("numpy", binding="normspec.layernorm", op="layer_norm")
+
+
+def test_what_is_about_other_operators_is_an_error(file):
+    """Where nothing that is asked for is about the targets, nothing runs."""
+    with pytest.raises(NothingAsked, match=r"BN-F3 is about batch_norm, and .*:sociable has layer_norm"):
+        check(f"{file}:sociable", only="BN-F3")
+    with pytest.raises(NothingAsked, match="require: batch-invariant is about layer_norm"):
+        check("numpy", op="batch_norm", require="batch-invariant")
+
+
+def test_a_target_without_what_is_asked_is_noted(file):
+    """Beside one that has it, the report names the target that was not judged."""
+    report = normspec.check(
+        [f"{file}:batch_norm", "numpy"], only="LN-F1", profile="quick", dtypes=("float32",), cache=False
+    )
+    assert {r.target for r in report.results} == {"numpy"}
+    assert report.notes == (f"{file}:batch_norm: nothing that is asked for is about it",)
+
+
+def test_what_was_asked_and_not_judged_is_no_pass():
+    """A requirement that is about none of the dtypes of the run does not stand among those that are met."""
+    options = {"profile": "quick", "op": "layer_norm", "dtypes": ("float32",), "cache": False}
+    report = normspec.check("numpy", only="LN-F1,CM-D1", **options)
+    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; nothing of CM-D1 was judged"
+    report = normspec.check("numpy", only="LN-F1", require="deterministic", **options)
+    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; required and not judged: deterministic"
+    report = normspec.check("numpy", only="CM-D1", **options)
+    assert (report.exit_status, last_word(report)[0]) == (2, "NOTHING WAS CHECKED")
+
+
+def test_what_is_required_is_a_must(file):
+    """Advice becomes a violation, with that level, in the verdict and in the exit status."""
+    target = f"{file}:restless"
+    advised = check(target, only="CM-P3")
+    assert (advised.exit_status, advised.results[0].verdict) == (0, Verdict.ADVICE)
+    assert "Advice, which --require makes a MUST: CM-P3" in last_word(advised)[0]
+    required = check(target, only="CM-P3", require="deterministic")
+    assert required.exit_status == 1
+    assert [(r.requirement, r.level) for r in required.failures()] == [("CM-P3", "MUST")]
+    assert json.loads(required.to_json())["require"] == ["deterministic"]
+
+
+def test_a_sound_function_meets_every_bundle():
+    """The report says that it was held to more than the specification."""
+    everything = frozenset(bundles()[EVERYTHING].requirements)
+    report = run(specimen(VARIANT["ln-two-pass"]), requirements=everything)
+    assert {r.verdict for r in report.results} == {Verdict.PASS}
+    report = normspec.check(
+        "sound:ln-two-pass", profile="quick", dtypes=("float32",), require="deterministic", cache=False
+    )
+    assert last_word(report)[0] == "CONFORMS, with deterministic required"
+
+
+def test_what_is_required_is_excused_by_no_known_violation(file):
+    """That a function is known to violate it is told where it is advice, and no excuse where it is required."""
+    target = f"{file}:sociable"
+    assert [r.verdict for r in check(target, only="LN-L8").results] == [Verdict.DEVIATES]
+    assert [r.requirement for r in check(target, only="LN-L8", require="batch-invariant").failures()] == ["LN-L8"]
+
+
+def test_the_operators_that_a_requirement_is_about_are_found():
+    """An id of one page is about its operator, and one of the common page about several."""
+    assert operators_of(["LN-F3"]) == ("layer_norm",)
+    assert operators_of(["CM-C1"]) == ("residual", "pre_norm", "post_norm", "highway", "mhc")
