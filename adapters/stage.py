@@ -13,6 +13,7 @@ from ..spec.errors import (
     carries_a_part_error,
     one_line,
 )
+from .traceback_lines import innermost
 
 #: What passes a stage unchanged.
 _OURS = (KeyboardInterrupt, TargetRaised, BadOutput, LayoutNotApplicable)
@@ -47,7 +48,7 @@ class Stage:
         # What a part raises that is there to raise is no answer of the target's, whatever carries it.
         declines = isinstance(error, (Unsupported, NotImplementedError)) and not carries_a_part_error(error)
         if not declines:
-            raise TargetRaised(error, self.name) from error
+            raise TargetRaised(error, self.name, where=innermost(error)) from error
         ours = isinstance(error, Unsupported)
         if isinstance(error, TakesNoPart) or (ours and not self.optional):
             return

@@ -378,14 +378,15 @@ class Run:
         library: Library,
     ) -> Result:
         """Turn a tally into a result; without descriptions a violation is told as it was found."""
-        finding, reason = tally.violation, tally.error or tally.unsupported
+        finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
         verdict = tally.verdict
         known = subject.known.deviations(tally.check.requirement)
         if verdict.is_violation and finding is not None:
             reason = finding.note
             if self.plan.explain and descriptions is not None:
                 try:
-                    finding = self._shrinker.shrink(subject, tally, library)
+                    shown = self._shrinker.shrink(subject, tally, library)
+                    finding, description = shown.finding, shown.description
                 except Exception as error:  # ours: the violation stands as it was found
                     tally.broke(error)
         elif verdict is Verdict.DEVIATES:
@@ -404,13 +405,14 @@ class Run:
             device=subject.device,
             mode="eager",
             verdict=verdict,
-            ratio=tally.ratio,
+            # Beside a violation that is no error of a magnitude, errors within the envelope say nothing.
+            ratio=None if verdict.is_violation and (tally.ratio or 0.0) <= 1 else tally.ratio,
             ratios=dict(tally.ratios),
             cases=tally.judged,
             declined=dict(tally.declined),
             reason=reason,
             counterexample=finding.counterexample() if finding is not None else None,
-            violated_on=tally.description,
+            violated_on=description,
             traceback=tally.defect,
             known=known,
         )

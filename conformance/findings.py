@@ -10,6 +10,7 @@ import numpy as np
 from ..adapters.known import KnownViolation
 from ..reference.double_double import DD
 from ..reference.formats import format_of
+from .asked import Ask
 from .cases.case import Case
 from .verdicts import Counterexample
 
@@ -49,19 +50,36 @@ class Finding:
     elements: Elements | None = None
     #: The known violations of the binding that it was found to be, where all of it is known.
     known: tuple[KnownViolation, ...] = ()
+    #: The case that the check was put to, and what it had asked of the target by then.
+    put: Case | None = None
+    asked: tuple[Ask, ...] = ()
 
     def counterexample(self) -> Counterexample:
         """The finding as it is reported."""
         return Counterexample(
             inputs=dict(self.case.inputs) | {"g": self.case.g},
-            settings={**self.case.settings, **self.case.parts},
+            settings=dict(self.case.settings),
             output=self.output,
             index=self.index,
             expected=self.expected,
             got=self.got,
             envelope=self.envelope,
             note=self.note,
+            failure=self.failure,
+            parts=dict(self.case.parts),
+            calls=self.asked,
+            shown_by=self._shown_by(),
+            case=None if self.put is None else self.put.alone(),
         )
+
+    def _shown_by(self) -> int | None:
+        """The place of the call that shows it: the last that raised, or the last on this case."""
+        places = range(len(self.asked) - 1, -1, -1)
+        if self.failure == "raises":
+            places = [place for place in places if self.asked[place].raised is not None]
+        else:
+            places = [place for place in places if self.asked[place].inputs is self.case.inputs]
+        return next(iter(places), None)
 
 
 @attrs.frozen

@@ -1,70 +1,143 @@
-"""From a violation to the smallest case that shows it."""
+"""From a violation to the case that tells most of those that show it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable
 
 import attrs
 
-from ..spec.operators import OPERATORS, Groups
 from .cases.description import Description
+from .cases.plain import oddness, plainer, plainest
 from .cases.shapes import elements
-from .cases.strategy import smallest
 from .checks.registry import Check
 from .findings import Finding
 from .library import Library, fitted
 from .subject import Subject
 from .tally import Tally, findings
 
-#: Elements that the plain reduction of one violation may try in all, and above which a case counts as large:
-#: a fault of size is reported within seconds, reduced as far as that goes.
+#: Elements that the reduction of one violation may try in all: a fault of size is reported within seconds, reduced as
+#: far as that goes.
 REDUCTION = 2_000_000
-LARGE = 50_000
 
-#: Searches by Hypothesis in one run, at most: after so many, what earlier searches found and plain
-#: reduction serve, so that a function which fails everything is reported in seconds.
-SEARCHES = 12
+#: Cases that are tried for one violation, and for all violations of a target in a dtype, so that a function which fails
+#: everything is reported in seconds; the second pair where calls are slow. Counted, so that no report depends on time.
+TRIES = 250, 1500
+SLOW_TRIES = 24, 120
+#: How many more of the plainest cases are tried for numbers that tell more, once one fails.
+_MORE = 12
 
-#: What a case keeps as it shrinks: what it is for, and the mode and parts that it shows that in.
+#: An expected value is read as it stands between these, and an error from so much of it on.
+_READABLE = 2.0**-10, 2.0**10
+_VISIBLE = 2.0**-10
+
+#: What a case keeps for another violation: what that is judged on, in its mode and with its parts.
 _PURPOSE = ("requirements", "only", "mixed", "training", "recipe", "logits")
+
+
+@attrs.frozen
+class Shown:
+    """A violation on a case."""
+
+    finding: Finding
+    description: Description
+
+    @property
+    def plainness(self) -> tuple[float, ...]:
+        """How much it leaves to be explained: the smaller of two tells more."""
+        ordinary = oddness(self.description)
+        return (*ordinary[:2], not _readable(self.finding), *ordinary[2:])
 
 
 @attrs.define
 class Shrinker:
-    """Shrinks violations; small cases found for one requirement are tried first for the next."""
+    """Shrinks violations; cases that one requirement is shown on are tried first for the next."""
 
     _pool: list[Description] = attrs.field(factory=list)
-    _searches: int = 0
+    _tried: int = 0
 
-    def shrink(self, subject: Subject, tally: Tally, library: Library) -> Finding:
-        """Return the finding on the smallest case known to violate the tally's requirement."""
+    def shrink(self, subject: Subject, tally: Tally, library: Library) -> Shown:
+        """Return the violation of the tally's requirement on the case, of those tried, that tells most."""
         assert tally.violation is not None and tally.description is not None
-        check, original = tally.check, tally.description
-        best: list[Finding] = []
+        each, all_of_them = SLOW_TRIES if subject.slow else TRIES
+        search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
+        met = Shown(tally.violation, tally.description)
+        try:
+            found = self._search(search, met)
+        finally:
+            self._tried += search.tried
+        if found.description not in self._pool:
+            self._pool.append(found.description)
+        return found
 
-        def fails(description: Description) -> bool:
-            found = violation(check, subject, description, library)
-            if found is not None:
-                best[:] = [found]
-            return found is not None
+    def _search(self, search: _Search, met: Shown) -> Shown:
+        readable = _readable(met.finding)  # if it is not, it need not be anywhere
 
-        for known in self._pool:
-            kept = {name: getattr(original, name) for name in _PURPOSE}
-            alike = attrs.evolve(known, count=min(known.count, original.count), **kept)
-            if known.operator == original.operator and fails(alike):
-                return best[0]
-        if self._searches < SEARCHES:
-            self._searches += 1
-            found = smallest(original, fails)
-            if found is not None:
-                fails(found)
-                self._pool.append(found)
-                return best[0]
-        reduced = _reduced(original, fails)
-        return best[0] if reduced is not None and best else tally.violation
+        def tells(shown: Shown) -> bool:
+            return not any(shown.plainness[:2]) and (_readable(shown.finding) or not readable)
+
+        known = [alike for one in self._pool if (alike := _alike(one, met.description)) is not None]
+        shown = search.first(sorted(dict.fromkeys(known), key=oddness), enough=tells)
+        if shown is None or not tells(shown):
+            shown = _plainer_of(shown, search.first(plainest(met.description), enough=tells, more=_MORE))
+        if shown is None:
+            # Found again, so that it is told by calls of its own.
+            shown = search.shown(met.description)
+        return met if shown is None else search.reduced(shown)
 
 
-def violation(check: Check, subject: Subject, description: Description, library: Library) -> Finding | None:
+@attrs.define
+class _Search:
+    """The search for one violation."""
+
+    check: Check
+    subject: Subject
+    library: Library
+    tries: int
+    tried: int = 0
+
+    def shown(self, description: Description) -> Shown | None:
+        """The violation on a description; None where there is none, or no try is left."""
+        if self.tried >= self.tries:
+            return None
+        self.tried += 1
+        return violation(self.check, self.subject, description, self.library)
+
+    def first(
+        self, descriptions: Iterable[Description], *, enough: Callable[[Shown], bool], more: int | None = None
+    ) -> Shown | None:
+        """The first violation that is enough, or the plainest of those met until ``more`` were tried after the first."""
+        best: Shown | None = None
+        for description in descriptions:
+            if best is not None and more is not None:
+                more -= 1
+                if more < 0:
+                    break
+            shown = self.shown(description)
+            best = _plainer_of(best, shown)
+            if shown is not None and enough(shown):
+                return shown
+        return best
+
+    def reduced(self, shown: Shown) -> Shown:
+        """The violation on a plainer case, from step to step, until no step leads to one."""
+        spent, progress = 0, True
+        while progress:
+            progress, least = False, oddness(shown.description)
+            for description in plainer(shown.description):
+                if oddness(description) >= least:
+                    continue
+                spent += elements(description)
+                if spent > REDUCTION:
+                    return shown
+                found = self.shown(description)
+                if found is not None and found.plainness < shown.plainness:
+                    shown, progress = found, True
+                    break
+        return shown
+
+
+def violation(check: Check, subject: Subject, description: Description, library: Library) -> Shown | None:
     """Return the check's violation on a description, or None where there is none."""
     fit = fitted(description, subject.binding)
     if fit is None:
@@ -73,51 +146,28 @@ def violation(check: Check, subject: Subject, description: Description, library:
     if not check.when(case):
         return None
     found = findings(check, subject, case)
-    return next((f for f in found if f.violated and f.judged), None)
+    return next((Shown(one, fit) for one in found if one.violated and one.judged), None)
 
 
-def _reduced(description: Description, fails: Callable[[Description], bool]) -> Description | None:
-    """Return a smaller description that still fails: fewer groups first, then shorter ones."""
-    if not fails(description):
+def _alike(known: Description, original: Description) -> Description | None:
+    """A case that another requirement was shown on, for the purpose of this one."""
+    if known.operator != original.operator:
         return None
-    best, spent = description, 0
-    progress = True
-    while progress:
-        progress = False
-        for candidate in _smaller(best):
-            spent += elements(candidate)
-            if spent > REDUCTION:
-                progress = False
-                break
-            if fails(candidate):
-                best, progress = candidate, True
-                break
-    fails(best)
-    return best
+    kept = {name: getattr(original, name) for name in _PURPOSE}
+    return attrs.evolve(known, count=min(known.count, original.count), **kept)
 
 
-def _smaller(description: Description) -> Iterator[Description]:
-    shaped = {"features": None, "leading": None, "samples": None, "width": None}
-    by_channel = OPERATORS[description.operator].groups is Groups.CHANNEL
-    if by_channel and description.samples is not None and description.samples < description.n:  # fewer positions
-        positions = description.n // description.samples
-        for fewer in dict.fromkeys((1, positions // 2, positions - 1)):
-            yield attrs.evolve(description, n=description.samples * fewer)
-    if description.repeat is not None:
-        yield attrs.evolve(description, repeat=None)
-        if description.repeat > 1:
-            yield attrs.evolve(description, repeat=description.repeat // 2)
-            yield attrs.evolve(description, repeat=description.repeat - 1)
-    if len(description.groups) > 1:
-        flat = {**shaped, "samples": description.samples}  # a channel has as many samples as before
-        for group in description.groups:
-            yield attrs.evolve(description, groups=(group,), **flat)
-        half = len(description.groups) // 2
-        yield attrs.evolve(description, groups=description.groups[:half], **flat)
-        yield attrs.evolve(description, groups=description.groups[half:], **flat)
-    if description.n > 1:
-        for n in dict.fromkeys((2, 3, 4, description.n // 2, description.n - 1)):
-            if n < description.n:
-                yield attrs.evolve(description, n=n, **shaped)
-                if by_channel and description.samples is not None:
-                    yield attrs.evolve(description, n=n, samples=n)
+def _plainer_of(one: Shown | None, other: Shown | None) -> Shown | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other, key=lambda shown: shown.plainness)
+
+
+def _readable(finding: Finding) -> bool:
+    """Whether the numbers are of ordinary size, and their difference is seen in the first few digits."""
+    got, expected = finding.got, finding.expected
+    if got is None or expected is None or not math.isfinite(got):
+        return True
+    least, most = _READABLE
+    size = max(abs(got), abs(expected))
+    return least <= size <= most and abs(got - expected) >= _VISIBLE * size

@@ -20,6 +20,7 @@ from ..reference.formats import FORMATS
 from ..spec.conventions import CONVENTIONS
 from ..spec.errors import BadOutput, TakesNoPart, Unsupported
 from ..spec.operators import OPERATORS
+from .asked import Ask, AskedSession
 from .calls import CALL_FAILED, checked_shapes
 from .cases.case import Case
 from .composed_truth import ComposedTruth
@@ -109,6 +110,8 @@ class Subject:
     known: Known = attrs.field(init=False)
     #: The case that it was put to last: where a call raises, that of the call.
     asked: Case | None = None
+    #: What the check at hand has asked of the target.
+    log: list[Ask] = attrs.field(factory=list)
     _session: Session | None = None
     #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
@@ -152,7 +155,9 @@ class Subject:
             binding = replace(self.binding, conventions=dict(self.conventions))
             session = self.target.session(binding, self.device)
             translation = self._translation
-            self._session = cast(Session, TranslatedSession(session, translation)) if translation else session
+            if translation:
+                session = cast(Session, TranslatedSession(session, translation))
+            self._session = cast(Session, AskedSession(session, self.log))
         return self._session
 
     # -- calling the target ----------------------------------------------------------------------

@@ -118,13 +118,20 @@ class Tally:
 def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = None) -> list[Finding]:
     """Run a check on a case; an exception of the target becomes what it means to that check."""
     found: list[Finding] = []
+
+    def add(finding: Finding) -> None:
+        if finding.violated or finding.known:
+            finding = attrs.evolve(finding, put=case, asked=tuple(subject.log))
+        found.append(finding)
+
     subject.target.begin()
+    subject.log.clear()
     try:
         if check.gradient:
             subject.require_gradients()
         for whole in check.body(subject, case):
             finding = subject.known.without_known(check.requirement, whole)
-            found.append(finding)
+            add(finding)
             if finding.violated and finding.judged:
                 break
     except Unsupported as lacking:
@@ -146,7 +153,7 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
                 tally.unsupported, tally.refused = tally.unsupported or note, True
         elif check.raising == "violates" and plain_works(check, subject, case, failure):
             finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
-            found.append(subject.known.without_known(check.requirement, finding))
+            add(subject.known.without_known(check.requirement, finding))
         elif tally is not None:
             tally.error = tally.error or (f"the call {note}" if raised else note)
     except Exception as error:  # what a target does ends in one of those above
@@ -163,6 +170,7 @@ def of_gradients(failure: TargetRaised | BadOutput) -> bool:
 
 def plain_works(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
     """Whether the plain call of the case (and its gradient) works, so that the check's own twist is what failed."""
+    before = len(subject.log)
     try:
         _ = subject.observe(case).outputs
         if check.gradient or of_gradients(failure):
@@ -170,6 +178,8 @@ def plain_works(check: Check, subject: Subject, case: Case, failure: TargetRaise
     except CALL_FAILED:
         # A check that itself makes the plain call speaks for it: sizes, ranges.
         return case.only and "CM-P2" not in case.requirements
+    finally:
+        del subject.log[before:]  # these calls show nothing
     return True
 
 

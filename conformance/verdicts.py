@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..spec.parts import Parts
+    from .asked import Ask, Raised
+    from .cases.case import Case
+    from .cases.description import Description
 
 
 class Verdict(str, enum.Enum):
@@ -38,7 +45,8 @@ class Verdict(str, enum.Enum):
 class Counterexample:
     """The smallest case found that violates a requirement."""
 
-    #: The arrays handed to the target, by argument name; None where the argument was None.
+    #: The arrays handed to the target in the call that shows it, by argument name; None where the argument was None.
+    #: "g" is the cotangent of y.
     inputs: Mapping[str, np.ndarray | None]
     #: The keyword arguments: eps, axes, momentum, ...
     settings: Mapping[str, Any]
@@ -52,6 +60,59 @@ class Counterexample:
     envelope: float | None = None
     #: What was done to provoke the violation, in words ("x strided", "the group alone", an exception).
     note: str = ""
+    #: How it fails, where the numbers do not say: "raises", "missing", "shape", "dtype", "accepts", ...
+    failure: str = ""
+    #: What a composed operator is handed for its roles.
+    parts: Parts = attrs.field(factory=dict)
+    #: All that the check asked of the target, in order, until the violation showed, and the place there of the call
+    #: that shows it; None where no single one does.
+    calls: tuple[Ask, ...] = ()
+    shown_by: int | None = None
+    #: The case that the check was put to, of which it makes its calls; None where that is not known.
+    case: Case | None = None
+
+    @property
+    def call(self) -> Ask | None:
+        """The call that shows it."""
+        return None if self.shown_by is None else self.calls[self.shown_by]
+
+    @property
+    def raised(self) -> Raised | None:
+        """The exception that is the violation; None where it is none."""
+        return self.call.raised if self.failure == "raises" and self.call is not None else None
+
+    @property
+    def multiple(self) -> float | None:
+        """The error of this very case in envelopes, where it is a number."""
+        if self.expected is None or self.got is None or not self.envelope:
+            return None
+        multiple = abs(self.got - self.expected) / self.envelope
+        return multiple if math.isfinite(multiple) else None
+
+    @property
+    def why(self) -> str:
+        """Why it is a violation, in one sentence."""
+        if self.failure:
+            return _WHY.get(self.failure, self.note)
+        if self.expected is None or self.got is None:
+            return self.note
+        if not math.isfinite(self.got):
+            return f"it is {self.got}, and must be finite" if math.isfinite(self.expected) else "it is another value"
+        if self.envelope is None:
+            return "it is another value, and must be this one to the last bit"
+        if self.envelope == 0:
+            return "it must be this value itself: no error is allowed here"
+        if self.multiple is None:
+            return "it is another value"
+        return f"the error is {self.multiple:.3g} times the largest that a sound algorithm makes"
+
+
+#: Why it is a violation, by how it fails.
+_WHY = {
+    "raises": "the call raised, and must return",
+    "missing": "a derivative is missing",
+    "accepts": "the call returned, and must raise",
+}
 
 
 @attrs.frozen
@@ -90,8 +151,10 @@ class Result:
     #: Why it is unsupported, deviates, is violated or could not be judged.
     reason: str = ""
     counterexample: Counterexample | None = None
-    #: The description of the case on which it was found to be violated (cases/case.py), to be judged again.
-    violated_on: Any = None
+    #: The description of the smallest case found that violates it (cases/description.py), to be judged again.
+    violated_on: Description | None = None
+    #: The requirement that fails on the same case for the same reason, and tells more; empty where none does.
+    same_case_as: str = ""
     #: The named fault that explains the failure.
     diagnosis: str | None = None
     #: The traceback of a defect of normspec; empty where there was none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 __all__ = [
     "BadOutput",
@@ -27,6 +28,7 @@ __all__ = [
     "UnknownProfile",
     "UnknownTarget",
     "Unsupported",
+    "Where",
     "WrongEntry",
     "WrongSignature",
     "carries_a_part_error",
@@ -100,11 +102,30 @@ class LayoutNotApplicable(NormspecError):
     """The array cannot be laid out in memory in that way, or the framework has no such layout."""
 
 
+@dataclass(frozen=True)
+class Where:
+    """A line of a user's own file."""
+
+    file: str
+    line: int
+    #: What stands there; empty where the file cannot be read.
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
 class TargetRaised(Exception):
     """The target raised while it was called or differentiated."""
 
     def __init__(
-        self, original: BaseException | None, stage: str, *, words: str = "", by_a_part: bool | None = None
+        self,
+        original: BaseException | None,
+        stage: str,
+        *,
+        words: str = "",
+        by_a_part: bool | None = None,
+        where: Where | None = None,
     ) -> None:
         super().__init__(original, stage)
         #: What the target raised; None where it did so in another process.
@@ -115,6 +136,8 @@ class TargetRaised(Exception):
         self.words = words or (one_line(original) if original is not None else "an exception")
         #: Whether it is what a part raised that is there to raise, or carries that.
         self.by_a_part = carries_a_part_error(original) if by_a_part is None else by_a_part
+        #: The innermost line in the user's own file; None where it was raised outside of any.
+        self.where = where
 
     @property
     def out_of_memory(self) -> bool:

@@ -14,6 +14,7 @@ from ...spec.errors import (
     TargetLost,
     TargetRaised,
     Unsupported,
+    Where,
     one_line,
 )
 
@@ -27,6 +28,7 @@ def described(error: BaseException) -> dict[str, Any]:
             "stage": error.stage,
             "by_a_part": error.by_a_part,
             "out_of_memory": error.out_of_memory,
+            "where": None if error.where is None else [error.where.file, error.where.line, error.where.source],
         }
     if isinstance(error, MissingGradient):
         return {"kind": "MissingGradient", "message": error.message, "missing": list(error.missing)}
@@ -56,7 +58,8 @@ def revived(found: Mapping[str, Any]) -> Exception:
         if kind == "TargetRaised":
             if found["out_of_memory"]:
                 return TargetLost(f"ran out of memory: {message}")
-            return TargetRaised(None, str(found["stage"]), words=message, by_a_part=bool(found["by_a_part"]))
+            where, by_a_part = _where(found.get("where")), bool(found["by_a_part"])
+            return TargetRaised(None, str(found["stage"]), words=message, by_a_part=by_a_part, where=where)
         if kind == "MissingGradient":
             return MissingGradient(message, tuple(map(str, found["missing"])))
         if kind == "BadOutput":
@@ -71,3 +74,11 @@ def revived(found: Mapping[str, Any]) -> Exception:
     if isinstance(known, type) and issubclass(known, NormspecError):
         return known(message)
     return TargetLost(message)
+
+
+def _where(found: Any) -> Where | None:
+    """The line that a reply names; None where it names none, or nothing that is one."""
+    if not isinstance(found, list) or len(found) != 3 or not isinstance(found[1], int):
+        return None
+    file, source = (" ".join(str(words).split())[:_MOST] for words in (found[0], found[2]))
+    return Where(file, found[1], source)

@@ -115,6 +115,10 @@ class Case:
             self._derived[name] = make(self)
         return self._derived[name]
 
+    def alone(self) -> Case:
+        """The case without what was computed of it."""
+        return attrs.evolve(self)
+
     def replace(self, **changes: Any) -> Case:
         """
         Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced.

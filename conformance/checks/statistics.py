@@ -164,14 +164,19 @@ def _single(subject: Subject, case: Case) -> Iterator[Finding | dict[str, np.nda
     yield outputs
 
 
-@check("BN-E1", "IN-E1", raising="violates")
+def _of_one_value(case: Case) -> bool:
+    """Cases of one value in each group, and no others: a smaller case has to be one of these too."""
+    return case.layout.size == 1
+
+
+@check("BN-E1", "IN-E1", when=_of_one_value, raising="violates")
 def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """One value per channel in training gives y = beta, or raises as declared."""
     for found in _single(subject, case):
         yield found if isinstance(found, Finding) else subject.judge_output(case, "y", found["y"])
 
 
-@check("BN-E5", raising="violates")
+@check("BN-E5", when=_of_one_value, raising="violates")
 def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """One value per channel in training has the new running statistics of the formula, or raises as declared."""
     for found in _single(subject, case):

@@ -1,0 +1,49 @@
+"""Where a target raised: the innermost line of an exception that stands in the user's own file."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sysconfig
+from pathlib import Path
+
+from ..spec.errors import Where
+
+#: The folders of our own code that a target's exception passes through, of the standard library, and of what is
+#: installed: a line there says nothing that a user could change.
+_OURS = tuple(str(Path(__file__).resolve().parent.parent / room) + os.sep for room in ("adapters", "spec"))
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+
+#: How much of a line is kept.
+_MOST = 200
+
+
+def innermost(error: BaseException) -> Where | None:
+    """
+    The innermost line of an exception's traceback in the user's own file; None where it has none there.
+
+    A file is given relative to the current folder where it lies below that.
+    """
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if _is_own(file):
+            found = file, trace.tb_lineno
+        trace = trace.tb_next
+    if found is None:
+        return None
+    file, line = found
+    return Where(_short(file), line, linecache.getline(file, line).strip()[:_MOST])
+
+
+def _is_own(file: str) -> bool:
+    if file.startswith("<"):  # no file: code that was made at run time
+        return False
+    whole = os.path.abspath(file)
+    return not whole.startswith((*_OURS, *_STANDARD)) and not any(part in whole for part in _INSTALLED)
+
+
+def _short(file: str) -> str:
+    whole, here = os.path.abspath(file), os.getcwd() + os.sep
+    return whole[len(here) :] if whole.startswith(here) else whole
