@@ -122,9 +122,7 @@ class AskedSession:
         with self._noted(f"call with {how}", then, settings, parts=parts, g=g):
             return self._session.recall(inputs, settings, then, parts=parts, g=g, fresh=fresh)
 
-    def jvp(
-        self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
-    ) -> Any:
+    def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None) -> Any:
         """The tangent of y."""
         with self._noted("jvp", inputs, settings, parts=parts, tangents=tangents):
             return self._session.jvp(inputs, settings, tangents, parts=parts)

@@ -106,7 +106,7 @@ class _Search:
     def first(
         self, descriptions: Iterable[Description], *, enough: Callable[[Shown], bool], more: int | None = None
     ) -> Shown | None:
-        """The first violation that is enough, or the plainest of those met until ``more`` were tried after the first."""
+        """The first violation that is enough, or the plainest of those met; ``more``: how many follow the first."""
         best: Shown | None = None
         for description in descriptions:
             if best is not None and more is not None:

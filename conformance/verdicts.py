@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..spec.parts import Parts
     from .asked import Ask, Raised
     from .cases.case import Case
-    from .cases.description import Description
 
 
 class Verdict(str, enum.Enum):
@@ -69,7 +68,7 @@ class Counterexample:
     calls: tuple[Ask, ...] = ()
     shown_by: int | None = None
     #: The case that the check was put to, of which it makes its calls; None where that is not known.
-    case: Case | None = None
+    case: Case | None = attrs.field(default=None, repr=False)
 
     @property
     def call(self) -> Ask | None:
@@ -152,7 +151,7 @@ class Result:
     reason: str = ""
     counterexample: Counterexample | None = None
     #: The description of the smallest case found that violates it (cases/description.py), to be judged again.
-    violated_on: Description | None = None
+    violated_on: Any = None
     #: The requirement that fails on the same case for the same reason, and tells more; empty where none does.
     same_case_as: str = ""
     #: The named fault that explains the failure.

@@ -28,7 +28,6 @@ __all__ = [
     "UnknownProfile",
     "UnknownTarget",
     "Unsupported",
-    "Where",
     "WrongEntry",
     "WrongSignature",
     "carries_a_part_error",

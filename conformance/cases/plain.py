@@ -88,7 +88,7 @@ _PARAMETERS = (("none", "none"), ("ones", "ones"), ("powers", "none"), ("powers"
 
 
 def plainest(like: Description) -> Iterator[Description]:
-    """The plainest cases for the purpose of a description, in its mode and with its parts: those of few values first."""
+    """The plainest cases for what a description is for, in its mode and with its parts: those of few values first."""
     record = OPERATORS[like.operator]
     plain = attrs.evolve(
         like, repeat=None, features=None, leading=None, rank=2, channel_axis=1, samples=None, width=None,
@@ -123,7 +123,10 @@ def plainer(description: Description) -> Iterator[Description]:
 
 
 def _of_fewer_values(description: Description) -> Iterator[Description]:
-    record, shaped = OPERATORS[description.operator], {"features": None, "leading": None, "samples": None, "width": None}
+    record, shaped = (
+        OPERATORS[description.operator],
+        {"features": None, "leading": None, "samples": None, "width": None},
+    )
     by_channel = record.groups is Groups.CHANNEL
     if record.has_branches:
         for count in _less(description.count, 1, 2):
