@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .malformed import DuplicateRequirement as DuplicateRequirement
     from .malformed import ForeignRequirement as ForeignRequirement
+    from .malformed import MalformedErrata as MalformedErrata
     from .malformed import MalformedHeading as MalformedHeading
     from .malformed import MalformedPage as MalformedPage
     from .malformed import MalformedSources as MalformedSources
     from .malformed import MisplacedText as MisplacedText
+    from .malformed import MissingAnchor as MissingAnchor
     from .malformed import MissingReason as MissingReason
     from .malformed import MissingSentence as MissingSentence
     from .malformed import NotOneSentence as NotOneSentence
@@ -31,10 +33,12 @@ __all__ = [
     "DuplicateRequirement",
     "ForeignRequirement",
     "Level",
+    "MalformedErrata",
     "MalformedHeading",
     "MalformedPage",
     "MalformedSources",
     "MisplacedText",
+    "MissingAnchor",
     "MissingReason",
     "MissingSentence",
     "NotOneSentence",

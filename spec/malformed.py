@@ -25,6 +25,10 @@ class ForeignRequirement(MalformedPage):
     """A requirement stands on a page other than the one its id belongs to."""
 
 
+class MissingAnchor(MalformedPage):
+    """A requirement or an erratum cannot be linked by its id."""
+
+
 class MissingSentence(MalformedPage):
     """A requirement does not begin with its sentence."""
 
@@ -43,6 +47,10 @@ class MissingReason(MalformedPage):
 
 class MalformedSources(MalformedPage):
     """The sources are not a comma-separated list of links in angle brackets."""
+
+
+class MalformedErrata(MalformedPage):
+    """The errata are not a comma-separated list of links to errata, or an erratum is not in its form."""
 
 
 class MisplacedText(MalformedPage):

@@ -1,18 +1,24 @@
 """Read the requirements off the normative pages.
 
-A requirement is a third-level heading and the paragraphs under it, in this order, parted by blank lines:
+A requirement is an anchor, a third-level heading and the paragraphs under it, in this order, parted by blank lines:
+
+    <a id="LN-F3"></a>                                  (by which it is linked, whatever becomes of its title)
 
     ### LN-F3 (MUST): eps inside the root
     One sentence.
 
-    ```formula            (where there is one; ```math where it is typeset)
+    ```formula                                          (where there is one; ```math where it is typeset)
     r = 1 / sqrt(var + eps)
     ```
 
     *Why:* the reason.
-    *Sources:* <https://...>, <https://...>            (where there are some)
 
-Anything else under such a heading is an error that names the page and the line.
+    *Sources:* <https://...>, <https://...>             (where there are some)
+
+    *Errata:* [ERR-1](errata.md#ERR-1)                  (those that cite it)
+
+It is about what the second-level heading above it says. Anything else under it is an error that names the page and the
+line.
 """
 
 from __future__ import annotations
@@ -30,9 +36,11 @@ from typing import Any
 from .malformed import (
     DuplicateRequirement,
     ForeignRequirement,
+    MalformedErrata,
     MalformedHeading,
     MalformedSources,
     MisplacedText,
+    MissingAnchor,
     MissingReason,
     MissingSentence,
     NotOneSentence,
@@ -45,11 +53,14 @@ from .typeset import plain
 HEADING = re.compile(r"### (?P<id>(?P<prefix>[A-Z]{2})-[A-Z][1-9][0-9]*) \((?P<level>MUST|SHOULD)\): (?P<title>\S.*)")
 #: A mark that ends a sentence in the middle of a paragraph.
 SENTENCE_END = re.compile(r"[.!?] +(?=[A-Z`*])")
-#: What ends a paragraph without a blank line.
+#: What begins a paragraph; GitHub renders it as part of the one above unless a blank line parts them.
 MARK = re.compile(r"\*[A-Z][a-z]+:\*|```")
 #: A link in the text, of which a reader without the page sees the words alone.
 LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 LINKS = re.compile(r"<https://[^<>\s]+>(, <https://[^<>\s]+>)*")
+ERRATA = re.compile(r"ERR-\d+(, ERR-\d+)*")
+#: What makes a place on a page one that can be linked.
+ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 
 
 class Level(str, enum.Enum):
@@ -81,6 +92,8 @@ class Requirement:
     sources: tuple[str, ...] = ()
     #: What it is about: the heading of the section that it stands in, "Running statistics"; "" where there is none.
     subject: str = ""
+    #: The ids of the errata that cite it: what is printed in its place, and is wrong.
+    errata: tuple[str, ...] = ()
 
 
 def prefixes() -> dict[str, str]:
@@ -133,32 +146,58 @@ def read(texts: Mapping[str, str]) -> Mapping[str, Requirement]:
     found: dict[str, Requirement] = {}
     prefix_of = prefixes()
     for page, text in texts.items():
-        for line, subject, heading, body in _sections(text):
-            match = HEADING.fullmatch(heading)
+        for section in sections(text):
+            line, match = section.line, HEADING.fullmatch(section.heading)
             if match is None and not prefix_of[page]:
                 continue  # pages without requirements use such headings freely
             if match is None:
-                raise MalformedHeading(page, line, f"{heading!r} is not of the form '### LN-F3 (MUST): title'")
+                raise MalformedHeading(page, line, f"{section.heading!r} is not of the form '### LN-F3 (MUST): title'")
             id, prefix = match["id"], match["prefix"]
             if prefix != prefix_of[page]:
                 raise ForeignRequirement(page, line, f"{id} does not belong on this page")
             if id in found:
                 raise DuplicateRequirement(page, line, f"{id} is the id of another requirement already")
-            fields = _Body(page, line, body).fields()
+            if section.anchor != id:
+                raise MissingAnchor(page, line, f"""the heading has no '<a id="{id}"></a>' and a blank line above it""")
+            fields = _Body(page, line, section.body).fields()
             found[id] = Requirement(
-                id=id, level=Level(match["level"]), title=match["title"], page=page, subject=subject, **fields
+                id=id,
+                level=Level(match["level"]),
+                title=match["title"],
+                page=page,
+                subject=section.subject,
+                **fields,
             )
     return MappingProxyType(found)
 
 
-def _sections(text: str) -> Iterator[tuple[int, str, str, list[str]]]:
-    """Yield of each third-level heading its line number, the second-level heading above, itself and what follows."""
-    lines, subject = text.splitlines(), ""
+@dataclass
+class Section:
+    """A third-level heading with what belongs to it."""
+
+    #: The heading's, counted from 1.
+    line: int
+    heading: str
+    #: The second-level heading above, without its mark.
+    subject: str
+    #: The id of the anchor above the heading; "" where there is none.
+    anchor: str
+    #: The lines below the heading, as far as the next heading or its anchor.
+    body: list[str]
+
+
+def sections(text: str) -> Iterator[Section]:
+    """Yield the third-level headings of a page, in order."""
+    lines, subject, anchor = text.splitlines(), "", ""
     starts = [number for number, line in enumerate(lines) if re.match(r"#{1,3} ", line)] + [len(lines)]
     for start, end in pairwise(starts):
-        heading = lines[start]
+        heading, body, own = lines[start], lines[start + 1 : end], anchor
+        following = ANCHOR.fullmatch(body[-2]) if body[-1:] == [""] and len(body) > 1 else None
+        anchor = following[1] if following else ""
+        if following:
+            del body[-2:]
         if heading.startswith("### "):
-            yield start + 1, subject, heading, lines[start + 1 : end]
+            yield Section(start + 1, heading, subject, own, body)
         else:
             subject = heading.removeprefix("## ").strip() if heading.startswith("## ") else ""
 
@@ -180,6 +219,7 @@ class _Body:
             "formula": self.formula(),
             "reason": self.reason(),
             "sources": self.sources(),
+            "errata": self.errata(),
         }
         self.skip_blank()
         if self.position < len(self.body):
@@ -195,12 +235,14 @@ class _Body:
             self.position += 1
 
     def paragraph(self, mark: str = "") -> str:
-        """Take the paragraph that begins with the mark, up to a blank line or the next mark, less the mark."""
+        """Take the paragraph that begins with the mark, up to a blank line, less the mark and the links."""
         taken: list[str] = []
         while self.position < len(self.body) and self.body[self.position].strip():
             text = self.body[self.position].strip()
             if taken and MARK.match(text):
-                break
+                raise MisplacedText(
+                    self.page, self.here, f"{text!r} is read as part of the line above: a blank line parts it"
+                )
             taken.append(text)
             self.position += 1
         return LINK.sub(r"\1", " ".join(taken).removeprefix(mark).strip())
@@ -245,3 +287,11 @@ class _Body:
         if LINKS.fullmatch(text) is None:
             raise MalformedSources(self.page, here, f"{text!r} is not a list of links in angle brackets")
         return tuple(link.strip("<>") for link in text.split(", "))
+
+    def errata(self) -> tuple[str, ...]:
+        if not self.begins("*Errata:*"):
+            return ()
+        here, text = self.here, self.paragraph("*Errata:*")
+        if ERRATA.fullmatch(text) is None:
+            raise MalformedErrata(self.page, here, f"{text!r} is not a list of links to errata")
+        return tuple(text.split(", "))

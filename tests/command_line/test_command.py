@@ -189,7 +189,6 @@ def test_an_unwritable_file_is_told_before_the_run(engine, tmp_path, monkeypatch
         ("check --python venv", "name the targets"),
         ("nonesuch", "nonesuch"),
         ("explain LN-F99", "LN-F"),
-        ("explain", "--help"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_to_do(engine, capsys, arguments, word):

@@ -49,11 +49,12 @@ def test_every_package_folder_is_declared(checkout):
 
 
 def test_the_version_agrees_everywhere(checkout):
-    """pyproject.toml, the installed metadata, `normspec.__version__` and the changelog name one version."""
+    """pyproject.toml, the metadata, `normspec.__version__`, the changelog and the citation name one version."""
     text = (checkout / "pyproject.toml").read_text(encoding="utf-8")
     declared = re.search(r'^version = "(.*)"$', text, re.MULTILINE)
     assert declared is not None
     assert normspec.__version__ == metadata.version("normspec") == declared[1]
+    assert f"\nversion: {declared[1]}\n" in (checkout / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {declared[1]}" in (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
 
 

@@ -22,6 +22,8 @@ from normspec.spec.operators import Groups, Operator, enter
 
 PAGE = """# center
 
+<a id="CE-F1"></a>
+
 ### CE-F1 (MUST): the mean is taken out
 
 y is x less the mean over the last axis.
@@ -31,6 +33,8 @@ y = x - mean(x)
 ```
 
 *Why:* What is left has the mean 0.
+
+<a id="CE-L1"></a>
 
 ### CE-L1 (MUST): odd
 

@@ -15,6 +15,8 @@ Prose before the first requirement.
 
 ## Types
 
+<a id="CM-T1"></a>
+
 ### CM-T1 (MUST): a title
 The first half of a sentence
 and the second.
@@ -27,9 +29,14 @@ c = d
 
 *Why:* A reason, of
 two lines. And of two sentences.
+
 *Sources:* <https://example.org/1>, <https://example.org/2>
 
+*Errata:* [ERR-1](errata.md#ERR-1), [ERR-2](errata.md#ERR-2)
+
 ## Next
+
+<a id="CM-T2"></a>
 
 ### CM-T2 (SHOULD): another title
 Another sentence.
@@ -55,6 +62,7 @@ def test_every_field_is_read():
         page="common",
         sources=("https://example.org/1", "https://example.org/2"),
         subject="Types",
+        errata=("ERR-1", "ERR-2"),
     )
 
 
@@ -82,23 +90,28 @@ def test_a_requirement_is_a_value():
 
 
 MALFORMED = {
-    "a level in lower case": ("(MUST)", "(must)", spec.MalformedHeading, 7),
-    "a level that RFC 2119 has and this page has not": ("(MUST)", "(MAY)", spec.MalformedHeading, 7),
-    "a heading without a title": ("(MUST): a title", "(MUST):", spec.MalformedHeading, 7),
-    "an id without a number": ("CM-T1", "CM-T", spec.MalformedHeading, 7),
-    "an id with a leading zero": ("CM-T1", "CM-T01", spec.MalformedHeading, 7),
-    "an id of another page": ("CM-T1", "LN-T1", spec.ForeignRequirement, 7),
-    "an id that is given twice": ("CM-T2", "CM-T1", spec.DuplicateRequirement, 23),
-    "no sentence": ("Another sentence.\n", "", spec.MissingSentence, 23),
-    "two sentences": ("Another sentence.", "One. Two.", spec.NotOneSentence, 24),
-    "a sentence without an end": ("Another sentence.", "Another", spec.NotOneSentence, 24),
-    "a formula that does not close": ("c = d\n```", "c = d", spec.UnclosedFormula, 11),
-    "a second paragraph": ("Another sentence.\n", "Another sentence.\n\nMore.\n", spec.MisplacedText, 26),
-    "text after the reason": ("Another reason.\n", "Another reason.\n\nMore.\n", spec.MisplacedText, 28),
-    "a mark that the format has not": ("*Sources:*", "*Excludes:*", spec.MisplacedText, 19),
-    "no reason": ("*Why:* Another reason.\n", "", spec.MissingReason, 25),
-    "an empty reason": ("*Why:* Another reason.", "*Why:*", spec.MissingReason, 26),
-    "a source that is no link": ("<https://example.org/2>", "an article", spec.MalformedSources, 19),
+    "a level in lower case": ("(MUST)", "(must)", spec.MalformedHeading, 9),
+    "a level that RFC 2119 has and this page has not": ("(MUST)", "(MAY)", spec.MalformedHeading, 9),
+    "a heading without a title": ("(MUST): a title", "(MUST):", spec.MalformedHeading, 9),
+    "an id without a number": ("CM-T1 ", "CM-T ", spec.MalformedHeading, 9),
+    "an id with a leading zero": ("CM-T1 ", "CM-T01 ", spec.MalformedHeading, 9),
+    "an id of another page": ("CM-T1 ", "LN-T1 ", spec.ForeignRequirement, 9),
+    "an id that is given twice": ("CM-T2 ", "CM-T1 ", spec.DuplicateRequirement, 30),
+    "no anchor": ('<a id="CM-T1"></a>\n\n', "", spec.MissingAnchor, 7),
+    "an anchor of another id": ('<a id="CM-T2">', '<a id="CM-T3">', spec.MissingAnchor, 30),
+    "an anchor in the heading's paragraph": ('"CM-T2"></a>\n', '"CM-T2"></a>', spec.MissingAnchor, 29),
+    "no sentence": ("Another sentence.\n", "", spec.MissingSentence, 30),
+    "two sentences": ("Another sentence.", "One. Two.", spec.NotOneSentence, 31),
+    "a sentence without an end": ("Another sentence.", "Another", spec.NotOneSentence, 31),
+    "a formula that does not close": ("c = d\n```", "c = d", spec.UnclosedFormula, 13),
+    "a second paragraph": ("Another sentence.\n", "Another sentence.\n\nMore.\n", spec.MisplacedText, 33),
+    "text after the reason": ("Another reason.\n", "Another reason.\n\nMore.\n", spec.MisplacedText, 35),
+    "a mark that the format has not": ("*Sources:*", "*Excludes:*", spec.MisplacedText, 22),
+    "sources in the paragraph of the reason": ("sentences.\n\n", "sentences.\n", spec.MisplacedText, 21),
+    "no reason": ("*Why:* Another reason.\n", "", spec.MissingReason, 32),
+    "an empty reason": ("*Why:* Another reason.", "*Why:*", spec.MissingReason, 33),
+    "a source that is no link": ("<https://example.org/2>", "an article", spec.MalformedSources, 22),
+    "an erratum that is no id": ("[ERR-2](errata.md#ERR-2)", "a misprint", spec.MalformedErrata, 24),
 }
 
 
@@ -124,7 +137,7 @@ def test_every_error_of_a_page_is_exercised():
 
 def test_an_id_is_unique_across_pages():
     """An id cannot be taken on a second page, since it belongs to one page by its prefix."""
-    with pytest.raises(spec.ForeignRequirement, match=r"layer_norm\.md, line 7"):
+    with pytest.raises(spec.ForeignRequirement, match=r"layer_norm\.md, line 9"):
         reader.read({"common": WELL_FORMED, "layer_norm": WELL_FORMED})
 
 

@@ -1,0 +1,177 @@
+"""The pages on a terminal: a requirement, an erratum, a fault or an operator in full, and the index of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from ...spec import Requirement, pages, requirements
+from ...spec.address import address
+from ...spec.contents import subjects
+from ...spec.errata import Erratum, errata
+from ...spec.operators import OPERATORS, Operator
+from ...spec.reader import LINK
+from ..explaining import Found, Mistake, mistakes
+from .layout import print_prose
+
+#: A longer name has a line of its own, so that in 80 columns a summary has 50 of them.
+NAME_WIDTH = 26
+
+
+def print_requirement(requirement: Requirement, console: Console) -> None:
+    """Print id, level, title, sentence, formula, reason, faults, sources, errata and address of the requirement."""
+    _heading(requirement.id, requirement.level.value, requirement.title, console)
+    print_prose(Text(requirement.sentence), console)
+    if requirement.formula:
+        console.print()
+        print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
+    if requirement.reason:
+        console.print()
+        print_prose(Text.assemble(("Why: ", "bold"), requirement.reason), console)
+    console.print()
+    print_prose(Text("Excludes:", "bold"), console)
+    _print_mistakes(mistakes(requirement.id), console)
+    if requirement.errata:
+        console.print()
+        print_prose(Text("Printed otherwise:", "bold"), console)
+        _print_names({id: errata()[id].title for id in requirement.errata}, console)
+    console.print()
+    _print_links(requirement.sources, console)
+    _print_address(place_of(requirement), console)
+
+
+def print_erratum(erratum: Erratum, console: Console) -> None:
+    """Print id, title, what is printed, what is right, the counter-example, the requirements and the address."""
+    _heading(erratum.id, "erratum", erratum.title, console)
+    for label, text in (
+        ("Printed: ", erratum.printed),
+        ("Correct: ", erratum.correct),
+        ("Counter-example: ", erratum.example),
+    ):
+        print_prose(Text.assemble((label, "bold"), text), console)
+        console.print()
+    print_prose(Text("Against:", "bold"), console)
+    _print_names({id: requirements()[id].title for id in erratum.requirements}, console)
+    console.print()
+    _print_address(address("errata", erratum.id), console)
+
+
+def print_mistake(mistake: Mistake, console: Console) -> None:
+    """Print what a fault does wrongly, what excludes it, where it shows, its sources and the address."""
+    first = mistake.faults[0]
+    requirement = requirements()[first.requirement]
+    _heading(mistake.name, "fault of", ", ".join(fault.operator for fault in mistake.faults), console)
+    print_prose(Text(mistake.summary), console)
+    console.print()
+    print_prose(Text("Excluded by:", "bold"), console)
+    _print_names({requirement.id: f"{requirement.title}. {requirement.sentence}"}, console)
+    console.print()
+    print_prose(Text.assemble(("Shows in: ", "bold"), ", ".join(first.dtypes)), console)
+    console.print()
+    _print_links(dict.fromkeys(link for fault in mistake.faults for link in fault.sources), console)
+    _print_address(place_of(requirement), console)
+
+
+def print_operator(operator: Operator, console: Console) -> None:
+    """Print how an operator is called, its definition, its requirements by subject, and the address of its page."""
+    _heading(operator.name, f"{operator.prefix}-", "", console)
+    print_prose(Text(operator.signature, style="green"), console)
+    console.print()
+    definition = re.search(r"^## Definition\n+(.*?)(?=^#)", pages()[operator.name], re.M | re.S)
+    if definition:
+        for paragraph in LINK.sub(r"\1", definition[1]).rstrip().split("\n\n"):
+            if paragraph.startswith("    "):
+                console.print(Text(paragraph, style="green"), soft_wrap=True)
+            else:
+                print_prose(Text(" ".join(paragraph.split())), console)
+            console.print()
+    own = [one for one in requirements().values() if one.page == operator.name]
+    for subject in dict.fromkeys(one.subject for one in own):
+        print_prose(Text(subject or "Requirements", "bold"), console)
+        _print_names({one.id: _title(one) for one in own if one.subject == subject}, console)
+        console.print()
+    print_prose(Text("CM-T1 and its like are about every operator: `normspec explain` alone lists them."), console)
+    console.print()
+    _print_address(operator.file or address(operator.name), console)
+
+
+def print_found(found: Found, console: Console) -> None:
+    """Print what speaks of a text: a line for each requirement, erratum and fault."""
+    print_prose(Text(f"Nothing is called {found.text!r}. These speak of it:"), console)
+    for label, names in (
+        ("Errata", {one.id: one.title for one in found.errata}),
+        ("Requirements", {one.id: _title(one) for one in found.requirements}),
+    ):
+        if names:
+            console.print()
+            print_prose(Text(label, "bold"), console)
+            _print_names(names, console)
+    if found.mistakes:
+        console.print()
+        print_prose(Text("Faults", "bold"), console)
+        _print_mistakes(found.mistakes, console)
+
+
+def print_index(console: Console) -> None:
+    """Print all requirements by subject, the errata and the operators, and where the pages stand."""
+    for subject, titles in subjects().items():
+        print_prose(Text(subject, "bold"), console)
+        for title, ones in titles.items():
+            print_prose(Text(", ".join(one.id for one in ones), "cyan"), console, indent=50, first=Text(f"  {title}  "))
+        console.print()
+    print_prose(Text("Errata", "bold"), console)
+    _print_names({one.id: one.title for one in errata().values()}, console)
+    console.print()
+    print_prose(Text("Operators", "bold"), console)
+    print_prose(Text(", ".join(OPERATORS), "cyan"), console, indent=2)
+    console.print()
+    print_prose(Text("`normspec explain LN-F3` prints one of them; a fault or any text may stand there too."), console)
+    console.print()
+    _print_address(address("README"), console)
+
+
+def place_of(requirement: Requirement) -> str:
+    """Where a requirement stands: its address, or the file of an operator from elsewhere."""
+    record = OPERATORS.get(requirement.page)
+    return (record.file if record else "") or address(requirement.page, requirement.id)
+
+
+def _title(one: Requirement) -> str:
+    return f"{one.title} (should)" if one.level.value == "SHOULD" else one.title
+
+
+def _heading(name: str, kind: str, title: str, console: Console) -> None:
+    print_prose(Text.assemble((name, "bold cyan"), f"  {kind}  ", (title, "bold")), console)
+    console.print()
+
+
+def _print_names(titles: Mapping[str, str], console: Console) -> None:
+    width = max((len(name) for name in titles), default=0)
+    for name, title in titles.items():
+        print_prose(Text(title), console, indent=width + 4, first=Text.assemble("  ", (name, "cyan"), "  "))
+
+
+def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
+    """The name and the summary of each, in two columns; behind those of the common page the operators' prefixes."""
+    several = tuple(found)
+    width = min(NAME_WIDTH, max((len(one.name) for one in several), default=0))
+    for one in several:
+        prefixes = [fault.name.partition("-")[0] for fault in one.faults if fault.name != one.name]
+        body = Text.assemble(one.summary, (f" ({', '.join(prefixes)})" if prefixes else "", "dim"))
+        print_prose(body, console, indent=width + 4, first=Text.assemble("  ", (one.name, "cyan"), "  "))
+
+
+def _print_links(links: Iterable[str], console: Console) -> None:
+    found = tuple(links)
+    for link in found:
+        # Not wrapped: a link is to be clicked, or copied whole.
+        console.print(Text.assemble(("See: ", "bold"), link), soft_wrap=True)
+    if found:
+        console.print()
+
+
+def _print_address(place: str, console: Console) -> None:
+    console.print(Text(place, style="dim"), soft_wrap=True)

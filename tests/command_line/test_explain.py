@@ -1,0 +1,104 @@
+"""`normspec explain` finds what is asked for by id, name or text, and says where it stands."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from normspec.conformance.command_line.root import main
+from normspec.conformance.faults import registered
+from normspec.spec import requirements
+from normspec.spec.address import address
+from normspec.spec.errata import errata
+from normspec.spec.operators import OPERATORS
+
+
+def explained(capsys, *words: str) -> str:
+    """What is printed."""
+    assert main(["explain", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_requirement_leads_to_its_place_and_to_its_errata(capsys):
+    """The address has the anchor, and what is printed otherwise is named."""
+    shown = explained(capsys, "ln-f3")
+    assert shown.rstrip().endswith(address("layer_norm", "LN-F3"))
+    assert "  ERR-2  eps added to the deviation\n" in shown
+
+
+def test_an_erratum_is_printed_with_the_requirements_against_it(capsys):
+    """In any case, with what is printed, what is right, the counter-example and its address."""
+    shown = explained(capsys, "err-2")
+    assert shown.startswith("ERR-2  erratum  eps added to the deviation\n")
+    assert all(words in shown for words in ("Printed: ", "Correct: ", "Counter-example: ", "  LN-F3  eps inside"))
+    assert shown.rstrip().endswith(address("errata", "ERR-2"))
+
+
+def test_a_fault_is_printed_with_what_excludes_it(capsys):
+    """Its summary, the requirement, the dtypes in which it shows, its sources, and the address of the requirement."""
+    shown = explained(capsys, "ln-eps-on-std")
+    assert "Divides by sqrt(var) + eps." in shown
+    assert "  LN-F3  eps inside the root. " in shown
+    assert "See: https://github.com/tracel-ai/burn/issues/2185\n" in shown
+    assert shown.rstrip().endswith(address("layer_norm", "LN-F3"))
+    assert "bn-eps-on-std" in explained(capsys, "eps-on-std")
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator_is_printed_with_its_definition_and_its_requirements(capsys, operator):
+    """Each requirement of its page has its line, and the page its address."""
+    shown = explained(capsys, operator)
+    assert OPERATORS[operator].signature in " ".join(shown.split())
+    own = {id for id, one in requirements().items() if one.page == operator}
+    assert set(re.findall(r"^  (\S+)  ", shown, re.M)) >= own
+    assert shown.rstrip().endswith(address(operator))
+    assert "](" not in shown
+
+
+def test_a_text_finds_what_speaks_of_it(capsys):
+    """Whatever its blanks: the errata, the requirements and the faults."""
+    for text in ("std + eps", "std+eps", "STD + EPS"):
+        shown = explained(capsys, text)
+        assert "\n  ERR-2  eps added to the deviation\n" in shown
+        assert "\n  LN-F3  eps inside the root\n" in shown
+    assert "ln-unbiased" in explained(capsys, "divides n - 1 variance")
+
+
+def test_alone_it_lists_all_by_subject(capsys):
+    """Every requirement and erratum is in the index, in eighty columns, and so is the address of the contents."""
+    shown = explained(capsys)
+    assert set(re.findall(r"\b[A-Z]{2}-[A-Z]\d+", shown)) >= set(requirements())
+    assert set(re.findall(r"ERR-\d+", shown)) == set(errata())
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.rstrip().endswith(address("README"))
+
+
+def test_all_prints_everything(capsys):
+    """Every requirement and every erratum in full, each with its address."""
+    shown = explained(capsys, "all")
+    assert all(address(one.page, id) in shown for id, one in requirements().items())
+    assert all(address("errata", id) in shown for id in errata())
+
+
+@pytest.mark.parametrize(
+    ("word", "suggested"),
+    [
+        ("LN-F99", "LN-F"),
+        ("ERR-99", "ERR-9"),
+        ("ln-eps-on-sdt", "ln-eps-on-std"),
+        ("layernorm", "layer_norm"),
+    ],
+)
+def test_a_misspelt_name_suggests_the_one_meant(capsys, word, suggested):
+    """Exit 2 and one line."""
+    assert main(["explain", word]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"did you mean {suggested}" in err or suggested in err.partition("did you mean ")[2]
+
+
+def test_every_fault_can_be_asked_for():
+    """A fault's name is no id, no operator and no withdrawn id, so that its own page is found."""
+    names = {fault.name.upper() for fault in registered()}
+    assert not names & {*requirements(), *errata(), *map(str.upper, OPERATORS), "ALL"}

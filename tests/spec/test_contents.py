@@ -1,0 +1,124 @@
+"""The specification's own README, its anchors and its links: each id can be found and reached."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from normspec.spec import errata as module
+from normspec.spec import malformed, pages, reader, requirements, withdrawn
+from normspec.spec.address import PAGES, address
+from normspec.spec.contents import ABOUT, contents, subjects
+from normspec.spec.errata import errata
+
+TEXTS = {**pages(), "README": (files("normspec.spec") / "README.md").read_text(encoding="utf-8")}
+
+
+def anchors(page: str) -> set[str]:
+    """What a link to this page may name behind #: its anchors, and its headings as GitHub spells them."""
+    headings = re.findall(r"^#{1,6} (.*)$", TEXTS[page], re.M)
+    spelt = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return spelt | set(re.findall(r'<a id="([^"]+)"></a>', TEXTS[page]))
+
+
+def test_the_contents_are_up_to_date():
+    """spec/README.md is what the pages make of it: `python -m normspec.spec.contents > spec/README.md`."""
+    assert TEXTS["README"] == contents()
+
+
+def test_the_contents_name_every_page():
+    """Each page has its line, in reading order."""
+    assert list(ABOUT) == list(reader.prefixes())
+
+
+def test_every_requirement_stands_under_one_subject():
+    """The index by subject has each id once, and its link leads to the anchor of that id."""
+    indexed = [one.id for titles in subjects().values() for ones in titles.values() for one in ones]
+    assert sorted(indexed) == sorted(requirements())
+    for id, found in requirements().items():
+        assert f"[{id}]({found.page}.md#{id})" in TEXTS["README"]
+        assert id in anchors(found.page)
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_link_of_a_page_leads_somewhere(page: str):
+    """The page and the anchor of each link exist, those at the foot of a page too."""
+    text = TEXTS[page]
+    links = re.findall(r"\]\((\w+\.md)?(#[\w-]+)?\)", text) + re.findall(r"^\[.*\]: (\w+\.md)?(#[\w-]+)?$", text, re.M)
+    for file, anchor in links:
+        target = file.removesuffix(".md") or page
+        assert target in TEXTS
+        assert not anchor or anchor[1:] in anchors(target), (page, file, anchor)
+    assert set(re.findall(r"\[([A-Z]+-[A-Z]?\d+)\](?![(:])", text)) == set(re.findall(r"^\[(.*)\]: ", text, re.M))
+
+
+def test_errata_and_requirements_lead_to_each_other():
+    """An erratum cites a requirement exactly where the requirement names the erratum."""
+    there = {(id, cited) for id, one in errata().items() for cited in one.requirements}
+    back = {(erratum, id) for id, one in requirements().items() for erratum in one.errata}
+    assert there == back
+    assert all(one.requirements for one in errata().values() if one.id != "ERR-9")
+
+
+def test_an_erratum_is_read_in_full():
+    """What is printed, what is right, the counter-example and the requirements, without the marks of links."""
+    found = errata()["ERR-2"]
+    assert found.title == "eps added to the deviation"
+    assert "(x - mean) / (std + eps)" in found.printed
+    assert found.correct.startswith("`y = (x - mu) / sqrt(var + eps)` (LN-F2, LN-F3).")
+    assert found.example.startswith("x = (-4, 4), eps = 9.")
+    assert found.requirements == ("LN-F2", "LN-F3")
+    assert all(one.printed and one.correct and one.example for one in errata().values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('<a id="ERR-2"></a>\n\n', "", malformed.MissingAnchor),
+        ("### ERR-2: eps", "### ERR-2 eps", malformed.MalformedErrata),
+        ("*Correct:* `y = (x - mu) / sqrt(var + eps)` ([LN-F2]", "*Right:* ([LN-F2]", malformed.MalformedErrata),
+    ],
+)
+def test_a_malformed_erratum_is_an_error(monkeypatch, old, new, error):
+    """It names the page and the line."""
+    text = pages()["errata"]
+    assert old in text
+    monkeypatch.setattr(module, "pages", lambda: {"errata": text.replace(old, new)})
+    with pytest.raises(error, match=r"errata\.md, line \d+"):
+        module.errata.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in pages() if page not in ("notation", "accuracy", "conventions", "errata")]
+)
+def test_the_signs_of_a_section_are_linked_to_what_they_mean(page: str):
+    """Each section in whose formulas [~] or [=] stands begins with links to both."""
+    for section in re.split(r"^(?=## )", pages()[page], flags=re.M):
+        if re.search(r"^### ", section, re.M) and re.search(r"\[[~=]\]", section):
+            assert section.splitlines()[2].startswith("*Signs:* [`[~]`](notation.md#within)"), section[:40]
+
+
+def test_why_sources_and_errata_are_paragraphs_of_their_own():
+    """GitHub joins lines that no blank line parts; each mark begins a paragraph."""
+    for page, text in pages().items():
+        for before, line in zip(text.splitlines(), text.splitlines()[1:], strict=False):
+            assert not (re.match(r"\*[A-Z][\w-]+:\*", line) and before.strip()), (page, line)
+
+
+def test_addresses_lead_to_the_pages(checkout):
+    """What `explain` prints, the metadata and the citation name one repository."""
+    assert address("layer_norm", "LN-F3") == f"{PAGES}layer_norm.md#LN-F3"
+    repository = PAGES.partition("/blob/")[0]
+    metadata = (checkout / "pyproject.toml").read_text(encoding="utf-8").partition("[project.urls]")[2]
+    urls = re.findall(r'^\w+ = "(https://.*)"$', metadata.partition("\n[")[0], re.M)
+    assert f"{PAGES}README.md" in urls
+    assert repository in urls
+    assert all(url.startswith(repository) for url in urls)
+    assert f"repository-code: {repository}\n" in (checkout / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_withdrawn_are_in_the_contents():
+    """Who looks for an id that is gone finds what says it now."""
+    assert all(f"| {id} | " in TEXTS["README"] for id in withdrawn())
