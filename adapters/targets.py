@@ -76,6 +76,7 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
     """
     if framework is not None:
         _check_framework_name(framework)
+    _check_written(target)
     if target in TARGETS:
         if framework not in (None, target):
             raise UnknownFramework(
@@ -90,6 +91,24 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
         raise UnknownTarget(f"target {target!r} names a file and no function in it: write {target.rstrip(':')}:NAME")
     else:
         raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}, exec:COMMAND")
+
+
+def _check_written(target: str) -> None:
+    """Raise UnknownTarget where a target is a notebook, or a path as another system writes it."""
+    file, _, name = target.rpartition(":") if own_function.names_a_function(target) else (target, "", "")
+    if file.endswith(".ipynb"):
+        raise UnknownTarget(
+            f"{file} is a notebook, which cannot be imported: put the function into a file of Python, such as"
+            f" {file[: -len('.ipynb')]}.py (jupyter nbconvert --to script {file}), and name that"
+        )
+    if os.sep == "/" and "\\" in file and not os.path.exists(file):
+        path = file.replace("\\", "/")
+        if file[1:2] == ":":
+            path = f"/mnt/{file[0].lower()}{path[2:]}"
+        hint = "under WSL, " if file[1:2] == ":" else ""
+        raise UnknownTarget(
+            f"{file} is a path as Windows writes it, and paths have / here: {hint}write {path}:{name or 'NAME'}"
+        )
 
 
 def _check_framework_name(framework: str) -> None:

@@ -11,7 +11,7 @@ import attrs
 
 from ...adapters.dtypes import DTYPES
 from ...adapters.own_function import names_a_function
-from ..reporting.versions import versions
+from ..reporting.versions import packaged, versions
 from ..request import Request
 from ..running.unit import Unit
 from ..sound_names import SOUND, names_a_variant
@@ -88,7 +88,7 @@ class Campaign:
             **{name: _plain(getattr(self.request, name)) for name in _DECIDING},
             **{f"version of {name}": number for name, number in versions().items()},
             **{
-                f"version of {subject['target']}": f"{subject['framework']} {subject['version']}"
+                f"version of {subject['target']}": packaged(subject)
                 for subject in self.subjects
                 if asked_as(subject["target"]) != SOUND
             },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,10 +63,14 @@ class _Work:
     _total: int = 0
     _waiting: Counter[tuple[str, str, str]] = attrs.field(factory=Counter)
     _figures: str = ""
+    #: The seconds of judging that were there before, and when this one began.
+    _before: float = 0.0
+    _started: float = attrs.field(factory=time.perf_counter)
 
     def __attrs_post_init__(self) -> None:
         self._waiting = Counter(key.kind for unit in self.left for key in keys_of(unit))
         self._total = self._waiting.total()
+        self._before = self.summary.seconds
 
     def go_on(self, judges: Executor) -> None:
         """Judge them; on Ctrl-C what other processes have finished by then is kept too."""
@@ -88,8 +93,13 @@ class _Work:
         self._done += len(keys)
         self._figures = (
             f"{self.summary.cases:,} cases, {self.summary.violations:,} violations, "
-            f"{duration(self.summary.seconds_for(self._waiting))} left on one core"
+            f"about {duration(self._seconds_left())} left"
         )
+
+    def _seconds_left(self) -> float:
+        """How long the rest takes with as many units at a time as were judged so far."""
+        at_once = max(1.0, (self.summary.seconds - self._before) / max(time.perf_counter() - self._started, 1e-9))
+        return self.summary.seconds_for(self._waiting) / at_once
 
     def _tell(self, event: Progress) -> None:
         assert self.listener is not None

@@ -24,6 +24,9 @@ try:
 except ImportError:  # not a POSIX system: nobody keeps two commands out of one folder
     fcntl = None
 
+#: What of a campaign's identity is several.
+_PLURAL = ("targets", "dtypes", "conventions", "pythons")
+
 _REQUEST, _UNITS, _LOCK = "request.json", "units.jsonl", "lock"
 
 
@@ -153,13 +156,15 @@ def replace(path: Path, text: str) -> None:
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     """What differs, in words: `profile is quick there and standard here`."""
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-    said = [
-        f"the {name} differ{'' if name.startswith('files') else 's'}"
-        if name.startswith(("content", "files"))
-        else f"{name} is {_words(there.get(name))} there and {_words(here.get(name))} here"
-        for name in names
-    ]
-    return ", ".join(said)
+    return ", ".join(_difference(name, _words(there.get(name)), _words(here.get(name))) for name in names)
+
+
+def _difference(name: str, there: str, here: str) -> str:
+    if name.startswith("content"):
+        return f"the {name} differs"
+    if name.startswith("files"):
+        return f"the {name} differ"
+    return f"{name} {'are' if name in _PLURAL else 'is'} {there} there and {here} here"
 
 
 def _words(value: Any) -> str:

@@ -9,16 +9,13 @@ from typing import Any
 
 import click
 
-from ...adapters.remote.process import Limits
 from ...spec.conventions import parse_conventions
 from ..configuration import configuration
-from ..limits import size_in_words
 from ..report import Report
 from ..reporting.render import print_report
 from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import (
-    SIZE,
     binding_option,
     cluster_option,
     config_option,
@@ -27,6 +24,7 @@ from .options import (
     dtype_option,
     framework_option,
     jobs_option,
+    memory_limit_option,
     mode_option,
     only_option,
     op_option,
@@ -68,14 +66,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 )
 @python_option
 @time_limit_option
-@click.option(
-    "--memory-limit",
-    type=SIZE,
-    default=size_in_words(Limits().memory),
-    show_default=True,
-    metavar="SIZE|none",
-    help="The private memory that a target may have on the CPU, such as 512MiB.",
-)
+@memory_limit_option
 @jobs_option
 @cluster_option
 @click.option(

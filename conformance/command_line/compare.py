@@ -4,52 +4,78 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import Any
 
 import click
 
+from ..configuration import configuration
 from .console import console_on, progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .options import (
+    config_option,
+    device_option,
+    framework_option,
+    memory_limit_option,
+    python_option,
+    time_limit_option,
+)
+from .settings import chosen, interpreters, targets_to_check
 
 
 @click.command()
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; layer_norm and batch_norm by default.")
-@click.option("--framework", metavar="NAME", help="Whose tensors your function takes: numpy, torch.")
+@framework_option
 @click.option("--dtype", default="float32", show_default=True, metavar="D", help="Of rows about no other dtype.")
-@click.option("--device", default="cpu", show_default=True, metavar="DEV", help="Where to run: cpu, cuda, cuda:1.")
+@device_option
+@python_option
+@time_limit_option
+@memory_limit_option
+@config_option
 @click.option("--all-bindings", is_flag=True, help="Every spelling of an operator, not a target's first alone.")
 @click.option("--markdown", is_flag=True, help="Print GitHub's Markdown in place of the table.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")
+@click.pass_context
 def compare(
+    context: click.Context,
     targets: tuple[str, ...],
     ops: tuple[str, ...],
     framework: str | None,
     dtype: str,
-    device: str,
+    pythons: tuple[str, ...],
+    config: str | None,
     all_bindings: bool,
     markdown: bool,
     json_file: str | None,
+    **_: Any,  # what may be configured is asked of the context
 ) -> int:
     """Compare targets where implementations differ by design or by accident.
 
     Every cell is measured by calls of the target: eps, variance, momentum, axes, accuracy, what becomes of degenerate
-    and special values, determinism, derivatives. Nothing is judged; that is `normspec check`.
+    and special values, determinism, derivatives. Nothing is judged; that is `normspec check`. Of [tool.normspec] in
+    pyproject.toml it takes interpreters, device and limits.
 
     Exit status: 0 measured, 2 nothing could be measured, 3 measured only in part.
     """
     from ..compare.run import compare as measure
     from ..reporting.comparison import print_comparison
 
+    configured = configuration(config)
     if json_file is not None:
         ensure_writable(json_file)
+    paths = interpreters(pythons, configured)
+    names = targets_to_check(tuple(dict.fromkeys(targets)), pythons, paths, configured)
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are no table
         comparison = measure(
-            tuple(dict.fromkeys(targets)),
+            names,
             op=tuple(dict.fromkeys(ops)) or None,
             dtype=dtype,
-            device=device,
+            device=chosen(context, configured, "device"),
             framework=framework,
             all_bindings=all_bindings,
+            python=paths or None,
+            time_limit=chosen(context, configured, "time-limit"),
+            memory_limit=chosen(context, configured, "memory-limit"),
             progress=listener,
         )
     table = sys.stderr if json_file == STDOUT else sys.stdout

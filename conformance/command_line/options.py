@@ -10,7 +10,7 @@ import click
 from ...adapters.frameworks import FRAMEWORKS
 from ...adapters.remote.process import Limits
 from ...spec.errors import NormspecError
-from ..limits import bytes_of, seconds_of
+from ..limits import bytes_of, seconds_of, size_in_words
 
 
 class Limit(click.ParamType):
@@ -109,6 +109,15 @@ time_limit_option = click.option(
     show_default=True,
     metavar="SECONDS|none",
     help="What a target may take for one requirement on one case; then it is stopped, and the rest goes on.",
+)
+
+memory_limit_option = click.option(
+    "--memory-limit",
+    type=SIZE,
+    default=size_in_words(Limits().memory),
+    show_default=True,
+    metavar="SIZE|none",
+    help="The private memory that a target may have on the CPU, such as 512MiB.",
 )
 
 jobs_option = click.option(

@@ -47,10 +47,12 @@ def _complain(message: str) -> None:
     click.echo(f"normspec: {one_line(message)}", err=True)
 
 
-def _usage(error: click.ClickException) -> str:
+def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
+    """The message, and whose help says more: a parser that fails early tells no sub-command."""
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
-    return f"{message} (see `{context.command_path if context else 'normspec'} --help`)"
+    command = next((f"normspec {word}" for word in arguments[:1] if word in normspec.commands), "normspec")
+    return f"{message} (see `{context.command_path if context else command} --help`)"
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +68,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.format_message())
         return UNUSABLE
     except click.ClickException as error:
-        _complain(_usage(error))
+        _complain(_usage(error, sys.argv[1:] if arguments is None else arguments))
         return UNUSABLE
     except NormspecError as error:
         _complain(str(error))

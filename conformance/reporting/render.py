@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Console
 
 from ..report import Report
@@ -12,12 +9,7 @@ from .closing import print_closing
 from .failures import print_advice, print_failures
 from .overview import print_legend, print_section, sections
 from .symbols import symbols_for
-
-
-def _version(subject: Mapping[str, Any]) -> str:
-    """The version of a framework's own layers; for a function, its framework too."""
-    framework, version = str(subject.get("framework") or ""), str(subject.get("version") or "")
-    return version if framework == subject.get("target") else f"{framework} {version}".strip()
+from .versions import beside_its_name
 
 
 def print_report(report: Report, console: Console) -> None:
@@ -27,7 +19,7 @@ def print_report(report: Report, console: Console) -> None:
     where the console's encoding has no others.
     """
     symbols = symbols_for(console.encoding)
-    versions = {str(s.get("target")): _version(s) for s in report.subjects}
+    versions = {str(s.get("target")): beside_its_name(s) for s in report.subjects}
     for section in sections(report):
         print_section(section, versions.get(section.target, ""), console, symbols)
     if report.results:

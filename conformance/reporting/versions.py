@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ...adapters.frameworks import KNOWN
 
 #: What makes the cases, computes their truths and shrinks a failure.
 _PACKAGES = ("normspec", "numpy", "ml_dtypes", "hypothesis")
@@ -20,6 +24,22 @@ def of_package(name: str) -> str:
         return version(name)
     except PackageNotFoundError:  # run from a checkout, or copied into another package
         return "not installed"
+
+
+def packaged(subject: Mapping[str, Any]) -> str:
+    """
+    The version of what is judged, as a report's subject has it, with its package: `flax 0.12.8`.
+
+    Of a target known by name that is the first package it needs; of a function, its framework.
+    """
+    target, number = str(subject.get("target") or ""), str(subject.get("version") or "")
+    package = KNOWN[target].packages[0] if target in KNOWN else str(subject.get("framework") or "")
+    return f"{package} {number}".strip()
+
+
+def beside_its_name(subject: Mapping[str, Any]) -> str:
+    """The same where the target's name stands before it, without a package of that name."""
+    return packaged(subject).removeprefix(f"{subject.get('target')} ")
 
 
 def in_words() -> str:
