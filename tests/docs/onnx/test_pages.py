@@ -1,0 +1,17 @@
+"""What README and docs/ show runs where it needs ONNX Runtime or the reference of onnx."""
+
+from __future__ import annotations
+
+import pytest
+
+from ..blocks import PAGES, blocks, home, run_page
+
+HOME = "onnx"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(home(one) == HOME and one.runs for one in blocks(page))]
+)
+def test_what_a_page_shows_runs(page, tmp_path):
+    """The blocks of a page, in their order."""
+    run_page(page, HOME, tmp_path)
