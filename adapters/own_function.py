@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from ..spec.conventions import validate
+from ..spec.conventions import ensure_about, validate
 from ..spec.errors import (
     BadSibling,
     NoSuchName,
@@ -109,7 +109,7 @@ def _target(
         label,
         call,
         MappingProxyType({one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}),
-        conventions=_conventions(siblings["conventions"], label),
+        conventions=_conventions(siblings["conventions"], label, operator),
         known_violations=(*room.BRIDGE.violations, *_known_violations(siblings["expected"], label)),
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
@@ -268,12 +268,18 @@ def _accepts(beside: Any, label: str) -> Callable[[tuple[int, ...], Mapping[str,
     return accepts
 
 
-def _conventions(beside: Any, label: str) -> dict[str, str]:
-    """NAME_conventions: what the function declares. Raises BadSibling, or UnknownConvention for what does not exist."""
+def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
+    """
+    NAME_conventions: what the function declares.
+
+    Raises BadSibling, or UnknownConvention for what does not exist or is about other operators.
+    """
     if beside is None:
         return {}
     if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        return validate(beside)
+        declared = validate(beside)
+        ensure_about(declared, (operator,), f"{label} is")
+        return declared
     raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
 
 

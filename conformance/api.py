@@ -14,6 +14,7 @@ from .asking import checked_words, words_of
 from .kept.place import checked_cache
 from .limits import jobs_of
 from .modes import checked_mode
+from .per_target import checked_per_target
 from .profiles import profile_of
 from .progress import Listener
 from .report import Report
@@ -44,6 +45,7 @@ def check(
     only: str | Iterable[str] | None = None,
     binding: str | Iterable[str] | None = None,
     require: str | Iterable[str] | None = None,
+    per_target: Mapping[str, Mapping[str, Any]] | None = None,
     python: str | Mapping[str, str] | None = None,
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
@@ -71,6 +73,9 @@ def check(
     a framework alone are judged, by name or pattern ("torch.nn.functional.layer_norm", "torch.nn.functional.*").
     ``require``: what is a MUST in this run, in the same words as ``only``, whatever the specification says of it; that
     it is known to be violated excuses nothing then.
+    ``per_target``: what is said of one target alone, by its name: ``op``, ``framework``, ``conventions``, ``mode``,
+    ``forward_only``. What is said of the run outranks it, but for ``op``. What stands under the name "" is said of
+    every target, as far as that is about it.
     ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
     one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
     ``cluster``: the address of a Dask scheduler, whose workers judge in place of this machine, each at most ``jobs``
@@ -104,6 +109,7 @@ def check(
         only=checked_words(only, "only"),
         require=checked_words(require, "require"),
         binding=words_of(binding),
+        own=checked_per_target(per_target),
         pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
         limits=Limits(
             seconds=float("inf") if time_limit is None else time_limit,

@@ -23,6 +23,7 @@ from ..spec.errors import NormspecError, choices
 from .asking import checked_words
 from .limits import bytes_of, jobs_of, seconds_of
 from .modes import checked_mode
+from .per_target import said
 from .profiles import profile_of
 
 if sys.version_info >= (3, 11):
@@ -195,6 +196,15 @@ def _conventions(value: Any, _: Path) -> dict[str, str]:
     return validate(value)
 
 
+def _tables(value: Any, folder: Path) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict):
+        raise WrongConfiguration(
+            f"""a table for a target is expected, such as {TABLE[:-1]}.target."mine.py:layer_norm"], """
+            f"and not {value!r}; did you mean 'targets'?"
+        )
+    return {_target(name, folder): said(name, about) for name, about in value.items()}
+
+
 def _interpreters(value: Any, folder: Path) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _expected('a table of targets, such as { mxnet = "venvs/mxnet" },', value)
@@ -233,5 +243,6 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "cache-dir": _cache,
     "cluster": lambda value, _: _text(value, 'the address of a Dask scheduler, such as "tcp://127.0.0.1:8786",'),
     "conventions": _conventions,
+    "target": _tables,
     "interpreters": _interpreters,
 }

@@ -169,7 +169,7 @@ class Run:
             conventions={**NORMATIVE, **platform.values(dtype), **binding.conventions, **self.plan.conventions},
             flushes=platform.flushes,
             measured=platform.evidence(dtype),
-            forward_only=self.plan.forward_only,
+            forward_only=self.plan.has_no_gradients(target.name),
             store=self.plan.store,
         )
         if target.name not in self.paces:
@@ -230,7 +230,7 @@ class Run:
         With ``minimum`` only some cases run: enough for every check to run on that many. ``first``: this is the first
         binding of its operator.
         """
-        mode = mode_of(subject, self.plan.mode, cases, library)
+        mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
         asked = cases_in(mode.name, cases)
         checks = self._checks(subject.operator, subject.format, mode.name)
         if subject.binding.seams is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..adapters.target import Target
 from ..spec import Level, requirement
+from .per_target import of
 from .profiles import Profile
 
 if TYPE_CHECKING:  # a Python that was built without SQLite has none
@@ -38,8 +39,18 @@ class Plan:
     required: frozenset[str] = frozenset()
     #: "training" or "inference": batch_norm is judged in that mode alone.
     mode: str = ""
+    #: What is said of one target alone, by its name (per_target.py).
+    own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     #: Where truths are kept for other runs; None: nowhere.
     store: Store | None = None
+
+    def mode_for(self, target: str) -> str:
+        """The mode that a target's batch_norm is judged in alone; "" for both."""
+        return self.mode or of(self.own, target, "mode") or ""
+
+    def has_no_gradients(self, target: str) -> bool:
+        """Whether a target is said to have no gradients."""
+        return self.forward_only or bool(of(self.own, target, "forward_only"))
 
     def level(self, identifier: str) -> Level:
         """How binding a requirement is in this run."""

@@ -16,9 +16,12 @@ from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
 from ..adapters.target import Target
 from ..adapters.targets import TARGETS, resolve
+from ..spec.conventions import ensure_about
 from ..spec.errors import NormspecError, UnknownDtype, choices
+from ..spec.operators import OPERATORS
 from .asking import check_bindings, matches, operators_of, selected
 from .kept.place import store_at
+from .per_target import declared, ensure_meant, of
 from .plan import Plan
 from .profiles import profile_of
 from .sound_names import names_a_variant
@@ -57,6 +60,10 @@ class Request:
     require: tuple[str, ...] = ()
     #: Patterns of the names of bindings, of which alone those of frameworks are judged; none for all.
     binding: tuple[str, ...] = ()
+    #: What is said of one target alone, by its name (per_target.py): the arguments of the run outrank it.
+    own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    #: Whether these are some of the targets of a run: what then is about none of them may be about the others.
+    part: bool = False
     #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
     cache: str = ""
     #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
@@ -67,7 +74,8 @@ class Request:
         The targets, each in a worker of its own but for callables that have no name to be imported by.
 
         All workers start at once, since importing a framework takes seconds. Each has those bindings alone that are
-        asked for. Raises the NormspecError of the first target that cannot be had, UnknownBinding or NothingAsked.
+        asked for. Raises the NormspecError of the first target that cannot be had,
+        UnknownBinding, NothingAsked, or UnknownConvention.
         """
         hosts: list[Host] = []
         try:
@@ -76,6 +84,8 @@ class Request:
             for target in opened:
                 self._check(target)
             opened = self._asked_of(opened)
+            for target in opened:
+                ensure_meant(target, self.own)
         except BaseException:
             for host in hosts:
                 host.close()
@@ -85,9 +95,9 @@ class Request:
     def plan(self, targets: Sequence[Target]) -> Plan:
         """The plan of this request for its opened targets."""
         return Plan(
-            tuple(target.on(self.device) for target in targets),
+            tuple(declared(target.on(self.device), self.own) for target in targets),
             self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
-            self.forward_only, self.slow, mode=self.mode, store=store_at(self.cache),
+            self.forward_only, self.slow, mode=self.mode, own=self.own, store=store_at(self.cache),
             requirements=frozenset(selected(self.only, "only")) if self.only else None, required=self.required,
         )  # fmt: skip
 
@@ -108,6 +118,17 @@ class Request:
         """The interpreter of a target's worker; empty for this one."""
         return self.pythons.get(name, self.pythons.get("", ""))
 
+    def op_of(self, target: Asked) -> tuple[str, ...] | None:
+        """Of a function, which operator it is; of a framework, those whose bindings are imported."""
+        if target in TARGETS:
+            return self.operators or self.op
+        own = of(self.own, target, "op")
+        return self.op if own is None else (own,)
+
+    def framework_of(self, target: Asked) -> str | None:
+        """Whose tensors a function takes, where that was said."""
+        return self.framework or (None if target in TARGETS else of(self.own, target, "framework"))
+
     @property
     def names(self) -> tuple[Asked, ...]:
         """The targets, callables by name where a worker would import the same one."""
@@ -119,9 +140,8 @@ class Request:
             return target
         host = hosted(
             target,
-            # Of a function it says which operator it is; of a framework, which bindings are to be imported.
-            op=self.operators or self.op if target in TARGETS else self.op,
-            framework=self.framework,
+            op=self.op_of(target),
+            framework=self.framework_of(target),
             python=self.python_of(target),
             limits=self.limits,
             file=self.files.get(target, ""),
@@ -135,12 +155,14 @@ class Request:
             from .specimens import variant  # it imports every sound function
 
             return variant(target, self.op)
-        return resolve(target, op=self.op, framework=self.framework)
+        return resolve(target, op=self.op_of(target), framework=self.framework_of(target))
 
     def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
         """The targets with those of their bindings that are asked for. Raises UnknownBinding or NothingAsked."""
         known = [target for target in targets if target.name in KNOWN]
-        check_bindings(self.binding, dict.fromkeys(binding.name for target in known for binding in target.bindings))
+        if not self.part:
+            names = dict.fromkeys(binding.name for target in known for binding in target.bindings)
+            check_bindings(self.binding, names)
         operators = self.operators
 
         def asked(target: Target, binding: Binding) -> bool:
@@ -150,13 +172,19 @@ class Request:
         found = list(targets)
         if self.only or self.binding:
             found = [replace(one, bindings=tuple(b for b in one.bindings if asked(one, b))) for one in targets]
+        if not self.part:
+            self._ensure_about(found, targets)
+        return found
+
+    def _ensure_about(self, found: Sequence[Target], targets: Sequence[Target]) -> None:
+        """Raise NothingAsked or UnknownConvention where what is asked for or declared is about no target."""
+        there = {binding.operator for target in found for binding in target.bindings}
         for what, words in (("only", self.only), ("require", self.require)):
             for word in words:
                 about = operators_of(selected((word,), what))
-                there = {binding.operator for target in found for binding in target.bindings}
                 if there.isdisjoint(about):
                     raise NothingAsked(_nothing(what, word, about, targets))
-        return found
+        ensure_about(self.conventions, sorted(there, key=list(OPERATORS).index), "what is checked is")
 
     def _check(self, target: Target) -> None:
         wanted = self.dtypes

@@ -7,10 +7,11 @@ The first value of each is the normative one and the default. A binding, or the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from .errors import UnknownConvention, choices
+from .operators import OPERATORS, Operator
 
 #: Name of each convention, and its values; the first is normative.
 CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -45,6 +46,40 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 #: The normative value of each.
 NORMATIVE: Mapping[str, str] = MappingProxyType({key: values[0] for key, values in CONVENTIONS.items()})
+
+#: Which operators a convention is about, where that is not all of them.
+_ABOUT: Mapping[str, Callable[[Operator], bool]] = MappingProxyType(
+    {
+        "variance_algorithm": lambda one: one.normalises and one.centred,
+        "affine": lambda one: one.normalises and one.centred,
+        "running_variance": lambda one: bool(one.statistics),
+        "momentum": lambda one: bool(one.statistics),
+        "single_value": lambda one: one.channels_alone,
+        "eps_dtype": lambda one: one.normalises,
+        "mixed_dtypes": lambda one: bool(one.parameters),
+        "gain": lambda one: one.has_gain,
+        "cast": lambda one: one.normalises and not one.centred,
+    }
+)
+
+
+def operators_about(key: str) -> tuple[str, ...]:
+    """The operators that a convention is about: in the others it has no meaning."""
+    return tuple(name for name, one in OPERATORS.items() if key not in _ABOUT or _ABOUT[key](one))
+
+
+def ensure_about(declared: Iterable[str], operators: Iterable[str], whose: str) -> None:
+    """
+    Raise UnknownConvention unless each of these conventions is about one of these operators; ``whose`` they are stands
+    in the message.
+    """
+    there = tuple(dict.fromkeys(operators))
+    for key in declared:
+        about = operators_about(key)
+        if not set(about) & set(there):
+            raise UnknownConvention(
+                f"convention {key} is about {', '.join(about)}, and {whose} {', '.join(there)}: leave it out"
+            )
 
 
 def validate(declared: Mapping[str, str]) -> dict[str, str]:

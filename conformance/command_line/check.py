@@ -34,7 +34,7 @@ from .options import (
     seed_option,
     time_limit_option,
 )
-from .settings import chosen, interpreters, targets_to_check
+from .settings import chosen, interpreters, said_of_targets, targets_to_check
 
 
 def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
@@ -111,15 +111,16 @@ def check(
         "framework": framework,
         "dtypes": _each_once(chosen(context, configured, "dtypes")),
         "device": chosen(context, configured, "device"),
-        "conventions": {**configured.values.get("conventions", {}), **parse_conventions(conventions)} or None,
+        "conventions": parse_conventions(conventions) or None,
         "profile": chosen(context, configured, "profile"),
         "seed": chosen(context, configured, "seed"),
         "forward_only": forward_only,
         "slow": slow,
-        "mode": chosen(context, configured, "mode"),
+        "mode": context.params["mode"],
         "only": chosen(context, configured, "only") or None,
         "require": chosen(context, configured, "require") or None,
         "binding": chosen(context, configured, "binding") or None,
+        "per_target": said_of_targets(context, names, configured) or None,
         "python": paths or None,
         "time_limit": chosen(context, configured, "time-limit"),
         "memory_limit": chosen(context, configured, "memory-limit"),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from ...adapters.frameworks import KNOWN, full_name, missing
-from ...adapters.own_function import names_a_function
+from ...adapters.own_function import file_of, names_a_function
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError, UnknownTarget, choices
 from ..configuration import Configuration
+from ..per_target import EVERY
 
 #: In the interpreters of a run, the key of the one that is for all targets not named.
 OTHERS = ""
@@ -27,6 +29,32 @@ def chosen(context: click.Context, configuration: Configuration, key: str) -> An
     value = context.params[name]
     given = context.get_parameter_source(name) not in (click.core.ParameterSource.DEFAULT, None)
     return value if given and value != () else configuration.values.get(key, value)
+
+
+def said_of_targets(
+    context: click.Context, names: Iterable[str], configuration: Configuration
+) -> dict[str, dict[str, Any]]:
+    """
+    What is configured of each of these targets, and, under EVERY, of all; without the operator where a flag names one.
+
+    A file is the same however its path is written.
+    """
+    every = {key: configuration.values[key] for key in ("conventions", "mode") if key in configuration.values}
+    found = {EVERY: every} if every else {}
+    tables = {_place(name): table for name, table in configuration.values.get("target", {}).items()}
+    for name in names:
+        table = dict(tables.get(_place(name), {}))
+        if context.params.get("ops"):
+            table.pop("op", None)
+        if table:
+            found[name] = table
+    return found
+
+
+def _place(name: str) -> str:
+    """A target by the file that it is in, wherever the command is run."""
+    name, file = full_name(name) if name in TARGETS else name, file_of(name)
+    return f"{os.path.realpath(os.path.expanduser(file))}:{name.rpartition(':')[2]}" if file else name
 
 
 def interpreters(texts: Iterable[str], configuration: Configuration) -> dict[str, str]:

@@ -76,7 +76,7 @@ class Cluster:
         request = self._told.request
         # The folder of our cache is none of theirs: they keep truths where they usually do, or nowhere.
         cache = NOWHERE if request.cache == NOWHERE else ""
-        return attrs.evolve(self._told, request=attrs.evolve(request, targets=(name,), cache=cache))
+        return attrs.evolve(self._told, request=attrs.evolve(request, targets=(name,), part=True, cache=cache))
 
     def _connected(self) -> Client:
         try:

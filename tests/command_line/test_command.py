@@ -76,6 +76,7 @@ def test_options_reach_the_engine(engine):
         "only": ("LN-F3,LN-G*", "CM-P3"),
         "require": ("deterministic",),
         "binding": ("torch.nn.*",),
+        "per_target": None,
         "python": {"f.py:g": "venv"},
         "time_limit": 2.5,
         "memory_limit": 512 << 20,

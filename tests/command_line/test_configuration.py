@@ -36,6 +36,13 @@ mxnet = "venvs/mxnet"
 "keras[torch]" = "/opt/keras/bin/python"
 numpy = "python3.10"
 "mine.py:layer_norm" = "../other"
+
+[tool.normspec.target."mine.py:fused"]
+op = "batch_norm"
+framework = "torch"
+conventions = { momentum = "old" }
+mode = "training"
+forward-only = true
 """
 
 
@@ -102,6 +109,15 @@ def test_every_key_is_read(write, project):
             "numpy": "python3.10",
             "mine.py:layer_norm": str(project.parent / "other"),
         },
+        "target": {
+            "mine.py:fused": {
+                "op": "batch_norm",
+                "framework": "torch",
+                "conventions": {"momentum": "old"},
+                "mode": "training",
+                "forward_only": True,
+            }
+        },
     }
     assert set(found.values) == set(KEYS)
 
@@ -159,7 +175,8 @@ def test_limits_can_be_none(write):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("target = ['numpy']", ["'target'", "did you mean 'targets'?", "interpreters"]),
+        ("target = ['numpy']", ["target: a table", "did you mean 'targets'?"]),
+        ("targts = ['numpy']", ["'targts'", "did you mean 'targets'?", "interpreters"]),
         ("time_limit = 3", ["'time_limit'", "did you mean 'time-limit'?"]),
         ("targets = 'numpy'", ["targets:", "list", "'numpy'"]),
         ("targets = []", ["targets:", "list"]),
@@ -193,6 +210,15 @@ def test_limits_can_be_none(write):
         ("conventions = 'momentum=old'", ["conventions:", "table"]),
         ("conventions = { momentun = 'old' }", ["conventions:", "did you mean 'momentum'?"]),
         ("conventions = { momentum = 3 }", ["conventions:", "momentum", "old"]),
+        ("target = { 'mine.py:f' = 3 }", ["target: what is said of mine.py:f", "3"]),
+        ("target = { 'mine.py:f' = { ops = 'mhc' } }", ["target: unknown key 'ops'", "did you mean 'op'?"]),
+        ("target = { 'mine.py:f' = { op = ['mhc'] } }", ["target: op is ['mhc']", "one operator"]),
+        ("target = { 'mine.py:f' = { op = 'layernorm' } }", ["target:", "did you mean 'layer_norm'?"]),
+        ("target = { 'mine.py:f' = { framework = 'toch' } }", ["target:", "did you mean 'torch'?"]),
+        ("target = { 'mine.py:f' = { mode = 'train' } }", ["target:", "did you mean 'training'"]),
+        ("target = { 'mine.py:f' = { forward-only = 1 } }", ["target: forward_only is 1"]),
+        ("target = { 'mine.py:f' = { conventions = 'x' } }", ["target: conventions is 'x'"]),
+        ("target = { nmpy = { mode = 'training' } }", ["target:", "did you mean 'numpy'?"]),
         ("interpreters = 'venv'", ["interpreters:", "table"]),
         ("interpreters = { mxnt = 'venv' }", ["interpreters:", "did you mean 'mxnet'?"]),
         ("interpreters = { mxnet = 3 }", ["interpreters:", "mxnet", "3"]),
@@ -244,10 +270,25 @@ def test_a_run_takes_what_is_configured(write, calls):
     assert (options["profile"], options["device"], options["seed"]) == ("quick", "cuda:1", 7)
     assert options["dtypes"] == ("float32", "float64")
     assert (options["time_limit"], options["memory_limit"]) == (2.5, 512 << 20)
-    assert options["conventions"] == {"momentum": "old", "subnormals": "flushed"}
+    assert options["conventions"] is None
+    assert options["per_target"] == {
+        "": {"conventions": {"momentum": "old", "subnormals": "flushed"}, "mode": "inference"}
+    }
     assert (options["only"], options["require"]) == (("gradients", "LN-F3"), ("deterministic",))
-    assert (options["binding"], options["mode"]) == (("torch.nn.functional.*",), "inference")
+    assert (options["binding"], options["mode"]) == (("torch.nn.functional.*",), None)
     assert set(options["python"]) == {"mxnet", "keras[torch]"}
+
+
+def test_a_target_has_a_table_of_its_own(write, calls, project, monkeypatch):
+    """It reaches the engine under the name that the target is called by, however the path of its file is written."""
+    write(EVERYTHING)
+    (project / "inner").mkdir()
+    monkeypatch.chdir(project / "inner")
+    assert main(["check", "../mine.py:fused", f"{project}/mine.py:other"]) == 0
+    assert calls[0][1]["per_target"].keys() == {"", "../mine.py:fused"}
+    assert calls[0][1]["per_target"]["../mine.py:fused"]["op"] == "batch_norm"
+    assert main(["check", f"{project}/inner/../mine.py:fused", "--op", "layer_norm"]) == 0
+    assert "op" not in calls[1][1]["per_target"][f"{project}/inner/../mine.py:fused"]
 
 
 def test_flags_override_what_is_configured(write, calls):
@@ -264,7 +305,7 @@ def test_flags_override_what_is_configured(write, calls):
     assert options["dtypes"] == ("float16",)
     assert (options["only"], options["require"], options["binding"]) == (("LN-F1",), ("CM-P3",), ("numpy.*",))
     assert (options["time_limit"], options["memory_limit"]) == (60.0, 8 << 30)
-    assert options["conventions"] == {"momentum": "new", "subnormals": "flushed"}
+    assert options["conventions"] == {"momentum": "new"}
     assert options["python"]["mxnet"] == "venv"
     assert options["python"]["keras[torch]"] == "/opt/keras/bin/python"
 

@@ -1,0 +1,154 @@
+"""What is said of one target alone, and conventions that are about no operator of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+import normspec
+from normspec import Verdict
+from normspec.conformance.checks.registry import is_about
+from normspec.conformance.per_target import EVERY, WrongPerTarget
+from normspec.spec.conventions import CONVENTIONS, ensure_about, operators_about
+from normspec.spec.errors import UnknownConvention, UnknownFramework, UnknownMode, UnknownOperator
+from normspec.spec.operators import OPERATORS
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
+#: A batch_norm whose momentum weighs the old statistics, under another name; and a layer_norm that imports nothing.
+FUSED = """
+def fused(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    axes = tuple(axis for axis in range(x.ndim) if axis != channel_axis % x.ndim)
+    shape = [1] * x.ndim
+    shape[channel_axis] = -1
+    mean, var = x.mean(axis=axes, dtype="f8"), x.var(axis=axes, dtype="f8")
+    if not training:
+        mean, var = running_mean, running_var
+    y = (x - mean.reshape(shape)) / (var.reshape(shape) + eps) ** 0.5
+    y = y if gamma is None else y * gamma.reshape(shape)
+    y = y if beta is None else y + beta.reshape(shape)
+    if training:
+        running_mean = (momentum * running_mean + (1 - momentum) * mean).astype(running_mean.dtype)
+        running_var = (momentum * running_var + (1 - momentum) * var).astype(running_var.dtype)
+    return y.astype(x.dtype), running_mean, running_var
+
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    wide = x.astype("f8")
+    y = (wide - wide.mean(axis=axes, keepdims=True)) / (wide.var(axis=axes, keepdims=True) + eps) ** 0.5
+    y = y if gamma is None else y * gamma
+    return (y if beta is None else y + beta).astype(x.dtype)
+
+
+def declaring(x, gamma, beta, *, eps, axes):
+    return layer_norm(x, gamma, beta, eps=eps, axes=axes)
+
+
+declaring_conventions = {"momentum": "old"}
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """The path of that file."""
+    path = tmp_path_factory.mktemp("own") / "mine.py"
+    path.write_text(FUSED, encoding="utf-8")
+    return path
+
+
+def check(target, **options):
+    """A short run in float32."""
+    plain = {"profile": "quick", "dtypes": ("float32",), "cache": False, "only": "[LB]N-[FS]1"}
+    return normspec.check(target, **{**plain, **options})
+
+
+def test_each_target_is_what_is_said_of_it(file):
+    """Two functions of a file, of two operators, in one run; the declaration of one is not about the other."""
+    fused, plain = f"{file}:fused", f"{file}:layer_norm"
+    own = {
+        fused: {"op": "batch_norm", "framework": "numpy", "conventions": {"momentum": "old"}, "forward_only": True},
+        plain: {"framework": "numpy", "forward_only": True},
+    }
+    report = check([fused, plain], per_target=own)
+    assert report.conforms
+    assert {(r.target, r.op) for r in report.results} == {(fused, "batch_norm"), (plain, "layer_norm")}
+    assert {s["target"]: dict(s["conventions"]) for s in report.subjects} == {fused: {"momentum": "old"}, plain: {}}
+    own[fused] = {**own[fused], "conventions": {}}
+    assert {r.target for r in check([fused, plain], per_target=own).failures()} == {fused}
+
+
+def test_a_mode_is_said_of_one_target(file):
+    """Where that target is judged in inference alone, its running statistics are not asked for."""
+    own = {f"{file}:fused": {"op": "batch_norm", "framework": "numpy", "mode": "inference"}}
+    report = check(f"{file}:fused", per_target=own, only="BN-S*,BN-I1", forward_only=True)
+    assert [(r.requirement, r.verdict) for r in report.results] == [("BN-I1", Verdict.PASS)]
+
+
+def test_what_is_said_of_the_run_outranks_it(file):
+    """The convention that the caller declares stands against the one that was said of the target."""
+    own = {f"{file}:fused": {"op": "batch_norm", "framework": "numpy", "conventions": {"momentum": "new"}}}
+    report = check(f"{file}:fused", per_target=own, conventions={"momentum": "old"}, forward_only=True)
+    assert report.conforms
+
+
+def test_what_is_said_of_every_target_counts_where_it_is_about_it(file):
+    """A momentum is no mistake of a layer_norm that it was not said of."""
+    own = {EVERY: {"conventions": {"momentum": "old"}}}
+    report = check(f"{file}:layer_norm", per_target=own, framework="numpy", forward_only=True)
+    assert report.conforms
+    assert not report.subjects[0]["conventions"]
+
+
+@pytest.mark.parametrize(
+    ("own", "error", "words"),
+    [
+        ({"numpy": {"ops": "mhc"}}, WrongPerTarget, "did you mean 'op'"),
+        ({"numpy": 3}, WrongPerTarget, "give a dict"),
+        ({3: {}}, WrongPerTarget, "the name of a target"),
+        ("numpy", WrongPerTarget, "give a dict"),
+        ({"numpy": {"op": "layernorm"}}, UnknownOperator, "layer_norm"),
+        ({"numpy": {"framework": "toch"}}, UnknownFramework, "torch"),
+        ({"numpy": {"mode": "train"}}, UnknownMode, "training"),
+        ({"numpy": {"conventions": {"momentun": "old"}}}, UnknownConvention, "momentum"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_runs(own, error, words):
+    """One error that says what to give."""
+    with pytest.raises(error, match=words):
+        check("numpy", per_target=own)
+
+
+# Conventions ----------------------------------------------------------------------------------------------
+
+
+def test_a_convention_about_no_operator_of_the_run_is_an_error(file):
+    """It names the operators that it is about; beside one of these it is none."""
+    with pytest.raises(UnknownConvention, match="momentum is about batch_norm, and what is checked is layer_norm"):
+        check("numpy", op="layer_norm", conventions={"momentum": "old"}, only="LN-F1")
+    own = {f"{file}:layer_norm": {"conventions": {"cast": "last"}}}
+    with pytest.raises(UnknownConvention, match=r"cast is about rms_norm, and .*:layer_norm is layer_norm"):
+        check(f"{file}:layer_norm", per_target=own, framework="numpy")
+    both = ("layer_norm", "batch_norm")
+    assert check("numpy", op=both, conventions={"momentum": "new"}, only="LN-F1,BN-S4").conforms
+
+
+def test_a_function_that_declares_such_a_convention_is_told(file):
+    """What stands beside a function is about its operator."""
+    with pytest.raises(UnknownConvention, match=r"momentum is about batch_norm, and .*:declaring is layer_norm"):
+        check(f"{file}:declaring", op="layer_norm", framework="numpy", only="LN-F1")
+
+
+@pytest.mark.parametrize("key", CONVENTIONS)
+def test_every_convention_is_about_some_operator(key):
+    """And what is about one operator is told of another."""
+    about = operators_about(key)
+    assert about
+    ensure_about((key,), about, "")
+    for name in set(OPERATORS) - set(about):
+        with pytest.raises(UnknownConvention):
+            ensure_about((key,), (name,), "it is")
+
+
+def test_what_is_about_float32_parameters_is_about_operators_that_have_some():
+    """The convention and the requirement that it is about hold for the same operators."""
+    assert operators_about("mixed_dtypes") == tuple(name for name in OPERATORS if is_about("CM-D2", name))
+    assert operators_about("single_value") == ("batch_norm", "instance_norm")
