@@ -107,6 +107,13 @@ def test_why_sources_and_errata_are_paragraphs_of_their_own():
             assert not (re.match(r"\*[A-Z][\w-]+:\*", line) and before.strip()), (page, line)
 
 
+def test_no_line_of_a_paragraph_is_rendered_as_a_list():
+    """A minus, a plus or a number that a line happens to begin with would begin one; lists of ours have `* `."""
+    for page, text in pages().items():
+        prose = re.sub(r"^```\w*\n.*?^```$", "", text, flags=re.M | re.S)
+        assert not re.findall(r"^(?:[-+>]|\d+[.)]) .*$", prose, re.M), page
+
+
 def test_addresses_lead_to_the_pages(checkout):
     """What `explain` prints, the metadata and the citation name one repository."""
     assert address("layer_norm", "LN-F3") == f"{PAGES}layer_norm.md#LN-F3"
