@@ -201,7 +201,7 @@ def last_word(report: Report) -> tuple[str, str]:
 
 
 def _timed(subject: Mapping[str, Any]) -> bool:
-    """Whether a function was found to be slow, or said to be; of frameworks the README tells."""
+    """Whether a function was found to be slow, or said to be; of frameworks docs/checking.md tells."""
     return bool(subject.get("slow")) and subject.get("target") not in KNOWN
 
 

@@ -1,4 +1,4 @@
-"""What measures the figures of the README: it runs, and what it works out of its figures is right."""
+"""What measures the figures of docs/accuracy.md: it runs, and what it works out of its figures is right."""
 
 from __future__ import annotations
 

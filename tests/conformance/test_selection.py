@@ -39,7 +39,7 @@ from normspec.spec.operators import OPERATORS
     ],
 )
 def test_how_many_cases_a_requirement_is_put_to(profile, slow, first, own, float32, others):
-    """As many as the README says: by profile, by what a new shape costs, and by whose function it is."""
+    """As many as docs/checking.md says: by profile, by what a new shape costs, and by whose function it is."""
     minimum = profile_of(profile).minimum
     assert minimum("float32", slow=slow, first=first, own=own) == float32
     assert minimum("bfloat16", slow=slow, first=first, own=own) == others

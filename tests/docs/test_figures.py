@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from normspec.conformance.faults import registered
 from normspec.conformance import sound
+from normspec.conformance.faults import registered
 
 from .blocks import CHECKOUT
 
