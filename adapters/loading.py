@@ -32,13 +32,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
     ``named``: what messages call it, if not by its path. Raises NotImportable, or FrameworkMissing if the file imports
     a framework that is not installed.
     """
-    file = Path(path).expanduser()
-    path = named or path
-    if not file.exists():
-        raise NotImportable(f"{path} does not exist: give the path of a Python file")
-    if not file.is_file():
-        raise NotImportable(f"{path} is not a file: give the path of a Python file")
-    file = file.resolve()
+    file, path = existing(path, named=named), named or path
     if file in _OPERATORS:
         return _OPERATORS[file]
     name = f"normspec_target_{next(_COUNT)}_{file.stem}"
@@ -56,6 +50,16 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
         sys.modules.pop(name, None)
         raise
     return module
+
+
+def existing(path: str, *, named: str = "") -> Path:
+    """The absolute path of a file. Raises NotImportable where there is none; ``named`` is what that calls it."""
+    file = Path(path).expanduser()
+    if not file.exists():
+        raise NotImportable(f"{named or path} does not exist: give the path of a Python file")
+    if not file.is_file():
+        raise NotImportable(f"{named or path} is not a file: give the path of a Python file")
+    return file.resolve()
 
 
 def load_operators(files: Iterable[str]) -> None:

@@ -76,7 +76,7 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
     """
     if framework is not None:
         _check_framework_name(framework)
-    _check_written(target)
+    check_written(target)
     if target in TARGETS:
         if framework not in (None, target):
             raise UnknownFramework(
@@ -93,7 +93,7 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
         raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}, exec:COMMAND")
 
 
-def _check_written(target: str) -> None:
+def check_written(target: str) -> None:
     """Raise UnknownTarget where a target is a notebook, or a path as another system writes it."""
     file, _, name = target.rpartition(":") if own_function.names_a_function(target) else (target, "", "")
     if file.endswith(".ipynb"):
@@ -106,9 +106,8 @@ def _check_written(target: str) -> None:
         if file[1:2] == ":":
             path = f"/mnt/{file[0].lower()}{path[2:]}"
         hint = "under WSL, " if file[1:2] == ":" else ""
-        raise UnknownTarget(
-            f"{file} is a path as Windows writes it, and paths have / here: {hint}write {path}:{name or 'NAME'}"
-        )
+        written = f"{path}:{name}" if name else path
+        raise UnknownTarget(f"{file} is a path as Windows writes it, and paths have / here: {hint}write {written}")
 
 
 def _check_framework_name(framework: str) -> None:

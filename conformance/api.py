@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..adapters.frameworks import full_name
 from ..adapters.remote.host import Limits
-from ..adapters.targets import TARGETS, check_operators
+from ..adapters.targets import check_operators
 from ..spec.conventions import validate
 from .asking import checked_words, words_of
 from .kept.place import checked_cache
 from .limits import jobs_of
 from .modes import checked_mode
+from .naming import named
 from .per_target import checked_per_target
 from .profiles import profile_of
 from .progress import Listener
@@ -56,9 +56,10 @@ def check(
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
-    ``target``: a name that `normspec list` shows, "FILE.py:NAME", "package.module:NAME", a callable with the canonical
-    signature of its operator, or several names. ``op``: which operator a function implements, or which of a
-    framework's to check. ``framework``: whose tensors a function takes, where its imports do not tell. ``dtypes``:
+    ``target``: a name that `normspec list` shows, "FILE.py:NAME", "FILE.py" for every function in it that is named
+    after an operator, "package.module:NAME", a callable with the canonical signature of its operator, or several names.
+    ``op``: which operator a function implements, or which of a framework's to check. ``framework``: whose tensors a
+    function takes, where its imports do not tell. ``dtypes``:
     some of "float16", "bfloat16", "float32", "float64"; all that the target has by default.
     ``device``: where to run, as the framework names it.
     ``conventions``: what the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
@@ -94,9 +95,10 @@ def check(
     profile_of(profile)
     several = isinstance(target, Sequence) and not isinstance(target, str)
     given: tuple[Any, ...] = tuple(target) if several else (target,)  # type: ignore[arg-type]
+    operators = None if op is None else check_operators(op)
     request = Request(
-        targets=tuple(dict.fromkeys(_plain(one) for one in given)),
-        op=None if op is None else check_operators(op),
+        targets=named(given, operators),
+        op=operators,
         framework=framework,
         dtypes=checked_dtypes(dtypes),
         device=device,
@@ -119,10 +121,3 @@ def check(
     )
     chosen = executor(request, jobs=None if jobs is None else jobs_of(jobs), cluster=cluster)
     return judged(request, chosen, progress)
-
-
-def _plain(target: Any) -> Any:
-    """A path as a text, and ``keras`` by the name of its backend, so that no target is checked twice."""
-    if isinstance(target, os.PathLike):
-        return str(os.fspath(target))
-    return full_name(target) if isinstance(target, str) and target in TARGETS else target

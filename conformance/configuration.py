@@ -16,6 +16,7 @@ import attrs
 
 from ..adapters.dtypes import DTYPES
 from ..adapters.frameworks import full_name
+from ..adapters.in_file import names_a_file
 from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
 from ..spec.conventions import validate
@@ -138,7 +139,12 @@ def _text(value: Any, what: str) -> str:
 
 def _targets(value: Any, folder: Path) -> tuple[str, ...]:
     names = _texts(value, 'targets, such as ["torch", "mine.py:layer_norm"],')
-    return tuple(_target(name, folder) for name in names)
+    return tuple(_file(name, folder) if names_a_file(name) else _target(name, folder) for name in names)
+
+
+def _file(name: str, folder: Path) -> str:
+    """A file all of whose functions are targets, as seen from the working directory."""
+    return _from_here(folder / Path(name.rstrip(":")).expanduser())
 
 
 def _target(name: str, folder: Path) -> str:

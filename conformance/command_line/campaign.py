@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...adapters.frameworks import full_name
 from ...adapters.remote.process import Limits
-from ...adapters.targets import TARGETS
 from ...spec.conventions import parse_conventions
 from ..configuration import Configuration
 from ..kept.place import NOWHERE
+from ..naming import named
 from .console import console_on, progress_on
 from .options import (
     cluster_option,
@@ -91,16 +90,13 @@ def campaign(
         return _told(Summary.of(Store.read(summary)), summary)
     if not targets or seeds is None or out is None:
         raise click.UsageError("give at least one target, --seeds and --out; or --summary DIR")
+    names = named(targets, options["ops"] or None)
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
         from ..campaign.running import run
 
         who = {"jobs": options["jobs"], "cluster": options["cluster"]}
-        found = run(_named(targets), _request(options), seeds, out, **who, listener=listener)
+        found = run(names, _request(options), seeds, out, **who, listener=listener)
     return _told(found, out)
-
-
-def _named(targets: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(full_name(name) if name in TARGETS else name for name in targets))
 
 
 def _request(options: dict[str, Any]) -> Request:

@@ -94,7 +94,8 @@ def check(
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
-    TARGET is a name that `normspec list` shows, FILE.py:NAME, package.module:NAME, or exec:COMMAND. Without one, the
+    TARGET is a name that `normspec list` shows, FILE.py:NAME, FILE.py for all functions in it that are named after
+    operators, package.module:NAME, or exec:COMMAND. Without one, the
     targets that [tool.normspec] in pyproject.toml names are checked, or else everything installed.
 
     Each target runs in a process of its own, and nothing that it does there harms the others.
@@ -105,9 +106,10 @@ def check(
     if json_file is not None:
         ensure_writable(json_file)
     paths = interpreters(pythons, configured)
-    names = targets_to_check(targets, pythons, paths, configured)
+    op = _each_once(chosen(context, configured, "ops"))
+    names = targets_to_check(targets, pythons, paths, configured, op)
     options = {
-        "op": _each_once(chosen(context, configured, "ops")),
+        "op": op,
         "framework": framework,
         "dtypes": _each_once(chosen(context, configured, "dtypes")),
         "device": chosen(context, configured, "device"),

@@ -64,7 +64,7 @@ def compare(
     if json_file is not None:
         ensure_writable(json_file)
     paths = interpreters(pythons, configured)
-    names = targets_to_check(tuple(dict.fromkeys(targets)), pythons, paths, configured)
+    names = targets_to_check(tuple(dict.fromkeys(targets)), pythons, paths, configured, ops or None)
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are no table
         comparison = measure(
             names,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...adapters.frameworks import KNOWN, full_name, missing
+from ...adapters.in_file import names_a_file, targets_in
 from ...adapters.own_function import file_of, names_a_function
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError, UnknownTarget, choices
@@ -90,16 +91,21 @@ def _name_and_path(text: str) -> tuple[str, str]:
 
 
 def targets_to_check(
-    named: Sequence[str], flags: Iterable[str], pythons: Mapping[str, str], configuration: Configuration
+    asked: Sequence[str],
+    flags: Iterable[str],
+    pythons: Mapping[str, str],
+    configuration: Configuration,
+    op: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """
     The targets of a run: those named, those configured, or everything that is installed or has an interpreter.
 
-    Raises WrongInterpreter where a flag is for a target that is not among them, and WrongConfiguration where the
+    What is found in a file, of these operators, is told on standard error. Raises UnknownTarget where nothing is,
+    WrongInterpreter where a flag is for a target that is not among them, and WrongConfiguration where the
     configured interpreter of one of them is none.
     """
-    if named or "targets" in configuration.values:
-        targets = tuple(named) or configuration.values["targets"]
+    if asked or "targets" in configuration.values:
+        targets = tuple(one for name in asked or configuration.values["targets"] for one in _found(name, op))
     elif OTHERS in pythons:
         raise UnknownTarget("what is installed beside another interpreter is not known here: name the targets to check")
     else:
@@ -112,6 +118,15 @@ def targets_to_check(
         if name not in given and OTHERS not in given and name in pythons:
             _ensure_usable(name, pythons[name], configuration)
     return targets
+
+
+def _found(name: str, op: Sequence[str] | None) -> tuple[str, ...]:
+    """A target; every one of a file, which then are told."""
+    if not names_a_file(name):
+        return (name,)
+    found = targets_in(name, op)
+    click.echo(f"{name.rstrip(':')}: {', '.join(one.rpartition(':')[2] for one in found)}", err=True)
+    return found
 
 
 def _ensure_usable(name: str, python: str, configuration: Configuration) -> None:

@@ -15,12 +15,12 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.dtypes import DTYPES
-from ...adapters.frameworks import full_name
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
 from ...spec.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
 from ..calls import CALL_FAILED
+from ..naming import named
 from ..progress import Listener, Progress
 from ..request import Request
 from .bench import Bench
@@ -70,12 +70,16 @@ def compare(
     if dtype not in DTYPES:
         raise UnknownDtype(f"unknown dtype {dtype!r}{choices(dtype, DTYPES)}")
     alone = isinstance(targets, str | os.PathLike | Target) or callable(targets)
-    given: list[Any] = [targets] if alone else list(targets)  # type: ignore[arg-type]
+    asked: list[Any] = [targets] if alone else list(targets)  # type: ignore[arg-type]
+    wanted = None if op is None else check_operators(op)
+    given = [
+        one for each in asked for one in (named((each,), wanted) if isinstance(each, str | os.PathLike) else (each,))
+    ]
     if not given:
         raise UnknownTarget("no target is named: give two or more, such as numpy and torch")
     request = Request(
         targets=(),
-        op=None if op is None else check_operators(op),
+        op=wanted,
         framework=framework,
         dtypes=None,
         device=device,
@@ -118,8 +122,7 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
             if not members:
                 continue
             places = [place for place, one in enumerate(given) if place not in found and any(one is m for m in members)]
-            asked = tuple(_plain(given[place]) for place in places)
-            opened = attrs.evolve(request, targets=asked, framework=framework).open()
+            opened = attrs.evolve(request, targets=tuple(given[place] for place in places), framework=framework).open()
             found.update(zip(places, opened, strict=True))
     except BaseException:
         for place, target in found.items():
@@ -127,13 +130,6 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
                 target.close()
         raise
     return [found[place] for place in range(len(given))]
-
-
-def _plain(one: Any) -> Any:
-    """A path as a text, and ``keras`` by the name of its backend."""
-    if isinstance(one, os.PathLike):
-        return str(os.fspath(one))
-    return full_name(one) if isinstance(one, str) and one in TARGETS else one
 
 
 def _told_apart(targets: list[Target]) -> list[Target]:

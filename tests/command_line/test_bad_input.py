@@ -43,7 +43,7 @@ def files(tmp_path, monkeypatch):
         ("check mine.py:nonesuch --op layer_norm", "too_few"),
         ("check mine.py:too_few --op layer_norm", "eps"),
         ("check mine.py:number --op layer_norm", "number"),
-        ("check mine.py", "NAME"),
+        ("check mine.py --op mhc", "mine.py:layer_norm --op OP"),
         ("check numpy nonesuch", "nonesuch"),
         ("check numpy --python nowhere/python", "nowhere/python"),
         ("check numpy --python numpy=mine.py", "mine.py"),

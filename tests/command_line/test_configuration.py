@@ -182,7 +182,7 @@ def test_limits_can_be_none(write):
         ("targets = []", ["targets:", "list"]),
         ("targets = [3]", ["targets:", "list"]),
         ("targets = ['nmpy']", ["targets:", "did you mean 'numpy'?"]),
-        ("targets = ['mine.py']", ["targets:", "mine.py:NAME"]),
+        ("targets = ['mine']", ["targets:", "FILE.py:NAME"]),
         ("ops = ['layernorm']", ["ops:", "did you mean 'layer_norm'?"]),
         ("ops = 'layer_norm'", ["ops:", "list"]),
         ("profile = 'fast'", ["profile:", "'fast'", "standard"]),

@@ -46,7 +46,7 @@ def test_a_notebook_is_told_as_one(target, capsys):
     ("target", "instead"),
     [
         (r"C:\work\mine.py:layer_norm", "under WSL, write /mnt/c/work/mine.py:layer_norm"),
-        (r"C:\work\mine.py", "/mnt/c/work/mine.py:NAME"),
+        (r"C:\work\mine.py", "under WSL, write /mnt/c/work/mine.py\n"),
         (r"src\mine.py:layer_norm", "write src/mine.py:layer_norm"),
     ],
 )

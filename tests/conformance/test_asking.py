@@ -18,6 +18,7 @@ from normspec.conformance.asking import (
     words_of,
 )
 from normspec.conformance.bundles import BUNDLES, EVERYTHING, bundles
+from normspec.conformance.command_line.root import main
 from normspec.conformance.reporting.closing import last_word
 from normspec.conformance.request import NothingAsked
 from normspec.spec import Level, requirement, requirements
@@ -264,3 +265,16 @@ def test_the_operators_that_a_requirement_is_about_are_found():
     """An id of one page is about its operator, and one of the common page about several."""
     assert operators_of(["LN-F3"]) == ("layer_norm",)
     assert operators_of(["CM-C1"]) == ("residual", "pre_norm", "post_norm", "highway", "mhc")
+
+
+# Files ----------------------------------------------------------------------------------------------------
+
+
+def test_every_function_of_a_file_that_is_named_after_an_operator_is_checked(file, capsys, monkeypatch):
+    """The command tells which it found, and the API takes a path."""
+    report = normspec.check(file, only="BN-F1", profile="quick", dtypes=("float32",), forward_only=True, cache=False)
+    assert {r.target for r in report.results} == {f"{file}:batch_norm"}
+    assert main(["check", str(file), "--only", "BN-F1", "--profile", "quick", "--dtype", "float32", "--no-cache"]) == 1
+    assert f"{file}: batch_norm\n" in capsys.readouterr().err
+    assert main(["check", str(file), "--op", "layer_norm"]) == 2
+    assert "restless, sociable, batch_norm" in capsys.readouterr().err

@@ -1,0 +1,71 @@
+"""The functions of a file that are named after operators, found by reading the file and not by running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ..spec.errors import NotImportable, UnknownTarget
+from ..spec.operators import OPERATORS
+from . import own_function
+from .loading import existing
+from .targets import check_written
+
+
+def names_a_file(target: str) -> bool:
+    """Whether the text is FILE.py, without a NAME in it."""
+    return target.rstrip(":").endswith(".py") and not own_function.names_a_function(target)
+
+
+def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
+    """
+    FILE.py:NAME for each function of FILE.py whose name is an operator's, in the order of the file.
+
+    ``op``: of these operators alone. What the file imports is not its own, and does not count. Raises NotImportable
+    where the file cannot be read, and UnknownTarget, which lists its functions, where it has none.
+    """
+    path = target.rstrip(":")
+    check_written(path)
+    file = existing(path)
+    try:
+        tree = ast.parse(file.read_bytes(), str(file))
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise NotImportable(f"{path}{line}: SyntaxError: {error.msg}") from error
+    except (OSError, ValueError) as error:
+        raise NotImportable(f"{path} cannot be read: {error}") from error
+    names = list(dict.fromkeys(_bound(tree.body)))
+    wanted = tuple(OPERATORS if op is None else op)
+    found = tuple(f"{path}:{name}" for name in names if name in wanted)
+    if not found:
+        raise UnknownTarget(_nothing(path, names, wanted))
+    return found
+
+
+def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
+    """That a file has no function of the name of an operator, and how one is named."""
+    public = [name for name in names if not name.startswith("_")]
+    has = f"it has {', '.join(public)}" if public else "it defines none at all"
+    return (
+        f"nothing in {path} is named after an operator ({', '.join(wanted)}); {has}. Name one, and the operator that it"
+        f" is: {path}:{public[0] if public else 'NAME'} --op OP"
+    )
+
+
+def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements define, but for imports and what is neither called nor made, such as a number."""
+    for one in body:
+        if isinstance(one, (ast.FunctionDef, ast.ClassDef)):
+            yield one.name
+        elif isinstance(one, ast.Assign) and not isinstance(one.value, _PLAIN):
+            yield from (target.id for target in one.targets if isinstance(target, ast.Name))
+        elif isinstance(one, ast.AnnAssign) and one.value is not None and isinstance(one.target, ast.Name):
+            yield one.target.id
+        elif isinstance(one, (ast.If, ast.Try, ast.With)):
+            inner = [*one.body, *getattr(one, "orelse", ()), *getattr(one, "finalbody", ())]
+            inner += [statement for handler in getattr(one, "handlers", ()) for statement in handler.body]
+            yield from _bound(inner)
+
+
+#: Values that nobody calls.
+_PLAIN = (ast.Constant, ast.Dict, ast.List, ast.Set, ast.Tuple, ast.JoinedStr, ast.Compare, ast.BinOp, ast.UnaryOp)

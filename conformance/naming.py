@@ -1,0 +1,28 @@
+"""The targets that are meant, each under the name by which it is judged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..adapters.frameworks import full_name
+from ..adapters.in_file import names_a_file, targets_in
+from ..adapters.targets import TARGETS
+
+
+def named(targets: Iterable[Any], op: Sequence[str] | None = None) -> tuple[Any, ...]:
+    """
+    The targets, each once: a path as a text, ``keras`` by the name of its backend, and FILE.py as every function of it
+    whose name is an operator's, of those in ``op`` where it is given.
+
+    Raises UnknownTarget where a file has none, and NotImportable where it cannot be read.
+    """
+    found: dict[Any, None] = {}
+    for target in targets:
+        one = str(os.fspath(target)) if isinstance(target, os.PathLike) else target
+        if isinstance(one, str) and names_a_file(one):
+            found.update(dict.fromkeys(targets_in(one, op)))
+        else:
+            found[full_name(one) if isinstance(one, str) and one in TARGETS else one] = None
+    return tuple(found)

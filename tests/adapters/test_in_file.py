@@ -1,0 +1,85 @@
+"""The functions of a file that are named after operators are found without running it."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec.adapters.in_file import names_a_file, targets_in
+from normspec.spec.errors import NotImportable, UnknownTarget
+
+FILE = """
+raise SystemExit("it is read, and not run")
+from somewhere import rms_norm
+group_norm = 3
+
+def helper(x): return x
+
+def layer_norm(x, gamma, beta, *, eps, axes): return x
+
+layer_norm_conventions = {"storage": "H2"}
+
+try:
+    import fast
+    batch_norm = fast.compiled(helper)
+except ImportError:
+    def batch_norm(*arguments, **settings): return arguments
+else:
+    class instance_norm: pass
+
+def outer():
+    def residual(x): return x
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The path of that file."""
+    path = tmp_path / "mine.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_what_a_file_defines_under_the_name_of_an_operator_is_found(file):
+    """Functions, classes and what is made, also in branches; no imports, numbers, or functions of functions."""
+    assert targets_in(str(file)) == tuple(f"{file}:{name}" for name in ("layer_norm", "batch_norm", "instance_norm"))
+
+
+def test_operators_narrow_it_down(file):
+    """Of those named alone, whatever else the file has."""
+    assert targets_in(str(file), ("batch_norm",)) == (f"{file}:batch_norm",)
+
+
+def test_where_none_is_found_the_functions_are_listed(file):
+    """And it says how one is named."""
+    with pytest.raises(UnknownTarget) as caught:
+        targets_in(str(file), ("mhc",))
+    assert "helper, layer_norm" in str(caught.value)
+    assert f"{file}:helper --op OP" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("def f(:\n", "line 1: SyntaxError"), ("x = '\0'", "mine.py"), (None, "does not exist")]
+)
+def test_a_file_that_cannot_be_read_is_told(file, text, words):
+    """One line, as where a function in it is named."""
+    file.unlink()
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    with pytest.raises(NotImportable, match=words):
+        targets_in(str(file))
+
+
+@pytest.mark.parametrize(
+    ("target", "is_one"),
+    [
+        ("mine.py", True),
+        ("a/mine.py:", True),
+        (r"C:\mine.py", True),
+        ("mine.py:f", False),
+        ("torch", False),
+        ("a.b:f", False),
+    ],
+)
+def test_a_file_is_told_from_a_function_in_it(target, is_one):
+    """By what stands behind the last colon, but for a drive."""
+    assert names_a_file(target) is is_one
