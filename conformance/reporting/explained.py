@@ -69,6 +69,9 @@ def print_mistake(mistake: Mistake, console: Console) -> None:
     print_prose(Text("Excluded by:", "bold"), console)
     _print_names({requirement.id: f"{requirement.title}. {requirement.sentence}"}, console)
     console.print()
+    if requirement.formula:
+        print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
+        console.print()
     print_prose(Text.assemble(("Shows in: ", "bold"), ", ".join(first.dtypes)), console)
     console.print()
     _print_links(dict.fromkeys(link for fault in mistake.faults for link in fault.sources), console)

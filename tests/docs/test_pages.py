@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -69,6 +70,19 @@ def test_the_readme_is_short_and_leads_to_every_page():
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 250
     assert {page for page in PAGES if page != "README.md"} <= set(re.findall(r"\]\((docs/[\w-]+\.md)\)", text))
+
+
+def test_the_picture_is_of_the_command_that_draws_it():
+    """The picture in the README exists, begins with the command of docs/picture.py, and ends with a verdict."""
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    (picture,) = re.findall(r'<img src="([^"]+)"', text)
+    words = re.sub(r"<style.*?</style>|<[^>]*>", " ", (CHECKOUT / picture).read_text(encoding="utf-8"), flags=re.S)
+    shown = " ".join(html.unescape(words).split())
+    (command,) = re.findall(
+        r'^COMMAND = """(.*?)"""', (CHECKOUT / "docs" / "picture.py").read_text("utf-8"), re.M | re.S
+    )
+    assert f"$ {' '.join(command.replace(chr(92) * 2, chr(92)).split())}" in shown
+    assert shown.endswith("DOES NOT CONFORM: 2 violated: LN-F1, LN-F3.")
 
 
 def test_homes_are_folders():
