@@ -136,6 +136,15 @@ def home(block: Block) -> str | None:
     return next((name for name, has in HOMES.items() if needs(block) <= has), None)
 
 
+def pages_of(home_of: str) -> list[str]:
+    """The pages with blocks that this home runs."""
+    return [page for page in PAGES if any(_is_run(block, home_of) for block in blocks(page))]
+
+
+def _is_run(block: Block, home_of: str) -> bool:
+    return block.runs and "not run" not in block.notes and home(block) == home_of
+
+
 # Running ------------------------------------------------------------------------------------------------
 
 
@@ -143,7 +152,7 @@ def run_page(page: str, home_of: str, folder: Path) -> None:
     """Run the blocks of a page that belong to a home, in order, in a folder with its files and the examples."""
     prepare(page, folder)
     for block in blocks(page):
-        if block.runs and "not run" not in block.notes and home(block) == home_of:
+        if _is_run(block, home_of):
             _run(block, folder)
 
 

@@ -7,13 +7,13 @@ import re
 
 import pytest
 
-from .blocks import CHECKOUT, HOMES, PAGES, Block, blocks, differs, home, needs, run_page
+from .blocks import CHECKOUT, HOMES, PAGES, Block, blocks, differs, home, needs, pages_of, run_page
 
 ALL = [block for page in PAGES for block in blocks(page)]
 
 
 @pytest.mark.exhaustive  # what a page shows does not depend on the Python version
-@pytest.mark.parametrize("page", [page for page in PAGES if any(home(one) == "" and one.runs for one in blocks(page))])
+@pytest.mark.parametrize("page", pages_of(""))
 def test_what_a_page_shows_runs(page, tmp_path):
     """The blocks that need NumPy alone, in their order; the other folders run those that need a framework."""
     run_page(page, "", tmp_path)

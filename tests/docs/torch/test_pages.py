@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ..blocks import PAGES, blocks, home, run_page
+from ..blocks import pages_of, run_page
 
 HOME = "torch"
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(home(one) == HOME and one.runs for one in blocks(page))]
-)
+@pytest.mark.parametrize("page", pages_of(HOME))
 def test_what_a_page_shows_runs(page, tmp_path):
     """The blocks of a page, in their order."""
     run_page(page, HOME, tmp_path)
