@@ -17,6 +17,7 @@ from .naming import named
 from .per_target import checked_per_target
 from .profiles import profile_of
 from .progress import Listener
+from .replay.replaying import replayed
 from .report import Report
 from .request import Request, checked_dtypes
 from .running.choice import executor
@@ -53,6 +54,7 @@ def check(
     jobs: int | None = None,
     cache: str | os.PathLike[str] | bool | None = None,
     cluster: str | None = None,
+    replay: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
@@ -81,6 +83,8 @@ def check(
     one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
     ``cluster``: the address of a Dask scheduler, whose workers judge in place of this machine, each at most ``jobs``
     operators and dtypes at a time; None: one for each of its threads.
+
+    ``replay``: the JSON of a report, whose failed cases alone are judged, by one process.
 
     ``cache``: the folder where exact values and bounds are kept for the next run; None: what NORMSPEC_CACHE names, or
     ~/.cache/normspec; False: they are not kept. No verdict depends on it.
@@ -119,5 +123,7 @@ def check(
         ),
         cache=checked_cache(cache),
     )
+    if replay is not None:
+        return replayed(request, str(os.fspath(replay)), progress)
     chosen = executor(request, jobs=None if jobs is None else jobs_of(jobs), cluster=cluster)
     return judged(request, chosen, progress)

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ..adapters.binding import Binding
-from ..reference.formats import FORMATS
+from ..reference.formats import FORMATS, Format
 from ..spec.operators import OPERATORS, Groups
 from .cases.case import Case, build
 from .cases.composed_deck import LAWS, PARTS
@@ -44,12 +44,20 @@ class Library:
 
     def fresh(self, description: Description) -> Case:
         """Return a case that is not kept: shrinking makes many."""
-        mixed = description.mixed and FORMATS[self.dtype].narrow
-        case = build(description, self.dtype, "float32" if mixed else None)
-        gamma = case.inputs.get("gamma")
+        mixed = description.mixed and self.format.narrow
+        return self.adapted(build(description, self.dtype, "float32" if mixed else None))
+
+    def adapted(self, case: Case) -> Case:
+        """The case as those of this library are: with a gamma and a cotangent that its subjects can be handed."""
+        gamma, mixed = case.inputs.get("gamma"), case.description is not None and case.description.mixed
         if self.one_plus and gamma is not None:
             case = case.replace(gamma=one_plus(gamma))
-        return case.replace(g=case.g.astype(np.float32)) if self.promoted and mixed else case
+        return case.replace(g=case.g.astype(np.float32)) if self.promoted and mixed and self.format.narrow else case
+
+    @property
+    def format(self) -> Format:
+        """The format of x."""
+        return FORMATS[self.dtype]
 
 
 def fitted(description: Description, binding: Binding) -> Description | None:

@@ -42,6 +42,8 @@ class Report:
     binding: tuple[str, ...] = ()
     #: What was a MUST in this run whatever its page says, in the words of the caller.
     require: tuple[str, ...] = ()
+    #: The report whose failed cases alone were judged; empty for a run on cases of its own.
+    replayed: str = ""
 
     @property
     def share(self) -> float:

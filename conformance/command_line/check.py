@@ -34,6 +34,7 @@ from .options import (
     seed_option,
     time_limit_option,
 )
+from .replay import ensure_replayable, replay_option
 from .settings import chosen, interpreters, said_of_targets, targets_to_check
 
 
@@ -77,6 +78,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 )
 @click.option("--no-cache", is_flag=True, help="Compute them all, and keep none.")
 @config_option
+@replay_option
 @click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
 @click.pass_context
 def check(
@@ -89,6 +91,7 @@ def check(
     pythons: tuple[str, ...],
     no_cache: bool,
     config: str | None,
+    replay: str | None,
     json_file: str | None,
     **_: Any,  # what may be configured is asked of the context
 ) -> int:
@@ -102,6 +105,7 @@ def check(
 
     Exit status: 0 conforms, 1 a MUST is violated, 2 nothing could be checked, 3 checked only in part.
     """
+    ensure_replayable(replay, targets)
     configured = configuration(config)
     if json_file is not None:
         ensure_writable(json_file)
@@ -129,6 +133,7 @@ def check(
         "jobs": chosen(context, configured, "jobs"),
         "cache": False if no_cache else chosen(context, configured, "cache-dir"),
         "cluster": chosen(context, configured, "cluster"),
+        "replay": replay,
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)

@@ -9,9 +9,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...spec.parts import Part
-from ..verdicts import Counterexample, Result
-from .numbers import hex_float
+from ..replay.writing import written
+from ..verdicts import Result
 from .wording import sentence
 
 
@@ -28,36 +27,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(v) for v in value]
     return str(value)
-
-
-def _exact(value: Any) -> Any:
-    if isinstance(value, Part):
-        return str(value)
-    if isinstance(value, tuple):
-        return [_exact(one) for one in value]
-    return hex_float(float(value)) if isinstance(value, (float, np.floating)) else plain(value)
-
-
-def _array(array: np.ndarray | None) -> dict[str, Any] | None:
-    if array is None:
-        return None
-    values = np.asarray(array).astype(np.float64).ravel()
-    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": [hex_float(v) for v in values]}
-
-
-def _case(case: Counterexample | None) -> dict[str, Any] | None:
-    if case is None:
-        return None
-    return {
-        "inputs": {name: _array(array) for name, array in case.inputs.items()},
-        "settings": {name: _exact(value) for name, value in case.settings.items()},
-        "output": case.output,
-        "index": [int(i) for i in case.index],
-        "expected": _exact(case.expected),
-        "got": _exact(case.got),
-        "envelope": _exact(case.envelope),
-        "note": case.note,
-    }
 
 
 def result_in_json(result: Result) -> dict[str, Any]:
@@ -77,7 +46,8 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "cases": result.cases,
         "declined": plain(result.declined),
         "reason": result.reason,
-        "counterexample": _case(result.counterexample),
+        "counterexample": None if result.counterexample is None else written(result.counterexample),
+        "same_case_as": result.same_case_as,
         "diagnosis": result.diagnosis,
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],

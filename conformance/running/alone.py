@@ -84,7 +84,7 @@ class Alone:
 
     def measure(self) -> Mapping[str, str]:
         """The paces of all targets, measured now unless they have been: a target has the same cases everywhere."""
-        self._run().measure_paces()
+        self.run().measure_paces()
         return self.paces
 
     def stop(self) -> Sequence[Judged]:
@@ -94,7 +94,7 @@ class Alone:
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
         """What is judged, as it stands in a report."""
-        return self._run().report([]).subjects
+        return self.run().report([]).subjects
 
     def described(self) -> Described:
         """The one target of the request, as it is here. What depends on its pace is left out: that is measured once."""
@@ -112,7 +112,8 @@ class Alone:
         """The report, with what its bindings would have to declare."""
         return excused(Run(self._plan(tuple(self._targets), report.seed), paces=self.paces), report)
 
-    def _run(self) -> Run:
+    def run(self) -> Run:
+        """A run on all targets, which has done nothing yet."""
         return Run(self._plan(tuple(self._targets), self.request.seed), paces=self.paces)
 
     def _plan(self, names: Sequence[str], seed: int) -> Plan:

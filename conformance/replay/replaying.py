@@ -1,0 +1,158 @@
+"""The failed cases of a report, judged again: on the target that they were found on, or on another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import Binding
+from ...adapters.target import Target
+from ...spec.errors import NormspecError
+from ..cases.case import Case
+from ..checks.seams import at_the_seams
+from ..engine import Run
+from ..order import Order
+from ..progress import Listener, Progress
+from ..report import Report
+from ..request import Request
+from ..running.alone import Alone
+from ..subject import Subject
+from ..tally import Tally
+from ..verdicts import Result, Verdict
+from .reading import Failed, failed_cases
+
+
+class NothingToReplay(NormspecError):
+    """A report holds no failed case, or none of an operator and dtype that the targets have."""
+
+
+def replayed(request: Request, file: str, listener: Listener | None = None) -> Report:
+    """
+    The report on the failed cases of another report, and on nothing else.
+
+    Each requirement is judged on exactly the case on which it was found to be violated: by the binding of that name
+    where the target has one, and otherwise by each binding of the operator. Raises DamagedReport, NothingToReplay and
+    the NormspecError of a target that cannot be had.
+    """
+    kept = failed_cases(file)
+    if not kept.cases:
+        found = "its violations were kept without a case" if kept.without else "nothing in it is violated"
+        raise NothingToReplay(f"{file} holds no failed case: {found}")
+    if request.op is None and len(kept.operators) == 1:  # then it need not be named for a function of another name
+        request = attrs.evolve(request, op=kept.operators)
+    with Alone(request) as here:
+        return judged_again(here.run(), kept.cases, file, listener, without=kept.without)
+
+
+def judged_again(
+    run: Run, cases: Sequence[Failed], file: str = "", listener: Listener | None = None, *, without: int = 0
+) -> Report:
+    """The report on these cases, by a run that has done nothing yet. Raises NothingToReplay."""
+    again = _Again(run.plan, listener, paces=run.paces)
+    report = again.judged(cases)
+    if not report.results:
+        operators = ", ".join(dict.fromkeys(one.case.operator for one in cases))
+        names = " and ".join(target.name for target in run.plan.targets)
+        raise NothingToReplay(f"the failed cases of {file} are of {operators}, and {names} has no such case to judge")
+    notes = [f"judged on the {again.count} failed cases of {file}, and on nothing else"]
+    notes += [f"{without} violations were kept without a case"] if without else []
+    return attrs.evolve(report, notes=tuple(notes), replayed=file)
+
+
+@attrs.define
+class _Again(Run):
+    """A run on cases that are given."""
+
+    count: int = 0
+
+    def judged(self, cases: Sequence[Failed]) -> Report:
+        """The report on these cases."""
+        self.measure_paces()
+        results: list[Result] = []
+        asked = list(self._asked(cases))
+        self.count = sum(len(several) for *_, several in asked)
+        done = failing = 0
+        try:
+            with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
+                for target, binding, dtype, requirement, several in asked:
+                    result = self._judged(target, binding, dtype, requirement, several)
+                    results += [] if result is None else [result]
+                    done += len(several)
+                    failing += result is not None and result.verdict is Verdict.FAIL
+                    if self.listener is not None:
+                        self.listener(Progress(done, self.count, f"{binding.name} {dtype}: {requirement}", failing))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        whole = self.report([])
+        place = Order(whole.subjects, self.plan.dtypes).place
+        return attrs.evolve(whole, results=tuple(sorted(results, key=place)))
+
+    def _asked(self, cases: Sequence[Failed]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
+        """What is judged on which cases."""
+        found: dict[tuple[int, int, str, str], list[Case]] = {}
+        targets = self.plan.targets
+        for number, target in enumerate(targets):
+            own = [one for one in cases if one.target == target.name] or cases
+            for one in own:
+                for place in _bindings(target, one):
+                    if one.dtype in (self.plan.dtypes or target.dtypes) and one.dtype in target.dtypes:
+                        found.setdefault((number, place, one.dtype, one.requirement), []).append(one.case)
+        for (number, place, dtype, requirement), several in found.items():
+            yield targets[number], targets[number].bindings[place], dtype, requirement, several
+
+    def _judged(
+        self, target: Target, binding: Binding, dtype: str, requirement: str, cases: Sequence[Case]
+    ) -> Result | None:
+        """The result on one requirement; None where it is not about this dtype, or was not asked for."""
+        subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
+        check = next((one for one in self._checks(binding.operator, dtype) if one.requirement == requirement), None)
+        if check is None:
+            return None
+        tally = Tally(at_the_seams(check) if binding.seams is not None else check, self.plan.level(requirement))
+        if not probe.works:
+            tally.error, tally.unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
+            self._lost |= probe.lost
+            return self._result(subject, tally, None, subject.library)
+        for case in cases:
+            fit, why_not = _fitted(case, subject)
+            assert case.description is not None
+            if fit is None:
+                tally.decline(case.description, why_not)
+                continue
+            tally.run(subject, fit, case.description)
+            self._lost |= tally.lost
+            if tally.violation is not None:
+                break
+        result = self._result(subject, tally, None, subject.library)
+        if result.verdict is Verdict.NOT_EXERCISED:
+            return attrs.evolve(result, reason="nothing that this requirement is about can be judged on that case")
+        return result
+
+
+def _bindings(target: Target, failed: Failed) -> list[int]:
+    """The places of the bindings that a case is for."""
+    there = [place for place, one in enumerate(target.bindings) if one.operator == failed.case.operator]
+    named = [place for place in there if target.bindings[place].name == failed.binding]
+    return named or there
+
+
+def _fitted(case: Case, subject: Subject) -> tuple[Case | None, str]:
+    """The case in the dtypes that the subject computes in; None, and why, where its numbers are none there."""
+    library = subject.library
+    handed = np.dtype(case.x.dtype)
+    wanted = library.format.dtype
+    if handed == wanted:
+        return library.adapted(case), ""
+    arrays: Mapping[str, Any] = {**case.inputs, "g": case.g}
+    with np.errstate(all="ignore"):
+        moved = {
+            name: array.astype(wanted) if array is not None and array.dtype == handed else array
+            for name, array in arrays.items()
+        }
+    for name, array in moved.items():
+        if array is not None and not np.array_equal(array.astype(np.float64), arrays[name].astype(np.float64), True):
+            return None, f"{name} of that case is not exact in {library.dtype}, in which it computes"
+    return library.adapted(case.replace(**moved)), ""
