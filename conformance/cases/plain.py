@@ -147,7 +147,7 @@ def _of_fewer_values(description: Description) -> Iterator[Description]:
         half = len(description.groups) // 2
         yield attrs.evolve(description, groups=description.groups[:half], **flat)
         yield attrs.evolve(description, groups=description.groups[half:], **flat)
-    for n in _less(description.n, 2, 3, 4):
+    for n in (less for less in _less(description.n, 2, 3, 4) if less > 1):  # a group of one value is a case by itself
         yield attrs.evolve(description, n=n, **shaped)
         if by_channel and description.samples is not None:
             yield attrs.evolve(description, n=n, samples=n)
@@ -157,13 +157,14 @@ def _along_shorter_axes(description: Description) -> Iterator[Description]:
     """As many axes as before, one of them shorter; where channels or samples are counted, fewer of these."""
     if description.features is not None:
         for features in _shorter(description.features):
-            yield attrs.evolve(description, features=features, n=math.prod(features))
+            if math.prod(features) > 1:
+                yield attrs.evolve(description, features=features, n=math.prod(features))
     leading = description.leading
     if leading is not None and description.repeat is None and math.prod(leading) == len(description.groups):
         for fewer in _shorter(leading):
             yield attrs.evolve(description, leading=fewer, groups=description.groups[: math.prod(fewer)])
     if OPERATORS[description.operator].has_channels and description.leading is None:
-        for n in _less(description.n, 2, 4):
+        for n in (less for less in _less(description.n, 2, 4) if less > 1):
             yield attrs.evolve(description, n=n)
         if description.repeat is None:
             for count in _less(len(description.groups), 2, 4):

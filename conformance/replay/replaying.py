@@ -14,6 +14,7 @@ from ...spec.errors import NormspecError
 from ..cases.case import Case
 from ..checks.seams import at_the_seams
 from ..engine import Run
+from ..folding import folded
 from ..order import Order
 from ..progress import Listener, Progress
 from ..report import Report
@@ -73,22 +74,22 @@ class _Again(Run):
         self.measure_paces()
         results: list[Result] = []
         asked = list(self._asked(cases))
-        self.count = sum(len(several) for *_, several in asked)
+        self.count = len({id(case) for *_, several in asked for case in several})
         done = failing = 0
         try:
             with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
                 for target, binding, dtype, requirement, several in asked:
                     result = self._judged(target, binding, dtype, requirement, several)
                     results += [] if result is None else [result]
-                    done += len(several)
+                    done += 1
                     failing += result is not None and result.verdict is Verdict.FAIL
                     if self.listener is not None:
-                        self.listener(Progress(done, self.count, f"{binding.name} {dtype}: {requirement}", failing))
+                        self.listener(Progress(done, len(asked), f"{binding.name} {dtype}: {requirement}", failing))
         except KeyboardInterrupt:
             self.interrupted = True
         whole = self.report([])
         place = Order(whole.subjects, self.plan.dtypes).place
-        return attrs.evolve(whole, results=tuple(sorted(results, key=place)))
+        return attrs.evolve(whole, results=tuple(sorted(folded(results), key=place)))
 
     def _asked(self, cases: Sequence[Failed]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
         """What is judged on which cases."""

@@ -75,12 +75,13 @@ def _array(array: np.ndarray | None, layout: str = "") -> dict[str, Any] | None:
     return {
         "dtype": str(array.dtype),
         "shape": list(array.shape),
-        **_memory(array, layout or "contiguous"),
+        **memory(array, layout or "contiguous"),
         "values": [hex_float(v) for v in values],
     }
 
 
-def _memory(array: np.ndarray, layout: str) -> dict[str, Any]:
+def memory(array: np.ndarray, layout: str) -> dict[str, Any]:
+    """A layout by name, with the strides and the offset of an array that lies so, counted in elements."""
     try:
         laid = place(np.empty(array.shape, array.dtype) if layout != "zero_stride" else array, layout)
     except LayoutNotApplicable:  # then the call never came to be
@@ -133,7 +134,7 @@ def _call(found: Counterexample, place: int) -> dict[str, Any]:
     memory = {**asked.inputs, "g": asked.g}
     laid = {name: layout for name, layout in asked.layouts.items() if memory.get(name) is not None}
     if laid:
-        written["layouts"] = {name: _memory(_given(memory[name]), layout) for name, layout in laid.items()}
+        written["layouts"] = {name: memory(_given(memory[name]), layout) for name, layout in laid.items()}
     if asked.mode != "training":
         written["mode"] = asked.mode
     if asked.times != 1:

@@ -22,6 +22,7 @@ def in_words(report: Report) -> str:
     judged, lacking = _judged(report.only, report)
     parts = [", ".join(words) for words in (judged, report.binding) if words]
     parts += [f"nothing of {', '.join(lacking)} was judged"] if lacking else []
+    parts += [f"the failed cases of {report.replayed}"] if report.replayed else []
     return f" in what was asked: {'; '.join(parts)}" if parts else ""
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import attrs
 from rich.console import Console
 from rich.text import Text
 
+from ..folding import telling
 from ..verdicts import Counterexample, Result
+from .counterexample_rows import handed_rows, provoked_rows, raised_at, wrong_rows
 from .layout import print_prose
-from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
+from .numbers import ratio_text
 from .symbols import Symbols, look
 from .wording import page_order, sentence, title
 
@@ -28,6 +29,8 @@ class Finding:
 
     requirement: str
     results: tuple[Result, ...]
+    #: The requirements that fail on the same case for the same reason.
+    also: tuple[str, ...] = ()
 
     @property
     def clearest(self) -> Result:
@@ -54,61 +57,40 @@ def _size(case: Counterexample | None) -> int:
     return sum(a.size for a in case.inputs.values() if a is not None)
 
 
-def findings(results: Sequence[Result]) -> tuple[Finding, ...]:
-    """The results grouped by target, operator and requirement; within these, the most telling requirement first."""
+def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[Finding, ...]:
+    """
+    The results grouped by target, operator and requirement; within these, the most telling requirement first.
+
+    A requirement that fails on the same case for the same reason as another, wherever it fails, stands with that one;
+    ``beside``: results that are told elsewhere, but for those that stand so.
+    """
     grouped: dict[tuple[str, str, str], list[Result]] = {}
-    for result in results:
+    for result in (*results, *beside):
         grouped.setdefault((result.target, result.op, result.requirement), []).append(result)
+    under = {key: (*key[:2], _leading(several)) for key, several in grouped.items() if _leading(several)}
     runs = list(dict.fromkeys(key[:2] for key in grouped))
     order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in grouped))}
-    keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), _telling(key[2]), order[key[2]]))
-    return tuple(Finding(key[2], tuple(grouped[key])) for key in keys)
+    keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), telling(key[2]), order[key[2]]))
+    own = {(one.target, one.op, one.requirement) for one in results}
+    return tuple(
+        Finding(key[2], tuple(grouped[key]), tuple(other[2] for other in keys if under.get(other) == key))
+        for key in keys
+        if key in own and key not in under
+    )
 
 
-def _telling(identifier: str) -> int:
-    """
-    How early a violated requirement is told.
-
-    A wrong shape breaks everything else, and so does what is done to a part, so the contract (CM-T, CM-C1 to C3) comes
-    first; a wrong formula breaks most laws, so the operator's values, its gradients and its laws follow in this order;
-    what else is common to all operators comes last.
-    """
-    page, _, rest = identifier.partition("-")
-    if page == "CM":
-        return 0 if rest[:1] == "T" or rest in ("C1", "C2", "C3") else 9
-    return "_FSIEGRL".find(rest[:1]) % 9
+def _leading(results: Sequence[Result]) -> str:
+    """The requirement that these stand with; empty where one of them stands by itself."""
+    return results[0].same_case_as if all(one.same_case_as for one in results) else ""
 
 
-def _multiple(case: Counterexample) -> float | None:
-    """The error of this very case in envelopes, where it is a number."""
-    if case.expected is None or case.got is None or not case.envelope:
-        return None
-    multiple = abs(case.got - case.expected) / case.envelope
-    return multiple if math.isfinite(multiple) else None
-
-
-def _input_rows(case: Counterexample) -> list[tuple[str, str]]:
-    rows = [(name, array_text(array)) for name, array in case.inputs.items()]
-    return rows + [(name, setting_text(value)) for name, value in case.settings.items()]
-
-
-def _value_rows(case: Counterexample) -> list[tuple[str, str]]:
-    place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
-    rows = [("wrong", place)]
-    for label, value in (("expected", case.expected), ("got", case.got), ("envelope", case.envelope)):
-        if value is not None:
-            rows.append((label, f"{decimal(value)}   {hex_float(value)}"))
-    multiple = _multiple(case)
-    if multiple is not None:
-        rows.append(("error", f"{ratio_text(multiple)} envelopes"))
-    return rows
-
-
-def _outcome_rows(result: Result) -> list[tuple[str, str]]:
+def _outcome_rows(finding: Finding, result: Result) -> list[tuple[str, str]]:
     case = result.counterexample
-    rows = [("how", case.note)] if case is not None and case.note else []
+    rows = [] if case is None else provoked_rows(case)
     if result.reason and (case is None or result.reason != case.note):
         rows.append(("first", result.reason))
+    if finding.also:
+        rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
     if result.diagnosis is not None:
         rows.append(("diagnosis", result.diagnosis))
     return rows
@@ -128,11 +110,11 @@ def detail_rows(finding: Finding, seen: dict[tuple[object, ...], str]) -> list[t
         if len(finding.results) > 1:
             binding = "" if result.binding == result.target else f"{result.binding}, "
             rows.append(("shown", binding + result.dtype))
-        inputs = _input_rows(case)
+        inputs = handed_rows(case)
         first = seen.setdefault((result.target, result.op, *inputs), finding.requirement)
         rows += inputs if first == finding.requirement else [("case", f"the same as for {first}")]
-        rows += _value_rows(case)
-    return rows + _outcome_rows(result)
+        rows += wrong_rows(case)
+    return rows + _outcome_rows(finding, result)
 
 
 def _print_detail(finding: Finding, seen: dict[tuple[object, ...], str], console: Console, symbols: Symbols) -> None:
@@ -154,13 +136,17 @@ def _print_brief(finding: Finding, console: Console, symbols: Symbols) -> None:
     amount = f"; {ratio_text(ratio)} envelopes" if ratio is not None and ratio > 1 else ""
     case = finding.clearest.counterexample
     how = f"; {case.note}" if case is not None and case.note else ""
+    how += f", at {raised_at(case)}" if case is not None and raised_at(case) else ""
+    how += f"; also {', '.join(finding.also)}, for the same reason" if finding.also else ""
     line = Text.assemble((title(finding.requirement), "bold"), f" ({finding.where()}{amount}{how})")
     print_prose(line, console, indent=10, first=Text(f"{symbol} {finding.requirement}", style=style))
 
 
-def print_failures(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
-    """Print the violated requirements: the first few in full, a line for each of the others."""
-    found = findings(results)
+def print_failures(
+    results: Sequence[Result], console: Console, symbols: Symbols, advice: Sequence[Result] = ()
+) -> None:
+    """Print the violated requirements: the first few in full, with the advice that stands so; a line for the others."""
+    found = findings(results, advice)
     seen: dict[tuple[object, ...], str] = {}
     for finding in found[:DETAILED]:
         _print_detail(finding, seen, console, symbols)
@@ -172,7 +158,7 @@ def print_failures(results: Sequence[Result], console: Console, symbols: Symbols
 
 
 def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
-    """Print the violated SHOULDs, which leave a target conforming."""
+    """Print the violated SHOULDs, which leave a target conforming, but for those that stand with a violated MUST."""
     found = findings(results)
     if not found:
         return

@@ -24,6 +24,6 @@ def print_report(report: Report, console: Console) -> None:
         print_section(section, versions.get(section.target, ""), console, symbols)
     if report.results:
         print_legend(console, symbols)
-    print_failures(report.failures(), console, symbols)
+    print_failures(report.failures(), console, symbols, report.advice())
     print_advice(report.advice(), console, symbols)
     print_closing(report, console, symbols)

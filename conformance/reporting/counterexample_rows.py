@@ -1,0 +1,98 @@
+"""One counterexample in rows of a label and a text: what is handed over, what is wrong, and which call shows it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+
+from ..asked import Ask
+from ..replay.writing import memory
+from ..verdicts import Counterexample
+from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
+
+Row = tuple[str, str]
+
+#: Calls of a check that are told one by one; of more, only how many there are.
+_CALLS = 6
+
+#: What the directions of a derivative are called.
+_DIRECTIONS = {"tangents": "tangent", "tangents_again": "2nd tangent", "cotangents": "cotangent"}
+
+
+def handed_rows(case: Counterexample) -> list[Row]:
+    """What the target is handed: inputs, the cotangent where one is asked about, settings, parts and directions."""
+    call = case.call
+    layouts = {} if call is None else call.layouts
+    shown = {name: array for name, array in case.inputs.items() if name != "g" or call is None or call.g is not None}
+    rows = [(name, array_text(array) + _laid(array, layouts.get(name, ""))) for name, array in shown.items()]
+    rows += [(name, setting_text(value)) for name, value in {**case.settings, **case.parts}.items()]
+    for field, word in _DIRECTIONS.items() if call is not None else ():
+        given = getattr(call, field)
+        rows += [(f"{word} {name}", array_text(array)) for name, array in given.items() if array is not None]
+    return rows
+
+
+def _laid(array: np.ndarray | None, layout: str) -> str:
+    """How an array lies in memory, where that is not row after row."""
+    if array is None or not layout:
+        return ""
+    found = memory(array, layout)
+    beginning = f" from element {found['offset']} on" if found["offset"] else ""
+    return f", {layout} in memory: strides {tuple(found['strides'])}{beginning}"
+
+
+def wrong_rows(case: Counterexample) -> list[Row]:
+    """What is wrong, with its numbers, or why it is wrong where they do not say."""
+    place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
+    rows = [("wrong", place)]
+    for label, value in (("expected", case.expected), ("got", case.got), ("envelope", case.envelope)):
+        if value is not None:
+            rows.append((label, f"{decimal(value)}   {hex_float(value)}"))
+    if case.multiple is not None:
+        rows.append(("error", f"{ratio_text(case.multiple)} envelopes"))
+    elif case.why not in ("", case.note):
+        rows.append(("why", case.why))
+    return rows
+
+
+def provoked_rows(case: Counterexample) -> list[Row]:
+    """What was done to provoke it, the line that raised, and which call of how many shows it."""
+    rows = [("how", case.note)] if case.note else []
+    if where := raised_at(case):
+        rows.append(("at", where))
+    if case.call is not None and not _is_plain(case):
+        told = [_in_words(call, case) for call in case.calls]
+        runs = [(words, len(list(alike))) for words, alike in groupby(told)]
+        listed = ", ".join(words if count == 1 else f"{count} times {words}" for words, count in runs)
+        place = len(told) if case.shown_by is None else case.shown_by + 1
+        counted = f"the last of {len(told)}" if place == len(told) else f"number {place} of {len(told)}"
+        rows.append(("call", f"{counted}: {listed}" if len(runs) <= _CALLS else counted))
+    return rows
+
+
+def raised_at(case: Counterexample) -> str:
+    """The line of the user's own file that raised; empty where none did."""
+    where = None if case.raised is None else case.raised.where
+    if where is None:
+        return ""
+    return f"{where}: {where.source}" if where.source else str(where)
+
+
+def _is_plain(case: Counterexample) -> bool:
+    """Whether every call of the check is handed the same, as anyone would hand it over, once."""
+    return all(
+        call.inputs is case.calls[0].inputs and call.times == 1 and not call.layouts and call.does in ("call", "vjp")
+        for call in case.calls[:-1]
+    )
+
+
+def _in_words(call: Ask, case: Counterexample) -> str:
+    words = call.does if call.times == 1 else f"{call.does} {call.times} times"
+    if call.layouts:
+        words += " with " + " and ".join(f"{name} {layout}" for name, layout in call.layouts.items())
+    shown = case.call
+    assert shown is not None
+    if call.inputs is not shown.inputs and call.of is None:
+        words += " with other values"
+    return words
