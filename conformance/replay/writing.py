@@ -124,17 +124,19 @@ def _call(found: Counterexample, place: int) -> dict[str, Any]:
             written["inputs_of_call"] = earlier
         elif place != found.shown_by:
             written |= _differences(asked, found)
-    for name, array in (("g", asked.g),):
-        if array is not None and not _same(array, found.inputs.get("g")):
-            written[name] = _array(array)
+    if asked.g is not None and not _same(asked.g, found.inputs.get("g")):
+        written["g"] = _array(asked.g)
     for name in ("tangents", "tangents_again", "cotangents"):
         arrays = getattr(asked, name)
         if any(array is not None for array in arrays.values()):
             written[name] = {one: _array(array) for one, array in arrays.items()}
-    memory = {**asked.inputs, "g": asked.g}
-    laid = {name: layout for name, layout in asked.layouts.items() if memory.get(name) is not None}
+    laid = {
+        name: memory(array, asked.layouts[name])
+        for name, array in {**asked.inputs, "g": asked.g}.items()
+        if array is not None and name in asked.layouts
+    }
     if laid:
-        written["layouts"] = {name: memory(_given(memory[name]), layout) for name, layout in laid.items()}
+        written["layouts"] = laid
     if asked.mode != "training":
         written["mode"] = asked.mode
     if asked.times != 1:
@@ -142,11 +144,6 @@ def _call(found: Counterexample, place: int) -> dict[str, Any]:
     if asked.raised is not None:
         written["raised"] = _raised(asked.raised)
     return written
-
-
-def _given(array: np.ndarray | None) -> np.ndarray:
-    assert array is not None
-    return array
 
 
 def _differences(asked: Ask, found: Counterexample) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def test_options_reach_the_engine(engine):
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only --slow --mode inference"
     arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"
     arguments += " --only LN-F3,LN-G* --only CM-P3 --require deterministic --binding torch.nn.*"
-    arguments += " --cache-dir kept --cluster tcp://127.0.0.1:8786"
+    arguments += " --cache-dir kept --cluster tcp://127.0.0.1:8786 --replay report.json"
     assert main(arguments.split()) == 0
     ((targets, options),) = engine.calls
     assert targets == ("f.py:g",)
@@ -83,6 +83,7 @@ def test_options_reach_the_engine(engine):
         "jobs": 3,
         "cache": "kept",
         "cluster": "tcp://127.0.0.1:8786",
+        "replay": "report.json",
     }
 
 
