@@ -13,7 +13,7 @@ from ..report import Report
 from ..verdicts import Deviation, Result, Taken, Verdict
 from .asked import against_advice, print_asked, required
 from .asked import in_words as in_what_was_asked
-from .failures import findings
+from .failures import violated
 from .layout import print_prose
 from .symbols import COLOURS, Symbols
 from .versions import in_words
@@ -176,7 +176,7 @@ def _ids(results: Sequence[Result]) -> str:
 def last_word(report: Report) -> tuple[str, str]:
     """The line that ends the report, and its colour."""
     failures, errors = report.failures(), report.errors()
-    broken = _several([finding.requirement for finding in findings(failures)], 8)
+    broken = _several(violated(failures), 8)
     broken = f"{len({r.requirement for r in failures})} violated: {broken}"
     if report.partial:
         found = broken if failures else "no violation so far"

@@ -79,6 +79,12 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     )
 
 
+def violated(results: Sequence[Result]) -> list[str]:
+    """The requirements of these results: those that stand by themselves first, the most telling before the others."""
+    found = findings(results)
+    return list(dict.fromkeys([one.requirement for one in found] + [other for one in found for other in one.also]))
+
+
 def _leading(results: Sequence[Result]) -> str:
     """The requirement that these stand with; empty where one of them stands by itself."""
     return results[0].same_case_as if all(one.same_case_as for one in results) else ""
