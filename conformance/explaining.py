@@ -1,7 +1,12 @@
-"""What a word or a text means to `normspec explain`: a requirement, an erratum, a fault, an operator, or a search."""
+"""
+What a word or a text means to `normspec explain`.
+
+A requirement, an erratum, a fault, an operator; what `--only` selects by it; or else what speaks of it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 
@@ -11,6 +16,7 @@ from ..spec import Requirement, requirements, withdrawn
 from ..spec.errata import Erratum, errata
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS, Operator
+from .asking import UnknownSelection, selected
 from .faults.registry import Fault
 
 #: How many names are suggested for one that does not exist.
@@ -37,17 +43,19 @@ class Mistake:
 
 @attrs.frozen
 class Found:
-    """What speaks of a text."""
+    """What speaks of a text, or what a word selects."""
 
     text: str
     requirements: tuple[Requirement, ...]
-    errata: tuple[Erratum, ...]
-    mistakes: tuple[Mistake, ...]
+    errata: tuple[Erratum, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    #: Whether it is what `--only` would judge: a subject, a bundle or a pattern of ids.
+    selected: bool = False
 
 
 def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake, ...]:
     """
-    Return what a word names, in any case, or all that speaks of it.
+    Return what a word names or selects, in any case, or all that speaks of it.
 
     Raises NothingToExplain, which names what may have been meant.
     """
@@ -63,6 +71,9 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
     named = tuple(one for one in mistakes() if word.lower() in _names(one))
     if named:
         return named
+    with contextlib.suppress(UnknownSelection):
+        ids = selected((word,), "explain")
+        return Found(word, tuple(requirements()[id] for id in ids), selected=True)
     misspelt = LIKE_AN_ID.fullmatch(word.strip()) or difflib.get_close_matches(word.lower(), OPERATORS, cutoff=SPELT_SO)
     found = None if misspelt else search(word)
     if found is None:

@@ -50,8 +50,9 @@ def explain(words: tuple[str, ...]) -> int:
     """
     Print a requirement, an erratum, a fault or an operator, each with the address of its page.
 
-    A requirement (LN-F3) has its sentence, formula, reason, and the faults that it excludes. Any other text is searched
-    for: "std + eps". Alone it lists all requirements by subject, and `all` prints them.
+    A requirement (LN-F3) has its sentence, formula, reason, and the faults that it excludes. A subject (gradients)
+    lists its requirements, and any other text is searched for: "std + eps". Alone it lists all requirements by subject,
+    and `all` prints them.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

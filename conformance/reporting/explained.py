@@ -102,8 +102,11 @@ def print_operator(operator: Operator, console: Console) -> None:
 
 
 def print_found(found: Found, console: Console) -> None:
-    """Print what speaks of a text: a line for each requirement, erratum and fault."""
-    print_prose(Text(f"Nothing is called {found.text!r}. These speak of it:"), console)
+    """Print what speaks of a text, or what a word selects: a line for each requirement, erratum and fault."""
+    said = (
+        f"`--only {found.text}` judges:" if found.selected else f"Nothing is called {found.text!r}. These speak of it:"
+    )
+    print_prose(Text(said), console)
     for label, names in (
         ("Errata", {one.id: one.title for one in found.errata}),
         ("Requirements", {one.id: _title(one) for one in found.requirements}),

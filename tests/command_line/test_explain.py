@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from normspec.conformance.asking import selected
 from normspec.conformance.command_line.root import main
 from normspec.conformance.faults import registered
 from normspec.spec import requirements
@@ -63,6 +64,14 @@ def test_a_text_finds_what_speaks_of_it(capsys):
         assert "\n  ERR-2  eps added to the deviation\n" in shown
         assert "\n  LN-F3  eps inside the root\n" in shown
     assert "ln-unbiased" in explained(capsys, "divides n - 1 variance")
+
+
+@pytest.mark.parametrize("word", ["gradients", "LN-G*", "deterministic"])
+def test_what_only_selects_is_listed(capsys, word):
+    """A subject, a pattern of ids or a bundle: the requirements that a run with `--only` judges."""
+    shown = explained(capsys, word)
+    assert shown.startswith(f"`--only {word}` judges:\n")
+    assert re.findall(r"^  (\S+)  ", shown, re.M) == list(selected((word,), "test"))
 
 
 def test_alone_it_lists_all_by_subject(capsys):
