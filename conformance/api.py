@@ -8,8 +8,20 @@ from typing import Any
 
 from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
-from ..spec.conventions import validate
-from .asking import checked_words, words_of
+from .arguments import (
+    conventions_of,
+    flag_of,
+    framework_of,
+    interpreters_of,
+    limits_of,
+    listener_of,
+    path_of,
+    seed_of,
+    targets_of,
+    text_of,
+    texts_of,
+)
+from .choosing import checked_words, words_of
 from .kept.place import checked_cache
 from .limits import jobs_of
 from .modes import checked_mode
@@ -96,34 +108,31 @@ def check(
 
     Raises a NormspecError, before anything is checked, where the request cannot be carried out.
     """
-    profile_of(profile)
-    several = isinstance(target, Sequence) and not isinstance(target, str)
-    given: tuple[Any, ...] = tuple(target) if several else (target,)  # type: ignore[arg-type]
-    operators = None if op is None else check_operators(op)
+    operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
+    where = text_of(device, "device", "cpu")
     request = Request(
-        targets=named(given, operators),
+        targets=named(targets_of(target), operators),
         op=operators,
-        framework=framework,
-        dtypes=checked_dtypes(dtypes),
-        device=device,
-        conventions=validate(dict(conventions or {})),
-        profile=profile,
-        seed=DEFAULT_SEED if seed is None else seed,
-        forward_only=forward_only,
-        slow=slow,
+        framework=framework_of(framework),
+        dtypes=None if dtypes is None else checked_dtypes(texts_of(dtypes, "dtypes", "float32")),
+        device=where,
+        conventions=conventions_of(conventions),
+        profile=profile_of(text_of(profile, "profile", "quick")).name,
+        seed=DEFAULT_SEED if seed is None else seed_of(seed),
+        forward_only=flag_of(forward_only, "forward_only"),
+        slow=None if slow is None else flag_of(slow, "slow"),
         mode=checked_mode(mode),
-        only=checked_words(only, "only"),
-        require=checked_words(require, "require"),
-        binding=words_of(binding),
+        only=() if only is None else checked_words(texts_of(only, "only", "LN-F3"), "only"),
+        require=() if require is None else checked_words(texts_of(require, "require", "deterministic"), "require"),
+        binding=() if binding is None else words_of(texts_of(binding, "binding", "torch.nn.functional.*")),
         own=checked_per_target(per_target),
-        pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
-        limits=Limits(
-            seconds=float("inf") if time_limit is None else time_limit,
-            memory=memory_limit if device == "cpu" else None,
-        ),
+        pythons=interpreters_of(python),
+        limits=limits_of(time_limit, memory_limit, where),
         cache=checked_cache(cache),
     )
+    listener = listener_of(progress)
     if replay is not None:
-        return replayed(request, str(os.fspath(replay)), progress)
-    chosen = executor(request, jobs=None if jobs is None else jobs_of(jobs), cluster=cluster)
-    return judged(request, chosen, progress)
+        return replayed(request, path_of(replay, "replay", "report.json"), listener)
+    address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
+    chosen = executor(request, jobs=None if jobs is None else jobs_of(jobs), cluster=address)
+    return judged(request, chosen, listener)

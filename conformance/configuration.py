@@ -21,7 +21,7 @@ from ..adapters.own_function import names_a_function
 from ..adapters.targets import TARGETS, check_operators, check_target
 from ..spec.conventions import validate
 from ..spec.errors import NormspecError, choices
-from .asking import checked_words
+from .choosing import checked_words
 from .limits import bytes_of, jobs_of, seconds_of
 from .modes import checked_mode
 from .per_target import said

@@ -22,7 +22,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 LEAST_MEMORY = 16 << 20
 
 
-class WrongLimit(NormspecError):
+class WrongLimit(NormspecError, ValueError):
     """The text is no limit of that kind."""
 
 

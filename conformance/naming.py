@@ -18,11 +18,12 @@ def named(targets: Iterable[Any], op: Sequence[str] | None = None) -> tuple[Any,
 
     Raises UnknownTarget where a file has none, and NotImportable where it cannot be read.
     """
-    found: dict[Any, None] = {}
+    found: list[Any] = []
     for target in targets:
         one = str(os.fspath(target)) if isinstance(target, os.PathLike) else target
-        if isinstance(one, str) and names_a_file(one):
-            found.update(dict.fromkeys(targets_in(one, op)))
-        else:
-            found[full_name(one) if isinstance(one, str) and one in TARGETS else one] = None
+        if not isinstance(one, str):
+            found += [] if any(one is other for other in found) else [one]  # what is called need not be hashable
+            continue
+        names = targets_in(one, op) if names_a_file(one) else (full_name(one) if one in TARGETS else one,)
+        found += [name for name in names if name not in found]
     return tuple(found)

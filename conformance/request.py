@@ -19,7 +19,7 @@ from ..adapters.targets import TARGETS, resolve
 from ..spec.conventions import ensure_about
 from ..spec.errors import NormspecError, UnknownDtype, choices
 from ..spec.operators import OPERATORS
-from .asking import check_bindings, matches, operators_of, selected
+from .choosing import check_bindings, matches, operators_of, selected
 from .kept.place import store_at
 from .per_target import declared, ensure_meant, of
 from .plan import Plan
@@ -54,7 +54,7 @@ class Request:
     #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
     pythons: Mapping[str, str] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
-    #: Words for the requirements that alone are judged (asking.py); none for all.
+    #: Words for the requirements that alone are judged (choosing.py); none for all.
     only: tuple[str, ...] = ()
     #: Words for the requirements that are a MUST in this run, whatever their pages say.
     require: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:
     """Return the dtypes, each once; None for none. Raises UnknownDtype."""
     if dtypes is None:
         return None
-    names = tuple(dict.fromkeys([dtypes] if isinstance(dtypes, str) else dtypes))
+    names = tuple(dict.fromkeys(dtypes))
     for name in names:
         if name not in DTYPES:
             raise UnknownDtype(f"unknown dtype {name!r}{choices(name, DTYPES)}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import attrs
 
+from ..arguments import seeds_of
+from ..limits import jobs_of
 from ..progress import Listener, Progress
 from ..report import Report
 from ..reporting.numbers import duration
@@ -39,8 +41,9 @@ def run(
     `check`. After Ctrl-C the summary is of what is done.
     Raises a NormspecError where a target cannot be had, or the folder holds something else.
     """
+    seeds, count = seeds_of(seeds), None if jobs is None else jobs_of(jobs)
     request = attrs.evolve(request, targets=expanded(asked, request.op))
-    with executor(request, jobs=jobs, cluster=cluster, seeds=len(seeds)) as judges:
+    with executor(request, jobs=count, cluster=cluster, seeds=len(seeds)) as judges:
         campaign = Campaign(tuple(asked), request, judges.subjects(), seeds)
         units = campaign.units(judges.units(seeds))
         with Store.begun(out, campaign.asked_for(units)) as store:

@@ -18,7 +18,8 @@ from ...adapters.dtypes import DTYPES
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
-from ...spec.errors import TargetRaised, UnknownDtype, UnknownTarget, Unsupported, choices
+from ...spec.errors import TargetRaised, UnknownDtype, Unsupported, choices
+from ..arguments import flag_of, framework_of, interpreters_of, limits_of, listener_of, targets_of, text_of, texts_of
 from ..calls import CALL_FAILED
 from ..naming import named
 from ..progress import Listener, Progress
@@ -67,42 +68,43 @@ def compare(
 
     Raises a NormspecError, before anything is measured, where the request cannot be carried out.
     """
-    if dtype not in DTYPES:
+    if text_of(dtype, "dtype", "float32") not in DTYPES:
         raise UnknownDtype(f"unknown dtype {dtype!r}{choices(dtype, DTYPES)}")
-    alone = isinstance(targets, str | os.PathLike | Target) or callable(targets)
-    asked: list[Any] = [targets] if alone else list(targets)  # type: ignore[arg-type]
-    wanted = None if op is None else check_operators(op)
-    given = [
-        one for each in asked for one in (named((each,), wanted) if isinstance(each, str | os.PathLike) else (each,))
-    ]
-    if not given:
-        raise UnknownTarget("no target is named: give two or more, such as numpy and torch")
+    operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
+    given = _named(targets, operators)
     request = Request(
         targets=(),
-        op=wanted,
-        framework=framework,
+        op=operators,
+        framework=framework_of(framework),
         dtypes=None,
-        device=device,
+        device=text_of(device, "device", "cpu"),
         conventions={},
         profile="quick",
         seed=0,
-        pythons=dict(python) if isinstance(python, Mapping) else {"": python} if python else {},
-        limits=Limits(
-            seconds=float("inf") if time_limit is None else time_limit,
-            memory=memory_limit if device == "cpu" else None,
-        ),
+        pythons=interpreters_of(python),
+        limits=limits_of(time_limit, memory_limit, device),
     )
+    every, listener = flag_of(all_bindings, "all_bindings"), listener_of(progress)
     opened = _opened(given, request)
     try:
         for target in opened:
             if dtype not in target.dtypes:
                 raise UnknownDtype(f"{target.name} has no {dtype}; choose from {', '.join(target.dtypes)}")
-        operators = check_operators(DEFAULT if op is None else op)
-        return Measuring(_told_apart(opened), operators, dtype, device, all_bindings, progress).comparison()
+        measured = Measuring(_told_apart(opened), operators or DEFAULT, dtype, device, every, listener)
+        return measured.comparison()
     finally:
         for target in opened:
             if not any(target is one for one in given):
                 target.close()
+
+
+def _named(targets: Any, operators: tuple[str, ...] | None) -> list[Any]:
+    """The targets in the order given, each function of a file by itself; one that is there already as it is."""
+    return [
+        one
+        for target in targets_of(targets)
+        for one in (named((target,), operators) if isinstance(target, str | os.PathLike) else (target,))
+    ]
 
 
 def _opened(given: Sequence[Any], request: Request) -> list[Target]:

@@ -32,6 +32,8 @@ def checked_cache(cache: str | os.PathLike[str] | bool | None) -> str:
     """
     if isinstance(cache, bool):
         return "" if cache else NOWHERE
+    if cache is not None and not isinstance(cache, (str, os.PathLike)):
+        raise UnusableCache(f"cache is {cache!r}: give the path of a folder, or False for none")
     named = os.fspath(cache) if cache is not None else ""
     if cache is not None and not named.strip():
         raise UnusableCache(f"{named!r} names no folder for the cache")

@@ -11,8 +11,8 @@ from rich.text import Text
 from ...adapters.frameworks import KNOWN
 from ..report import Report
 from ..verdicts import Deviation, Result, Taken, Verdict
-from .asked import against_advice, print_asked, required
-from .asked import in_words as in_what_was_asked
+from .chosen import against_advice, print_asked, required
+from .chosen import in_words as in_what_was_asked
 from .failures import violated
 from .layout import print_prose
 from .symbols import COLOURS, Symbols

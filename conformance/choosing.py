@@ -29,16 +29,15 @@ class UnknownBinding(NormspecError):
     """No binding of the targets has such a name."""
 
 
-def words_of(texts: str | Iterable[str] | None) -> tuple[str, ...]:
+def words_of(texts: Iterable[str]) -> tuple[str, ...]:
     """The words of some texts, each of which may hold several with commas between them; each word once."""
-    given = () if texts is None else (texts,) if isinstance(texts, str) else tuple(texts)
-    return tuple(dict.fromkeys(word for text in given for part in text.split(",") if (word := part.strip())))
+    return tuple(dict.fromkeys(word for text in texts for part in text.split(",") if (word := part.strip())))
 
 
-def checked_words(texts: str | Iterable[str] | None, what: str) -> tuple[str, ...]:
+def checked_words(texts: Iterable[str], what: str) -> tuple[str, ...]:
     """The words of some texts, each of which selects requirements. Raises UnknownSelection."""
     words = words_of(texts)
-    selected(words, what)
+    selected(words or ("",), what)
     return words
 
 

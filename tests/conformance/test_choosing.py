@@ -8,16 +8,17 @@ import pytest
 
 import normspec
 from normspec import Verdict
-from normspec.conformance.asking import (
+from normspec.conformance.bundles import BUNDLES, EVERYTHING, bundles
+from normspec.conformance.choosing import (
     UnknownBinding,
     UnknownSelection,
+    checked_words,
     operators_of,
     selected,
     subject_of,
     subjects,
     words_of,
 )
-from normspec.conformance.bundles import BUNDLES, EVERYTHING, bundles
 from normspec.conformance.command_line.root import main
 from normspec.conformance.reporting.closing import last_word
 from normspec.conformance.request import NothingAsked
@@ -103,8 +104,8 @@ def test_a_subject_is_a_section_of_the_pages():
 def test_texts_are_divided_at_commas_and_each_word_counts_once():
     """`--only A,B --only B` asks for A and B."""
     assert words_of(["LN-F3, LN-F4", "LN-F4", " "]) == ("LN-F3", "LN-F4")
-    assert words_of("LN-F3,LN-F4") == ("LN-F3", "LN-F4")
-    assert words_of(None) == ()
+    with pytest.raises(UnknownSelection, match="only: no requirement"):
+        checked_words([" ,"], "only")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ..asking import selected
+from ..choosing import selected
 from ..report import Report
 from ..verdicts import Verdict
 from .layout import print_prose
