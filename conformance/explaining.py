@@ -16,7 +16,7 @@ from ..spec import Requirement, requirements, withdrawn
 from ..spec.errata import Erratum, errata
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS, Operator
-from .asking import UnknownSelection, selected
+from .choosing import UnknownSelection, selected
 from .faults.registry import Fault
 
 #: How many names are suggested for one that does not exist.

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from normspec.conformance.asking import selected
+from normspec.conformance.choosing import selected
 from normspec.conformance.command_line.root import main
 from normspec.conformance.faults import registered
 from normspec.spec import requirements
