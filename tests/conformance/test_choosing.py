@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -163,6 +165,18 @@ def test_everything_is_every_advice():
     assert all(requirement(one).level is Level.SHOULD for one in bundles()[EVERYTHING].requirements)
     left = set(requirements()) - set(bundles()[EVERYTHING].requirements)
     assert all(requirement(one).level is Level.MUST for one in left)
+
+
+def test_the_page_has_every_subject_and_every_bundle():
+    """docs/selecting.md lists the words that there are, each bundle with what it means and its ids."""
+    page = (Path(__file__).parents[2] / "docs" / "selecting.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| a subject |"))
+    assert re.findall(r"`([a-z-]+)`", row.rpartition("|")[0].rpartition("|")[2]) == [*subjects()]
+    rows = {name: (f"`{name}`", one.meaning, ", ".join(one.requirements)) for name, one in bundles().items()}
+    rows[EVERYTHING] = (*rows[EVERYTHING][:2], "every SHOULD")
+    assert [tuple(cells) for cells in re.findall(r"^\| (`[a-z-]+`) \| (.*?) \| (.*?) \|$", page, re.M)] == [
+        *rows.values()
+    ]
 
 
 # Runs -----------------------------------------------------------------------------------------------------
