@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .conformance.api import check as check
     from .conformance.compare.comparison import Comparison as Comparison
     from .conformance.compare.run import compare as compare
+    from .conformance.report import NotConforming as NotConforming
     from .conformance.report import Report as Report
     from .conformance.verdicts import Result as Result
     from .conformance.verdicts import Verdict as Verdict
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "KnownViolation",
+    "NotConforming",
     "Report",
     "Result",
     "Unsupported",
@@ -41,6 +43,7 @@ _ROOMS = {
     "compare": "conformance.compare.run",
     "Comparison": "conformance.compare.comparison",
     "KnownViolation": "adapters.known",
+    "NotConforming": "conformance.report",
     "Report": "conformance.report",
     "Result": "conformance.verdicts",
     "Unsupported": "spec.errors",

@@ -63,7 +63,8 @@ class Run:
     paces: dict[str, str] = attrs.field(factory=dict)
     _probes: Probes = attrs.field(init=False)
     _taken: list[Taken] = attrs.field(factory=list)
-    _lost: bool = False
+    #: The targets that died.
+    _lost: dict[str, None] = attrs.field(factory=dict)
     _done: int = 0
     _total: int = 0
     _failing: int = 0
@@ -100,7 +101,8 @@ class Run:
             profile=plan.profile.name,
             seed=plan.seed,
             subjects=subjects,
-            partial=self.interrupted or self._lost,
+            partial=self.interrupted or bool(self._lost),
+            lost=() if self.interrupted else tuple(self._lost),
             seconds=time.perf_counter() - started,
             taken=tuple(sorted(self._taken, key=place)),
         )
@@ -207,7 +209,7 @@ class Run:
         return sorted(found, key=lambda check: order.index(check.requirement))
 
     def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
-        self._lost |= probe.lost
+        self._note_loss(subject, lost=probe.lost)
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
         checks = self._checks(subject.operator, subject.format)
         tallies = [
@@ -329,7 +331,7 @@ class Run:
             plain_call(subject, case, gradients=gradients)
         for tally in asking:
             tally.run(subject, case, description)
-            self._lost |= tally.lost
+            self._note_loss(subject, lost=tally.lost)
             if tally.violation is not None:
                 self._failing += 1
                 self._tell(subject)
@@ -354,8 +356,12 @@ class Run:
                     tally.decline(description, declined)
                     continue
                 tally.run(subject, library.case(description), description)
-                self._lost |= tally.lost
+                self._note_loss(subject, lost=tally.lost)
                 self._failing += tally.violation is not None
+
+    def _note_loss(self, subject: Subject, *, lost: bool) -> None:
+        if lost:
+            self._lost[subject.target.name] = None
 
     @staticmethod
     def _cannot_judge_anything(tallies: list[Tally]) -> bool:

@@ -1,95 +1,55 @@
-"""The report: all results of one run, and what they amount to."""
+"""The report: the outcome of a run as text, as JSON, and as an exception."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
-from typing import Any
+import sys
 
 import attrs
 
-from .reporting.json_values import plain, result_in_json
+from .outcome import Outcome
+from .reporting.in_short import in_short
+from .reporting.json_values import plain, result_in_json, target_in_json
+from .reporting.last_word import last_word
+from .reporting.render import as_text
 from .reporting.versions import versions
-from .verdicts import Deviation, Result, Taken, Verdict
 
 #: Raised by one when a reader of the old form of the JSON would misread the new one.
 SCHEMA = 2
 
 
-@attrs.frozen
-class Report:
-    """All results of one run."""
+#: pytest shows so many characters of a value at most, and leaves out the middle of a longer one.
+_REPR = 230
 
-    results: tuple[Result, ...]
-    profile: str
-    seed: int
-    #: What was run: one line a binding, with the framework's version, its declared conventions, and under
-    #: "passes_under" what it would have to declare where that would make it conform.
-    subjects: tuple[Mapping[str, Any], ...] = ()
-    #: True when the run was interrupted or a target died: what is here was established, the rest was not.
-    partial: bool = False
-    #: How long judging took; importing the targets is not counted.
-    seconds: float = 0.0
-    #: Tracebacks of defects of normspec that belong to no requirement.
-    defects: tuple[str, ...] = ()
-    #: What is to be known of how it came about: machines of a cluster that did not judge, and why.
-    notes: tuple[str, ...] = ()
-    #: What each binding took of its cases, and in which mode it was judged.
-    taken: tuple[Taken, ...] = ()
-    #: What alone was judged, in the words of the caller: requirements, and bindings of frameworks; empty for all.
-    only: tuple[str, ...] = ()
-    binding: tuple[str, ...] = ()
-    #: What was a MUST in this run whatever its page says, in the words of the caller.
-    require: tuple[str, ...] = ()
-    #: The report whose failed cases alone were judged; empty for a run on cases of its own.
-    replayed: str = ""
 
-    @property
-    def share(self) -> float:
-        """The share of the cases that was taken, of all bindings and dtypes together; 1 where there was none."""
-        cases = sum(one.cases for one in self.taken)
-        return 1 - sum(sum(one.declined.values()) for one in self.taken) / cases if cases else 1.0
+class NotConforming(AssertionError):
+    """What was checked does not conform, or was not checked to the end; the message says what failed, in short."""
 
-    def failures(self) -> tuple[Result, ...]:
-        """The violations of MUST requirements."""
-        return tuple(r for r in self.results if r.verdict is Verdict.FAIL)
 
-    def advice(self) -> tuple[Result, ...]:
-        """The violations of SHOULD requirements."""
-        return tuple(r for r in self.results if r.verdict is Verdict.ADVICE)
+@attrs.frozen(repr=False)
+class Report(Outcome):
+    """All results of one run, of one target or of several."""
 
-    def unseen(self) -> tuple[tuple[Result, Deviation], ...]:
-        """The known violations that were put to the test and did not show, each with the result it belongs to."""
-        return tuple((result, one) for result in self.results for one in result.known if not one.shown)
+    def __str__(self) -> str:
+        """What a terminal shows of it, without colour, in 80 columns or as many as COLUMNS says."""
+        # With the symbols that standard output can show, since that is where a text usually goes.
+        return as_text(self, getattr(sys.stdout, "encoding", None) or "utf-8")
 
-    def errors(self) -> tuple[Result, ...]:
-        """The requirements on which the target raised where nothing could be judged."""
-        return tuple(r for r in self.results if r.verdict is Verdict.ERROR)
+    def __repr__(self) -> str:
+        """The last word on it."""
+        words = f"<Report: {last_word(self)[0]}>"
+        return words if len(words) <= _REPR else f"{words[: _REPR - 4]}...>"
 
-    @property
-    def conforms(self) -> bool:
-        """Whether something was judged, everything asked for was, and no MUST is violated."""
-        judged = any(r.verdict in (Verdict.PASS, Verdict.ADVICE, Verdict.DEVIATES) for r in self.results)
-        return judged and not self.partial and not self.failures() and not self.errors() and not self.defects
+    def raise_if_failed(self) -> None:
+        """
+        Do nothing where it conforms, which is exit status 0.
 
-    @property
-    def exit_status(self) -> int:
-        """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part."""
-        if self.partial:
-            return 3
-        if self.failures():
-            return 1
-        if self.errors() or self.defects:
-            return 3
-        return 0 if self.conforms else 2
-
-    def counts(self) -> dict[str, int]:
-        """How many results have each verdict."""
-        tally = {verdict.value: 0 for verdict in Verdict}
-        for result in self.results:
-            tally[result.verdict.value] += 1
-        return tally
+        Raises NotConforming, an AssertionError that says in short what failed.
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test, and not this one
+        if not self.conforms:
+            raise NotConforming(in_short(self))
 
     def to_json(self) -> str:
         """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""
@@ -107,6 +67,7 @@ class Report:
             "conforms": self.conforms,
             "exit_status": self.exit_status,
             "counts": self.counts(),
+            "targets": [target_in_json(name, self.target(name)) for name in self.targets],
             "defects": list(self.defects),
             "notes": list(self.notes),
             "share": plain(self.share),

@@ -16,7 +16,8 @@ from ...spec.conventions import parse_conventions
 from ..configuration import Configuration
 from ..kept.place import NOWHERE
 from ..naming import named
-from .console import console_on, progress_on
+from ..reporting.layout import console_on
+from .console import progress_on
 from .options import (
     cluster_option,
     convention_option,

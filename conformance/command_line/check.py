@@ -12,8 +12,9 @@ import click
 from ...spec.conventions import parse_conventions
 from ..configuration import configuration
 from ..report import Report
+from ..reporting.layout import console_on
 from ..reporting.render import print_report
-from .console import console_on, progress_on
+from .console import progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import (
     binding_option,

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from ..configuration import configuration
-from .console import console_on, progress_on
+from ..reporting.layout import console_on
+from .console import progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import (
     config_option,

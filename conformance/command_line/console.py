@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -15,18 +14,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from ..progress import Listener
 from ..progress import Progress as Event
 from ..reporting.symbols import symbols_for
-
-#: Where the width is not known (a pipe, a file), what every terminal shows without wrapping.
-PIPE_WIDTH = 80
-
-
-def console_on(stream: TextIO) -> Console:
-    """A console that writes prose and tables to the stream, coloured only where that is wanted."""
-    width = None
-    if not stream.isatty():
-        columns = os.environ.get("COLUMNS", "")
-        width = int(columns) if columns.isdigit() and int(columns) >= 40 else PIPE_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 @contextmanager

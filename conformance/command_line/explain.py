@@ -21,7 +21,7 @@ from ..reporting.explained import (
     print_operator,
     print_requirement,
 )
-from .console import console_on
+from ..reporting.layout import console_on
 
 #: What stands for every requirement and every erratum.
 ALL = "all"

@@ -8,7 +8,8 @@ import sys
 import click
 
 from ..configuration import configuration
-from .console import console_on, progress_on
+from ..reporting.layout import console_on
+from .console import progress_on
 from .destination import STDOUT, ensure_writable, write
 from .options import config_option, python_option
 from .settings import interpreters

@@ -6,8 +6,9 @@ import sys
 
 import click
 
+from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
-from .console import console_on, progress_on
+from .console import progress_on
 from .options import dtype_option, profile_option, seed_option
 
 

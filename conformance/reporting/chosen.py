@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..choosing import selected
-from ..report import Report
+from ..outcome import Outcome
 from ..verdicts import Verdict
 from .layout import print_prose
 from .wording import page_order
@@ -17,7 +17,7 @@ from .wording import page_order
 _IDS = 8
 
 
-def in_words(report: Report) -> str:
+def in_words(report: Outcome) -> str:
     """What alone was asked for, behind the word CONFORMS; empty where that was everything that a target has."""
     judged, lacking = _judged(report.only, report)
     parts = [", ".join(words) for words in (judged, report.binding) if words]
@@ -26,14 +26,14 @@ def in_words(report: Report) -> str:
     return f" in what was asked: {'; '.join(parts)}" if parts else ""
 
 
-def required(report: Report) -> str:
+def required(report: Outcome) -> str:
     """What was required beyond the specification, behind that; empty where nothing was."""
     judged, lacking = _judged(report.require, report)
     words = f", with {', '.join(judged)} required" if judged else ""
     return words + (f"; required and not judged: {', '.join(lacking)}" if lacking else "")
 
 
-def _judged(words: Sequence[str], report: Report) -> tuple[list[str], list[str]]:
+def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]]:
     """Those words of whose requirements some were judged, and the others."""
     unjudged = (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED)
     there = {result.requirement for result in report.results if result.verdict not in unjudged}
@@ -41,14 +41,14 @@ def _judged(words: Sequence[str], report: Report) -> tuple[list[str], list[str]]
     return [word for word in words if found[word]], [word for word in words if not found[word]]
 
 
-def against_advice(report: Report) -> str:
+def against_advice(report: Outcome) -> str:
     """That what alone was asked for is a SHOULD, and does not hold; empty otherwise."""
     broken = page_order(result.requirement for result in report.advice()) if report.only else ()
     more = f" and {len(broken) - _IDS} more" if len(broken) > _IDS else ""
     return f". Advice, which --require makes a MUST: {', '.join(broken[:_IDS])}{more}" if broken else ""
 
 
-def print_asked(report: Report, console: Console) -> None:
+def print_asked(report: Outcome, console: Console) -> None:
     """Print what alone was judged, and what was a MUST in this run, with the ids behind each word."""
     rows = [("only", _with_ids(report.only, report)), ("binding", ", ".join(report.binding))]
     rows.append(("required", _with_ids(report.require, report)))
@@ -61,7 +61,7 @@ def print_asked(report: Report, console: Console) -> None:
             print_prose(Text(words), console, indent=12, first=Text(name, style="cyan"))
 
 
-def _with_ids(words: Sequence[str], report: Report) -> str:
+def _with_ids(words: Sequence[str], report: Outcome) -> str:
     """The words, each with those of its ids that the report has results on."""
     there = {result.requirement for result in report.results}
     told = []

@@ -9,8 +9,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..outcome import Outcome
 from ..replay.writing import written
 from ..verdicts import Result
+from .failures import violated
+from .last_word import of_target
 from .wording import sentence
 
 
@@ -51,4 +54,22 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "diagnosis": result.diagnosis,
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],
+    }
+
+
+def target_in_json(name: str, report: Outcome) -> dict[str, Any]:
+    """What the report on one target alone amounts to, as a JSON object."""
+    return {
+        "name": name,
+        "operators": list(dict.fromkeys(one["op"] for one in report.subjects)),
+        "bindings": list(dict.fromkeys(one["binding"] for one in report.subjects)),
+        "conforms": report.conforms,
+        "exit_status": report.exit_status,
+        "verdict": of_target(report)[0],
+        "partial": report.partial,
+        "violated": violated(report.failures()),
+        "advice": violated(report.advice()),
+        "errors": list(dict.fromkeys(one.requirement for one in report.errors())),
+        "counts": report.counts(),
+        "share": plain(report.share),
     }

@@ -1,12 +1,28 @@
-"""Paragraphs with a hanging label, wrapped to the console and without trailing blanks."""
+"""Consoles to print on, and paragraphs with a hanging label, wrapped to the console and without trailing blanks."""
 
 from __future__ import annotations
+
+import os
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 #: Lines of prose longer than this are tiring to read, however wide the terminal is.
 PROSE_WIDTH = 100
+
+
+#: Where the width is not known (a pipe, a file), what every terminal shows without wrapping.
+PIPE_WIDTH = 80
+
+
+def console_on(stream: TextIO) -> Console:
+    """A console that writes prose and tables to the stream, coloured only where that is wanted."""
+    width = None
+    if not stream.isatty():
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdigit() and int(columns) >= 40 else PIPE_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 def width_of(console: Console) -> int:

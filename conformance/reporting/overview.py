@@ -8,7 +8,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..report import Report
+from ..outcome import Outcome
 from ..verdicts import Result, Verdict
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
@@ -42,7 +42,7 @@ class Section:
         return tuple(dict.fromkeys(r.binding for r in self.results))
 
 
-def sections(report: Report) -> tuple[Section, ...]:
+def sections(report: Outcome) -> tuple[Section, ...]:
     """The report's results by target, operator and device, in the order of the run."""
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in report.results:

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import io
+
 from rich.console import Console
 
-from ..report import Report
+from ..outcome import Outcome
 from .closing import print_closing
-from .failures import print_advice, print_failures
-from .overview import print_legend, print_section, sections
+from .layout import console_on
 from .symbols import symbols_for
-from .versions import beside_its_name
+from .target_section import Place, Told, print_target
 
 
-def print_report(report: Report, console: Console) -> None:
-    """Print the table, the violations under it, and the last word.
+def print_report(report: Outcome, console: Console) -> None:
+    """
+    Print the section of each target, and what all of them amount to.
 
-    Nothing that a target said is read as markup, and only ASCII symbols are drawn
-    where the console's encoding has no others.
+    Nothing that a target said is read as markup, and only ASCII symbols are drawn where the console's encoding has no
+    others.
     """
     symbols = symbols_for(console.encoding)
-    versions = {str(s.get("target")): beside_its_name(s) for s in report.subjects}
-    for section in sections(report):
-        print_section(section, versions.get(section.target, ""), console, symbols)
-    if report.results:
-        print_legend(console, symbols)
-    print_failures(report.failures(), console, symbols, report.advice())
-    print_advice(report.advice(), console, symbols)
+    told: Told = {}
+    for number, name in enumerate(report.targets, 1):
+        print_target(report.target(name), Place(number, len(report.targets)), told, console, symbols)
     print_closing(report, console, symbols)
+
+
+def as_text(report: Outcome, encoding: str) -> str:
+    """The same without colour, in signs that the encoding has; as wide as what is written into a pipe."""
+    stream = _Text(encoding)
+    print_report(report, console_on(stream))
+    return "\n".join(stream.getvalue().strip("\n").splitlines())
+
+
+class _Text(io.StringIO):
+    """A text that is to be written in an encoding."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The encoding, which a console asks for."""
+        return self._encoding

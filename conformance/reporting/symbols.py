@@ -36,6 +36,7 @@ class Symbols:
     verdicts: dict[Verdict, str]
     ellipsis: str
     rule: str
+    heading: str
     kills: str
     also: str
     nothing: str
@@ -63,6 +64,7 @@ UNICODE = Symbols(
     },
     ellipsis="…",
     rule="─",
+    heading="═",
     kills="●",
     also="○",
     nothing="·",
@@ -80,6 +82,7 @@ ASCII = Symbols(
     },
     ellipsis="..",
     rule="-",
+    heading="=",
     kills="#",
     also="o",
     nothing=".",
@@ -89,7 +92,7 @@ ASCII = Symbols(
 def symbols_for(encoding: str) -> Symbols:
     """The symbols that a stream of this encoding can print."""
     try:
-        "✓✗≈–·△…─●○".encode(encoding)
+        "✓✗≈–·△…─═●○".encode(encoding)
     except (LookupError, UnicodeEncodeError):
         return ASCII
     return UNICODE

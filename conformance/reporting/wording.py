@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...spec import Level, Requirement, requirements
 
@@ -34,3 +34,10 @@ def page_order(identifiers: Iterable[str]) -> tuple[str, ...]:
     """The ids, each once, as the pages order them; ids that no page has come last."""
     position = {identifier: i for i, identifier in enumerate(requirements())}
     return tuple(sorted(dict.fromkeys(identifiers), key=lambda i: position.get(i, len(position))))
+
+
+def several(words: Sequence[str], most: int = 4) -> str:
+    """The words, each once, in one line: the first few, and how many there are beside them."""
+    kept = list(dict.fromkeys(words))
+    more = f" and {len(kept) - most} more" if len(kept) > most else ""
+    return ", ".join(kept[:most]) + more

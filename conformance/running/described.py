@@ -43,6 +43,7 @@ class Described:
             seed=unit.seed,
             subjects=self.subjects,
             partial=True,
+            lost=(self.offer.name,),
         )
 
 

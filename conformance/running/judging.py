@@ -40,12 +40,14 @@ def together(
 ) -> Report:
     """The report that these are parts of, each on some units of one seed."""
     place = Order(subjects, request.dtypes).place
+    stopped = interrupted or any(part.partial and not part.lost for part in reports)
     return Report(
         results=tuple(sorted((one for part in reports for one in part.results), key=place)),
         profile=request.profile,
         seed=reports[0].seed if reports else request.seed,
         subjects=tuple(subjects),
-        partial=interrupted or any(part.partial for part in reports),
+        partial=stopped or any(part.partial for part in reports),
+        lost=() if stopped else tuple(dict.fromkeys(name for part in reports for name in part.lost)),
         defects=tuple(defect for part in reports for defect in part.defects),
         taken=tuple(sorted((one for part in reports for one in part.taken), key=place)),
         notes=_without_what_is_asked(request, subjects),

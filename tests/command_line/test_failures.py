@@ -40,7 +40,7 @@ def test_a_failure_shows_the_case_in_hexadecimal(a_result, a_report, printed, co
 def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_report, printed):
     """A kernel that is only less accurate learns which convention describes it, once for all that it violates."""
     failures = [a_result(requirement=name, verdict=Verdict.FAIL) for name in ("LN-F1", "LN-F2")]
-    subject = {"binding": "mine.py:kernel", "passes_under": ("storage=H2", "float64=float32")}
+    subject = {"target": "torch", "binding": "mine.py:kernel", "passes_under": ("storage=H2", "float64=float32")}
     text = words(printed(a_report(*failures, subjects=(subject,))))
     assert text.count("storage=H2, float64=float32 mine.py:kernel") == 1
     assert "Would pass, declared" in text

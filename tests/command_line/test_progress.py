@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 
-from normspec.conformance.command_line.console import console_on, progress_on
+from normspec.conformance.command_line.console import progress_on
 from normspec.conformance.progress import Progress
+from normspec.conformance.reporting.layout import console_on
 
 
 class Terminal(io.StringIO):

@@ -22,7 +22,7 @@ from normspec.conformance.choosing import (
     words_of,
 )
 from normspec.conformance.command_line.root import main
-from normspec.conformance.reporting.closing import last_word
+from normspec.conformance.reporting.last_word import last_word
 from normspec.conformance.request import NothingAsked
 from normspec.spec import Level, requirement, requirements
 

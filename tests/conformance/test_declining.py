@@ -15,7 +15,7 @@ from normspec import Report, Verdict
 from normspec.adapters.remote.launching import hosted, ready
 from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
-from normspec.conformance.reporting.closing import last_word
+from normspec.conformance.reporting.last_word import last_word
 from normspec.spec.errors import BadSibling
 
 from .runs import VARIANT, function, result, run, verdicts

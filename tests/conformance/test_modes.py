@@ -9,7 +9,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.reporting.closing import last_word
+from normspec.conformance.reporting.last_word import last_word
 from normspec.spec.errors import UnknownMode
 
 from .runs import FAULT, VARIANT, function, result, run, specimen, verdicts

@@ -1,0 +1,39 @@
+"""A report in a few lines: the verdict on each target, and the violations that tell most."""
+
+from __future__ import annotations
+
+from ..outcome import Outcome
+from .failures import Finding, findings
+from .last_word import last_word, of_target
+from .numbers import decimal
+from .wording import title
+
+#: So many violations of a target are told, and so many characters of how each shows.
+_SHOWN, _WORDS = 3, 160
+
+
+def in_short(report: Outcome) -> str:
+    """The last word, and under it each target that does not conform, with the violations that tell most."""
+    lines = [last_word(report)[0]]
+    for name in report.targets:
+        alone = report.target(name)
+        if alone.conforms:
+            continue
+        if len(report.targets) > 1:
+            lines.append(f"{name}: {of_target(alone)[0]}")
+        found = findings(alone.failures())
+        lines += [f"  {_told(one)}" for one in found[:_SHOWN]]
+        if found[_SHOWN:]:
+            lines.append(f"  and {len(found) - _SHOWN} more: print(report) shows them")
+    return "\n".join(lines)
+
+
+def _told(finding: Finding) -> str:
+    """A violation in one line: what is violated, where, and what was got in place of what."""
+    case = finding.clearest.counterexample
+    how = finding.clearest.reason
+    if case is not None and case.expected is not None and case.got is not None:
+        place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
+        how = f"{place} is {decimal(case.got)}, and should be {decimal(case.expected)}"
+    how = how if len(how) <= _WORDS else f"{how[: _WORDS - 3]}..."
+    return f"{finding.requirement} {title(finding.requirement)} ({finding.where()}): {how}"

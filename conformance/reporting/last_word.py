@@ -1,0 +1,86 @@
+"""The last word on a report, or on one target of it: what it amounts to, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ..outcome import Outcome
+from .chosen import against_advice, required
+from .chosen import in_words as in_what_was_asked
+from .failures import violated
+from .wording import several
+
+#: The exit statuses of what was checked in part, and of what was not.
+_NOTHING, _IN_PART = 2, 3
+
+
+def last_word(report: Outcome) -> tuple[str, str]:
+    """The line that ends the report, and its colour: a verdict on its target, or on all of them."""
+    return of_target(report) if len(report.targets) < 2 else _of_all(report)
+
+
+def _of_all(report: Outcome) -> tuple[str, str]:
+    """How many of several targets conform, and which do not."""
+    each = {name: report.target(name) for name in report.targets}
+    failing = [name for name, one in each.items() if one.failures()]
+    stopped = [name for name, one in each.items() if one.exit_status == _IN_PART]
+    nothing = [name for name, one in each.items() if one.exit_status == _NOTHING]
+    if report.partial or (stopped and not failing):
+        first = f"{_share(failing, each)} violated something: {several(failing)}; " if failing else ""
+        return f"PARTIAL: {first}not judged to the end: {several(stopped)}.", "bold yellow"
+    if failing:
+        return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.", "bold red"
+    if len(nothing) == len(each):
+        return "NOTHING WAS CHECKED", "bold yellow"
+    words, style = of_target(report)
+    if nothing:
+        return f"{words}; of {several(nothing)} nothing was checked", "bold yellow"
+    return words, style
+
+
+def _share(names: Sequence[str], each: Collection[str]) -> str:
+    return f"{len(names)} of {len(each)} targets"
+
+
+def of_target(report: Outcome) -> tuple[str, str]:
+    """The verdict on the one target of a report, and its colour."""
+    failures, errors = report.failures(), report.errors()
+    broken = several(violated(failures), 8)
+    broken = f"{len({r.requirement for r in failures})} violated: {broken}"
+    if report.partial:
+        found = broken if failures else "no violation so far"
+        words = f"PARTIAL: stopped before the end ({found}). What is shown was established; the rest was not."
+        return words, "bold yellow"
+    if failures:
+        return f"DOES NOT CONFORM: {broken}.", "bold red"
+    if report.defects or any(result.traceback for result in report.results):
+        words = (
+            "PARTIAL: a defect of normspec left something unjudged. Please report it: --json FILE keeps the traceback."
+        )
+        return words, "bold yellow"
+    if errors:
+        return (
+            f"PARTIAL: the target could not be judged on {several([one.requirement for one in errors], 8)}.",
+            "bold yellow",
+        )
+    if report.conforms:
+        limits = in_what_was_asked(report) + _where(report)
+        words = f"CONFORMS{limits}{required(report)}{against_advice(report)}"
+        return words, "bold yellow" if limits else "bold green"
+    if report.taken and not report.share:
+        return "NOTHING WAS CHECKED: every call was declined.", "bold yellow"
+    return "NOTHING WAS CHECKED", "bold yellow"
+
+
+def _where(report: Outcome) -> str:
+    """In which mode alone, and for how many of the cases, a conforming target was found to conform."""
+    words = ""
+    alone = [one for one in report.taken if one.mode]
+    if alone:
+        names = "" if len(alone) == len(report.taken) else f", {several([one.binding for one in alone])}"
+        words = f"{names} in {several([one.mode for one in alone])} alone"
+    if report.share < 1:
+        percent = int(100 * report.share)
+        share = "more than 99 %" if percent == 99 else f"{percent} %" if percent else "less than 1 %"
+        words += f"{',' if words else ''} where it takes the call: {share} of the cases"
+    return words

@@ -1,0 +1,255 @@
+"""The section of one target: its tables, what it violates, what is advised, how it differs, and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+from rich.console import Console
+from rich.text import Text
+
+from ..outcome import Outcome
+from ..verdicts import Deviation, Result, Taken, Verdict
+from .failures import findings, print_advice, print_failures
+from .last_word import of_target
+from .layout import print_prose, rule
+from .overview import print_legend, print_section, sections
+from .symbols import COLOURS, Symbols
+from .versions import beside_its_name
+from .wording import several
+
+#: The advice that has been printed, by requirement, where it shows and why, with the target whose section has it.
+Told = dict[tuple[str, str, str], str]
+
+
+@attrs.frozen
+class Place:
+    """Where a target stands among those of a run."""
+
+    number: int
+    count: int
+
+    @property
+    def first(self) -> bool:
+        """Whether it is the first."""
+        return self.number == 1
+
+    @property
+    def several(self) -> bool:
+        """Whether there are others."""
+        return self.count > 1
+
+
+#: What is told of a target by the reasons of its results, after what it violates.
+_HEADINGS = {
+    Verdict.ERROR: "Could not be judged",
+    Verdict.DEVIATES: "Differs as declared",
+    Verdict.UNSUPPORTED: "Unsupported",
+    Verdict.NOT_EXERCISED: "Not exercised, and so not a pass",
+}
+
+
+def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console, symbols: Symbols) -> None:
+    grouped: dict[str, list[Result]] = {}
+    for result in results:
+        if result.verdict is verdict:
+            grouped.setdefault(_told(result), []).append(result)
+    if not grouped:
+        return
+    console.print()
+    console.print(Text(_HEADINGS[verdict], style="bold"))
+    for reason, members in grouped.items():
+        ids = several([m.requirement for m in members], 6)
+        places = several([m.binding for m in members], 3)
+        dtypes = several([m.dtype for m in members])
+        line = Text.assemble(f"{reason} ", (f"({ids}; {places}; {dtypes})", "dim"))
+        print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
+
+
+def _told(result: Result) -> str:
+    """The reason of a result; that of a known violation with its scope and links."""
+    shown = [one for one in result.known if one.shown]
+    if result.verdict is not Verdict.DEVIATES or not shown:
+        return result.reason or "no reason given"
+    told = result.reason
+    for one in shown:
+        told = told.replace(one.reason, deviation_in_words(one), 1)
+    return told
+
+
+def deviation_in_words(one: Deviation) -> str:
+    """What is known, in which scope, and where that can be read."""
+    scope = f" [{one.scope}]" if one.scope else ""
+    links = f"; {', '.join(one.links)}" if one.links else ""
+    return f"{one.reason}{scope}{links}"
+
+
+def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
+    """The known violations that did not show, which the framework may have mended."""
+    grouped: dict[str, list[Result]] = {}
+    for result, one in report.unseen():
+        grouped.setdefault(deviation_in_words(one), []).append(result)
+    if not grouped:
+        return
+    console.print()
+    console.print(Text("Known violations that did not show: mended upstream?", style="bold"))
+    for words, members in grouped.items():
+        ids, places = several([m.requirement for m in members], 6), several([m.binding for m in members], 3)
+        line = Text.assemble(f"{words} ", (f"({ids}; {places}; {several([m.dtype for m in members])})", "dim"))
+        print_prose(
+            line, console, indent=2, first=Text(symbols.verdicts[Verdict.ADVICE], style=COLOURS[Verdict.ADVICE])
+        )
+
+
+def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None:
+    """Print why calls were declined, and of how many cases; in part, where a requirement was judged on others."""
+    calls: dict[str, list[Taken]] = {}
+    for one in report.taken:
+        for reason in one.declined:
+            calls.setdefault(reason, []).append(one)
+    told = {*calls, *(r.reason for r in report.results if r.verdict is Verdict.UNSUPPORTED)}
+    partly: dict[str, list[Result]] = {}
+    for result in report.results:
+        for reason in result.declined.keys() - told:
+            partly.setdefault(reason, []).append(result)
+    lines = []
+    for reason, members in calls.items():
+        declined, cases = sum(m.declined[reason] for m in members), sum(m.cases for m in members)
+        places, dtypes = several([m.binding for m in members], 3), several([m.dtype for m in members])
+        lines.append((reason, f"{declined:,} of {cases:,} cases; {places}; {dtypes}"))
+    for reason, results in partly.items():
+        ids, places = several([r.requirement for r in results], 6), several([r.binding for r in results], 3)
+        lines.append((reason, f"somewhere in {ids}; {places}; {several([r.dtype for r in results])}"))
+    if not lines:
+        return
+    console.print()
+    console.print(Text("Calls that the target declines", style="bold"))
+    for reason, where in lines:
+        sign = Text(symbols.verdicts[Verdict.UNSUPPORTED], style=COLOURS[Verdict.UNSUPPORTED])
+        print_prose(Text.assemble(f"{reason} ", (f"({where})", "dim")), console, indent=2, first=sign)
+
+
+def _print_modes(report: Outcome, console: Console) -> None:
+    modes: dict[tuple[str, str], list[str]] = {}
+    for one in report.taken:
+        if one.mode:
+            modes.setdefault((one.mode, one.mode_reason or "as asked"), []).append(one.binding)
+    if not modes:
+        return
+    console.print()
+    console.print(Text("Judged in one mode", style="bold"))
+    for (mode, reason), names in modes.items():
+        print_prose(Text(f"{several(names)}: {reason}"), console, indent=12, first=Text(mode, style="cyan"))
+
+
+def _print_conventions(report: Outcome, console: Console) -> None:
+    declared: dict[tuple[str, str], list[str]] = {}
+    for subject in report.subjects:
+        reasons = subject.get("reasons") or {}
+        for key, value in (subject.get("conventions") or {}).items():
+            name = str(subject.get("binding", ""))
+            declared.setdefault((f"{key}={value}", str(reasons.get(key, ""))), []).append(name)
+    if not declared:
+        return
+    console.print()
+    console.print(Text("Declared conventions", style="bold"))
+    for (convention, reason), names in declared.items():
+        line = Text(f"{', '.join(dict.fromkeys(names))}{': ' if reason else ''}{reason}")
+        print_prose(line, console, indent=28, first=Text(convention, style="cyan"))
+
+
+def _print_excuses(report: Outcome, console: Console) -> None:
+    """What a binding would have to declare to conform, once for all that it violates."""
+    found = [(subject, subject["passes_under"]) for subject in report.subjects if subject.get("passes_under")]
+    if not found:
+        return
+    console.print()
+    console.print(Text("Would pass, declared: judged so on all of its cases", style="bold"))
+    for subject, declaration in found:
+        print_prose(
+            Text(str(subject.get("binding", ""))), console, indent=28, first=Text(", ".join(declaration), style="cyan")
+        )
+
+
+def _print_measured(report: Outcome, console: Console) -> None:
+    """What every function on a platform does, so that it is no choice of those that are judged."""
+    found: dict[tuple[str, str, str], None] = {}
+    for subject in report.subjects:
+        for trait in subject.get("measured") or ():
+            place = f"{subject.get('framework', '')} on {subject.get('device', '')}"
+            found[(trait["convention"], place, f"{', '.join(trait['dtypes'])}: {trait['evidence']}")] = None
+    if not found:
+        return
+    console.print()
+    console.print(Text("Measured on the platform, and so of every function there", style="bold"))
+    for convention, place, evidence in found:
+        print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
+
+
+def print_target(report: Outcome, place: Place, told: Told, console: Console, symbols: Symbols) -> None:
+    """
+    Print the section of one target.
+
+    ``report``: that on this target alone. ``place``: where it stands among those of the run. ``told``: the advice that
+    the sections before it have printed.
+    """
+    if place.several:
+        _print_heading(report, place, console, symbols)
+    _print_tables(report, console, symbols)
+    if place.first and report.results:
+        print_legend(console, symbols)
+    print_failures(report.failures(), console, symbols, report.advice())
+    _print_advice(report, told, console, symbols)
+    for verdict in _HEADINGS:
+        _print_reasons(report.results, verdict, console, symbols)
+    _print_unseen(report, console, symbols)
+    _print_declined(report, console, symbols)
+    _print_modes(report, console)
+    _print_conventions(report, console)
+    _print_measured(report, console)
+    _print_excuses(report, console)
+    if place.several:
+        _print_verdict(report, console)
+
+
+def _print_heading(report: Outcome, place: Place, console: Console, symbols: Symbols) -> None:
+    """Print the name of the target, and which of how many it is."""
+    console.print()
+    console.print(rule(symbols.heading, console), no_wrap=True, crop=True)
+    (name,) = report.targets
+    print_prose(Text.assemble((name, "bold cyan"), (f"   target {place.number} of {place.count}", "dim")), console)
+
+
+def _print_tables(report: Outcome, console: Console, symbols: Symbols) -> None:
+    """Print a table for each operator and device."""
+    versions = {str(one.get("target")): beside_its_name(one) for one in report.subjects}
+    for section in sections(report):
+        print_section(section, versions.get(section.target, ""), console, symbols)
+
+
+def _print_advice(report: Outcome, told: Told, console: Console, symbols: Symbols) -> None:
+    """Print the advice on the target; what a target before it was told in the same words, in one line."""
+    new: list[Result] = []
+    same: dict[str, list[str]] = {}
+    for finding in findings(report.advice()):
+        result = finding.clearest
+        said = (finding.requirement, finding.where(), result.reason)
+        first = told.setdefault(said, result.target)
+        if first == result.target:
+            new += [one for one in report.advice() if one.requirement in (finding.requirement, *finding.also)]
+        else:
+            same.setdefault(first, []).extend((finding.requirement, *finding.also))
+    print_advice(new, console, symbols)
+    if same and not new:
+        console.print()
+    for first, identifiers in same.items():
+        words = f"{', '.join(identifiers)}, as of {first}"
+        print_prose(Text(words), console, indent=10, first=Text("Advice", style=COLOURS[Verdict.ADVICE]))
+
+
+def _print_verdict(report: Outcome, console: Console) -> None:
+    """Print the verdict on the target."""
+    console.print()
+    words, style = of_target(report)
+    (name,) = report.targets
+    print_prose(Text.assemble((name, "bold"), ": ", (words, style)), console)
