@@ -10,6 +10,7 @@ from ..spec.conventions import validate
 from ..spec.errors import choices
 from ..spec.operators import OPERATORS, Operator
 from ..spec.parts import Part, Parts
+from .fixed import Fixed
 from .known import KnownViolation
 
 #: The derivatives that a function's author may supply beside it, as NAME_vjp and so on.
@@ -84,6 +85,8 @@ class Binding:
     seams: Callable[..., list[dict[str, Any]]] | None = None
     #: The canonical call without eps and momentum, which are then the framework's own; None where it has none.
     defaults: Callable[..., Any] | None = None
+    #: What no call can vary: its cases are drawn with these settings and sizes.
+    fixed: Fixed = field(default_factory=Fixed)
 
     def on(self, device: str) -> Binding:
         """The binding as it is on a device ("cuda:0"): what it follows there is among its conventions."""

@@ -143,6 +143,19 @@ class Bridge(abc.ABC):
         """
         raise Unsupported(f"normspec nests no derivatives of {self.name} in forward mode")
 
+    # Calls of what takes x in another layout -------------------------------------------------------------
+
+    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+        """
+        The tensor with an axis in another place.
+
+        One that is contiguous becomes another contiguous one, which kernels that read memory by themselves rely on.
+        """
+        raise Unsupported(f"normspec moves no axis of {self.name}")
+
+    def written_back(self, handed: Any, x: Any, source: int, destination: int) -> None:  # noqa: B027 - most write none
+        """What was written into the moved x that a target was handed, written into x: a fault has to show."""
+
     # What parts are made of, beside Python's operators ----------------------------------------------------
 
     @abc.abstractmethod

@@ -22,10 +22,14 @@ from ..spec.errors import (
 )
 from ..spec.operators import OPERATORS
 from .binding import DERIVATIVES, Binding, accepts_all
+from .declared import NOTHING, Declared
+from .fixed import Fixed
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
 from .known import KnownViolation, entries, without_limits
 from .loading import load_file, load_module
+from .own_call import EXAMPLES, OwnCall
+from .own_layer import is_layer_like, layer_target
 from .target import Target
 
 
@@ -41,13 +45,16 @@ def file_of(target: str) -> str:
     return place if place.endswith(".py") or "/" in place or "\\" in place else ""
 
 
-def from_name(target: str, operators: tuple[str, ...] | None, framework: str | None, file: str = "") -> Target:
+def from_name(
+    target: str,
+    operators: tuple[str, ...] | None,
+    framework: str | None,
+    file: str = "",
+    declared: Declared = NOTHING,
+) -> Target:
     """The target at FILE.py:NAME, which ``file`` may say where to find, or package.module:NAME; NAME may be dotted."""
     place, _, name = target.rpartition(":")
     is_file = bool(file_of(target))
-    if not is_file:
-        # Told before anything runs, as far as the name alone tells it.
-        _operator(name.rpartition(".")[2], operators, target)
     module = load_file(file or place, named=place) if is_file else load_module(place)
     function: Any = module
     for part in name.split("."):
@@ -57,10 +64,12 @@ def from_name(target: str, operators: tuple[str, ...] | None, framework: str | N
             offered = _functions_of(module)
             hint = choices(name, offered) if offered else "; it defines no function"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
+    if _is_own_layer(function, operators):
+        return layer_target(target, function, module, operators, declared, file)
     _check_callable(function, target)
     operator = _operator(name.rpartition(".")[2], operators, target)
     owner = module if "." not in name else None
-    return _target(target, function, operator, framework, module, owner, name.rpartition(".")[2])
+    return _target(target, function, operator, framework, module, owner, name.rpartition(".")[2], declared)
 
 
 def _functions_of(module: ModuleType) -> list[str]:
@@ -72,8 +81,13 @@ def _functions_of(module: ModuleType) -> list[str]:
     ]
 
 
-def from_callable(function: Any, operators: tuple[str, ...] | None, framework: str | None) -> Target:
-    """The target that is this callable."""
+def from_callable(
+    function: Any, operators: tuple[str, ...] | None, framework: str | None, declared: Declared = NOTHING
+) -> Target:
+    """The target that is this callable, or this layer."""
+    if _is_own_layer(function, operators):
+        kind = function if inspect.isclass(function) or inspect.isfunction(function) else type(function)
+        return layer_target(kind.__name__, function, None, operators, declared)
     bare = function.func if isinstance(function, partial) else function
     name = _attribute(bare, "__name__")
     label = name if isinstance(name, str) and name.isidentifier() else type(bare).__name__
@@ -84,7 +98,7 @@ def from_callable(function: Any, operators: tuple[str, ...] | None, framework: s
         holder = type(bare).__module__
     module = sys.modules.get(holder) if isinstance(holder, str) else None
     owner = module if module is not None and getattr(module, label, None) is function else None
-    return _target(label, function, operator, framework, module, owner, label)
+    return _target(label, function, operator, framework, module, owner, label, declared)
 
 
 def _target(
@@ -95,27 +109,54 @@ def _target(
     module: ModuleType | None,
     owner: ModuleType | None,
     name: str,
+    declared: Declared = NOTHING,
 ) -> Target:
     _check_callable(function, label)
-    unsupported_keywords = _check_signature(function, operator, label)
+    own = OwnCall.of(function, operator, declared, label) if declared else None
+    unsupported_keywords = frozenset() if own else _check_signature(function, operator, label)
     if framework is None:
         framework = _framework_of(function, module, label)
     room = adapter(framework)
     call, has_modes = _with_modes(function)
     suffixes = (*DERIVATIVES, "conventions", "accepts", "expected")
     siblings = {suffix: _beside(function, owner, name, suffix) for suffix in suffixes}
+    derivatives = {one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}
+    if own is not None:
+        call = own.called(call, room.BRIDGE)
+        # Of derivatives that are written out, the gradients alone are called for other arguments than the canonical.
+        derivatives = {"vjp": own.vjp(derivatives["vjp"], room.BRIDGE)} if "vjp" in derivatives else {}
     binding = Binding(
         operator,
         label,
         call,
-        MappingProxyType({one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}),
+        MappingProxyType(derivatives),
         conventions=_conventions(siblings["conventions"], label, operator),
         known_violations=(*room.BRIDGE.violations, *_known_violations(siblings["expected"], label)),
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
         unsupported_keywords=unsupported_keywords,
+        fixed=own.fixed if own is not None else Fixed(),
     )
     return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=full_name(framework) in SLOW)
+
+
+def _is_own_layer(value: Any, operators: tuple[str, ...] | None) -> bool:
+    """Whether a value is a layer, or makes one, and is not called canonically."""
+    if not is_layer_like(value):
+        return False
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return True
+    named = [type(value).__name__] if operators is None or len(operators) != 1 else operators
+    return not any(name in OPERATORS and _binds(value, name) for name in named)
+
+
+def _binds(layer: Any, operator: str) -> bool:
+    """Whether a layer is called as the operator is: it holds no parameters of its own."""
+    try:
+        _check_signature(layer, operator, "it")
+    except WrongSignature:
+        return False
+    return True
 
 
 def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:
@@ -165,13 +206,25 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
         signature.bind(*OPERATORS[operator].arguments, **dict.fromkeys(OPERATORS[operator].settings))
     except TypeError as error:
         own = _written(signature)
-        raise WrongSignature(f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}") from None
+        raise WrongSignature(
+            f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
+        ) from None
     parameters = signature.parameters.values()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return frozenset()
     keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     taken = {parameter.name for parameter in parameters if parameter.kind in keyword}
     return frozenset(OPERATORS[operator].optional) - taken
+
+
+def _hint(signature: inspect.Signature, operator: str) -> str:
+    """What to declare of a function that takes the tensors, and not all of the settings; empty for any other."""
+    lacking = [name for name in OPERATORS[operator].settings if name not in signature.parameters]
+    if not lacking or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
+        return ""
+    return (
+        f"; what it has of its own can be declared, such as --fixed {','.join(f'{n}={EXAMPLES[n]}' for n in lacking)}"
+    )
 
 
 def _written(signature: inspect.Signature) -> str:

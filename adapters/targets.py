@@ -11,6 +11,7 @@ from typing import Any
 from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
 from ..spec.operators import OPERATORS
 from . import own_function
+from .declared import NOTHING, Declared
 from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, full_name, installed
 from .target import Target
 
@@ -42,13 +43,15 @@ def resolve(
     op: str | Sequence[str] | None = None,
     framework: str | None = None,
     file: str = "",
+    declared: Declared = NOTHING,
 ) -> Target:
     """
     The target that the user means: a known name, FILE.py:NAME, package.module:NAME, or a callable.
 
     ``op`` restricts a known target to some operators and says which one a function implements, unless the
     function is named after it. ``framework`` says whose tensors a function takes, unless its imports do.
-    ``file``: where FILE.py lies, if not there.
+    ``file``: where FILE.py lies, if not there. ``declared``: what is said of a layer, or of a function that is not
+    called canonically.
     Raises one of the NormspecErrors; the message says what to do.
     """
     operators = None if op is None else check_operators(op)
@@ -61,11 +64,11 @@ def resolve(
             kind = type(target).__name__
             names = ", ".join(TARGETS)
             raise UnknownTarget(f"an object of type {kind} is no target: give a callable, {names}, {_FORMS}")
-        return own_function.from_callable(target, operators, framework)
+        return own_function.from_callable(target, operators, framework, declared)
     check_target(target, framework)
     if target in TARGETS:
         return _known(target, operators)
-    return own_function.from_name(target, operators, framework, file)
+    return own_function.from_name(target, operators, framework, file, declared)
 
 
 def check_target(target: str, framework: str | None = None, *, elsewhere: bool = False) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..adapters.declared import Declared
 from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
 from .arguments import (
@@ -67,14 +68,17 @@ def check(
     cache: str | os.PathLike[str] | bool | None = None,
     cluster: str | None = None,
     replay: str | os.PathLike[str] | None = None,
+    parameters: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    fixed: Mapping[str, object] | None = None,
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
     ``target``: a name that `normspec list` shows, "FILE.py:NAME", "FILE.py" for every function in it that is named
-    after an operator, "package.module:NAME", a callable with the canonical signature of its operator, or several names.
-    ``op``: which operator a function implements, or which of a framework's to check. ``framework``: whose tensors a
-    function takes, where its imports do not tell. ``dtypes``:
-    some of "float16", "bfloat16", "float32", "float64"; all that the target has by default.
+    after an operator, "package.module:NAME", a callable with the canonical signature of its operator, a layer or a
+    class of layers, or several names. ``op``: which operator a function implements, or which of a framework's to
+    check. ``framework``: whose tensors a function takes, where its imports do not tell. ``dtypes``: some of "float16",
+    "bfloat16", "float32", "float64"; all that the target has by default.
     ``device``: where to run, as the framework names it.
     ``conventions``: what the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
     "standard" or "thorough". ``seed``: the same seed gives the same cases and the same verdict.
@@ -100,6 +104,10 @@ def check(
 
     ``cache``: the folder where exact values and bounds are kept for the next run; None: what NORMSPEC_CACHE names, or
     ~/.cache/normspec; False: they are not kept. No verdict depends on it.
+
+    ``parameters``: what a layer calls its parameters, where the name is unusual: ``{"gamma": "g"}``. ``layout``:
+    "channels-first" where the features that layer_norm or rms_norm normalises lie along axis 1 of x. ``fixed``: what a
+    function has written in, or a layer does not tell: ``{"eps": 1e-6, "axes": -1, "beta": "none"}``.
 
     A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
     ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
@@ -129,6 +137,9 @@ def check(
         pythons=interpreters_of(python),
         limits=limits_of(time_limit, memory_limit, where),
         cache=checked_cache(cache),
+        declared=Declared(
+            dict(parameters or {}), layout or "", {name: str(value) for name, value in (fixed or {}).items()}
+        ),
     )
     listener = listener_of(progress)
     if replay is not None:

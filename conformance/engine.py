@@ -310,7 +310,8 @@ class Run:
 
         Checks that make extra calls stop after ``most`` cases; gradient checks run only where ``gradients`` is true.
 
-        Return why the target declines the plain call, empty where it takes it; None where no check asks for it.
+        Return why the target declines the plain call, empty where it takes it; None where no check asks for it, or
+        where nobody can make such a call, because the target has a setting, size or parameter of its own.
         """
         case = library.case(description)
         asking = [
@@ -324,9 +325,10 @@ class Run:
             return None
         declined = subject.declines(case)
         if declined:
+            own = subject.cannot_vary(case) is not None
             for tally in asking:
-                tally.decline(description, declined)
-            return declined
+                tally.decline(description, declined, own=own)
+            return None if own else declined
         if most is not None:
             plain_call(subject, case, gradients=gradients)
         for tally in asking:
@@ -353,7 +355,8 @@ class Run:
                     break
                 declined = subject.declines(library.case(description))
                 if declined:
-                    tally.decline(description, declined)
+                    own = subject.cannot_vary(library.case(description)) is not None
+                    tally.decline(description, declined, own=own)
                     continue
                 tally.run(subject, library.case(description), description)
                 self._note_loss(subject, lost=tally.lost)

@@ -13,6 +13,7 @@ from ..spec.operators import OPERATORS, Groups
 from .cases.case import Case, build
 from .cases.composed_deck import LAWS, PARTS
 from .cases.description import Description
+from .cases.own_settings import with_own_settings
 from .cases.shapes import settings_of, shape_of
 from .translated import one_plus
 
@@ -62,12 +63,17 @@ class Library:
 
 def fitted(description: Description, binding: Binding) -> Description | None:
     """
-    Return the description in a number of dimensions that the binding takes; None where that alone keeps it from it.
+    Return the description with what the binding cannot vary, in a number of dimensions that it takes; None where that
+    alone keeps the case from it.
 
     What it declines for another reason is returned all the same: its call says so.
     """
     if binding.seams is not None:
         return _as_sequences(description)
+    drawn = with_own_settings(description, binding.fixed)
+    if drawn is None:
+        return None
+    description = drawn
     if not OPERATORS[description.operator].has_channels:
         return description
     own = (description.rank, description.channel_axis)
@@ -79,6 +85,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     if bound and any(_takes(binding, description, rank, own[1]) for rank in _RANKS):
         return None
     plain = Description(description.operator, description.n, description.groups, repeat=description.repeat)
+    plain = with_own_settings(plain, binding.fixed) or plain
     for mode in (description.training, not description.training):
         for rank, axis in places:  # its own reason to decline shows in a shape that it takes
             if _takes(binding, attrs.evolve(plain, training=mode), rank, axis):
@@ -94,7 +101,8 @@ def _takes(binding: Binding, description: Description, rank: int, axis: int) -> 
     if record.groups is Groups.CHANNEL and rank == 2 and description.samples not in (None, description.n):
         return False
     placed = attrs.evolve(description, rank=rank, channel_axis=axis)
-    return binding.accepts(shape_of(placed), settings_of(placed)) is None
+    shape, settings = shape_of(placed), settings_of(placed)
+    return (binding.fixed.declines(record.name, shape, settings) or binding.accepts(shape, settings)) is None
 
 
 def _as_sequences(description: Description) -> Description:

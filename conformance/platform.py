@@ -82,5 +82,6 @@ def described(
         "device": device,
         "conventions": {k: v for k, v in declared.items() if v != CONVENTIONS[k][0]},
         "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
+        "fixed": binding.fixed.words(binding.operator),
         "measured": platform_of(target, binding, device, conventions).described(dtypes),
     }

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from ..adapters.binding import Binding
+from ..adapters.declared import NOTHING, Declared
 from ..adapters.dtypes import DTYPES
 from ..adapters.frameworks import KNOWN
 from ..adapters.importable import importable_name
@@ -66,6 +67,8 @@ class Request:
     part: bool = False
     #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
     cache: str = ""
+    #: What is said of layers, and of functions that are not called canonically.
+    declared: Declared = NOTHING
     #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
     files: Mapping[str, str] = attrs.field(factory=dict)
 
@@ -145,6 +148,7 @@ class Request:
             python=self.python_of(target),
             limits=self.limits,
             file=self.files.get(target, ""),
+            declared=self.declared,
         )
         hosts.append(host)
         return host
@@ -155,7 +159,8 @@ class Request:
             from .specimens import variant  # it imports every sound function
 
             return variant(target, self.op)
-        return resolve(target, op=self.op_of(target), framework=self.framework_of(target))
+        op, framework = self.op_of(target), self.framework_of(target)
+        return resolve(target, op=op, framework=framework, declared=self.declared)
 
     def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
         """The targets with those of their bindings that are asked for. Raises UnknownBinding or NothingAsked."""

@@ -18,7 +18,7 @@ from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.double_double import DD
 from ..reference.formats import FORMATS
 from ..spec.conventions import CONVENTIONS
-from ..spec.errors import BadOutput, TakesNoPart, Unsupported
+from ..spec.errors import BadOutput, CannotVary, TakesNoPart, Unsupported
 from ..spec.operators import OPERATORS
 from .asked import Ask, AskedSession
 from .calls import CALL_FAILED, checked_shapes
@@ -204,9 +204,18 @@ class Subject:
 
     def _require_accepted(self, case: Case) -> None:
         self.asked = case
+        if reason := self.cannot_vary(case):
+            raise CannotVary(reason)
         reason = self.binding.accepts(case.x.shape, case.settings)
         if reason:
             raise Unsupported(reason)
+
+    def cannot_vary(self, case: Case) -> str | None:
+        """Why nobody can make the call of a case: the binding has a setting, size or parameter of its own."""
+        own = self.binding.fixed
+        if not own:
+            return None
+        return own.declines(case.operator, case.x.shape, case.settings) or own.lacks(case.inputs)
 
     def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:
         """The outputs of a fresh call, of the shapes that they must have."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from ..spec import Level, requirement
-from ..spec.errors import BadOutput, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ..spec.errors import BadOutput, CannotVary, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from .calls import CALL_FAILED
 from .cases.case import Case
 from .cases.description import Description
@@ -68,15 +68,20 @@ class Tally:
         finally:
             self.calling += subject.target.calls > before
 
-    def decline(self, description: Description, reason: str) -> None:
-        """The target declines the plain call of a case: nothing can be judged on it."""
+    def decline(self, description: Description, reason: str, *, own: bool = False) -> None:
+        """
+        The target declines the plain call of a case: nothing can be judged on it.
+
+        ``own``: it has a setting, size or parameter of its own there, so that nobody can make such a call.
+        """
         self.tried.add(description)
         self.untaken += 1
-        self.lacks(reason)
+        self.lacks(reason, own=own)
 
-    def lacks(self, reason: str) -> None:
-        """The target lacks what the check asks of it on a case."""
-        self.declined[reason] += 1
+    def lacks(self, reason: str, *, own: bool = False) -> None:
+        """The target lacks what the check asks of it on a case; what is its ``own`` is told once, with the target."""
+        if not own:
+            self.declined[reason] += 1
         self.unsupported = self.unsupported or reason
 
     def _add_up(self, subject: Subject, case: Case, description: Description) -> None:
@@ -136,9 +141,10 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
                 break
     except Unsupported as lacking:
         if tally is not None:
-            tally.lacks(str(lacking))
+            tally.lacks(str(lacking), own=isinstance(lacking, CannotVary))
             # Values were judged without what is lacking; a derivative was not.
-            tally.refused |= check.raising == "unsupported" and not isinstance(lacking, TakesNoPart) and not found
+            spared = isinstance(lacking, (TakesNoPart, CannotVary))
+            tally.refused |= check.raising == "unsupported" and not spared and not found
     except TargetLost as lost:
         if tally is not None:
             tally.error, tally.lost = tally.error if tally.lost else str(lost), True

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 __all__ = [
     "BadOutput",
     "BadSibling",
+    "CannotVary",
     "DeviceUnavailable",
     "FrameworkMissing",
     "LayoutNotApplicable",
@@ -28,6 +29,7 @@ __all__ = [
     "UnknownProfile",
     "UnknownTarget",
     "Unsupported",
+    "WrongDeclaration",
     "WrongEntry",
     "WrongSignature",
     "carries_a_part_error",
@@ -83,6 +85,10 @@ class WrongSignature(NormspecError):
 
 class WrongEntry(NormspecError):
     """A known violation names a dtype, a mode or a kind of failure that does not exist."""
+
+
+class WrongDeclaration(NormspecError):
+    """--parameters, --layout or --fixed says of a layer or function what cannot be, or cannot be read."""
 
 
 class BadSibling(NormspecError):
@@ -231,6 +237,10 @@ class Unsupported(Exception):
 
 class TakesNoPart(Unsupported):
     """The target takes no part in one of its optional roles; what does without that is there all the same."""
+
+
+class CannotVary(Unsupported):
+    """A layer has this setting, size or parameter of its own: no call can choose another, and nothing is refused."""
 
 
 def one_line(error: BaseException) -> str:

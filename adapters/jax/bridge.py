@@ -174,6 +174,9 @@ class JaxBridge(Bridge):
     def write(self, value: Any, buffer: Any) -> Any:
         return value
 
+    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+        return jax.numpy.moveaxis(tensor, source, destination)
+
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
         return part_functions.replay(x, value, cotangent)
 

@@ -184,6 +184,9 @@ class MxnetBridge(Bridge):
         # Another array on the buffer's memory: the buffer itself would be part of the graph of the call before.
         return mx.nd.identity(value, out=buffer.detach())
 
+    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+        return mx.nd.moveaxis(tensor, source, destination)
+
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
         return replay(x, value, cotangent)
 

@@ -54,6 +54,14 @@ class NumpyBridge(Bridge):
             return np.array(array, order="C")
         return place(array, layout).view()
 
+    def moved(self, tensor: np.ndarray, source: int, destination: int) -> np.ndarray:
+        moved = np.moveaxis(tensor, source, destination)
+        return np.ascontiguousarray(moved) if tensor.flags.c_contiguous else moved
+
+    def written_back(self, handed: np.ndarray, x: np.ndarray, source: int, destination: int) -> None:
+        if not np.shares_memory(handed, x):
+            x[...] = np.moveaxis(handed, source, destination)
+
     def rewritten(self, tensor: np.ndarray, array: np.ndarray, *, fresh: bool) -> np.ndarray:
         tensor[...] = array
         return tensor.view() if fresh else tensor

@@ -22,6 +22,7 @@ from ...spec.errors import (
     Unsupported,
 )
 from ...spec.operators import files_of
+from ..declared import NOTHING, Declared
 from .process import Limits, Worker, seconds_in_words
 from .replies import answers
 
@@ -49,6 +50,8 @@ class Launch:
     limits: Limits = field(default_factory=Limits)
     #: Where the file of FILE.py:NAME lies; empty where it lies there.
     file: str = ""
+    #: What is said of a layer, or of a function that is not called canonically.
+    declared: Declared = NOTHING
     #: Whether what it prints is shown to the user, as it is for a function of theirs.
     prints: bool = False
 
@@ -100,6 +103,7 @@ class Host:
                 "operators": files_of(launch.op or ()),
                 "framework": launch.framework,
                 "file": launch.file,
+                "declared": launch.declared.told(),
                 "path": launch.path,
                 "memory": launch.limits.memory,
             },

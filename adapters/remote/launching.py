@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...spec.errors import NotImportable, UnknownTarget
+from ..declared import NOTHING, Declared
 from ..frameworks import KNOWN, full_name
 from ..targets import TARGETS, check_operators, check_target
 from .host import SCRIPT, Host, Launch, Limits
@@ -31,27 +32,34 @@ def hosted(
     python: str = "",
     limits: Limits | None = None,
     file: str = "",
+    declared: Declared = NOTHING,
 ) -> Host:
     """
     The host of a target, whose worker has been started and imports it now.
 
     A target ``exec:COMMAND`` is what that command holds, which is a worker itself (adapters/worker/PROTOCOL.md).
     ``python`` is the worker's interpreter, this one by default: it needs NumPy and the target's framework. ``file``:
-    where the file of FILE.py:NAME lies, if not there. Raises a NormspecError where the request cannot be carried out,
-    as far as that shows before anything is imported.
+    where the file of FILE.py:NAME lies, if not there. ``declared``: what is said of it. Raises a NormspecError where
+    the request cannot be carried out, as far as that shows before anything is imported.
     """
     operators = None if op is None else check_operators(op)
     if target.startswith(EXEC):
         launch = Launch(target, operators, framework, command_of(target), limits=limits or Limits(), prints=True)
     else:
-        launch = _in_python(target, operators, framework, python, limits or Limits(), file)
+        launch = _in_python(target, operators, framework, python, limits or Limits(), file, declared)
     host = Host(launch)
     host.launch_ahead()
     return host
 
 
 def _in_python(
-    target: str, operators: tuple[str, ...] | None, framework: str | None, python: str, limits: Limits, file: str
+    target: str,
+    operators: tuple[str, ...] | None,
+    framework: str | None,
+    python: str,
+    limits: Limits,
+    file: str,
+    declared: Declared,
 ) -> Launch:
     check_target(target, framework, elsewhere=bool(python))
     environment = {name: value for name, value in _environment().items() if name not in os.environ}
@@ -67,6 +75,7 @@ def _in_python(
         path=() if python else tuple(entry for entry in sys.path if entry),
         limits=limits,
         file=file,
+        declared=declared,
         prints=target not in TARGETS,
     )
 

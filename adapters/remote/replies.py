@@ -25,6 +25,7 @@ OPTIONAL: Mapping[str, Any] = {
     "accepts_all": True,
     "has_seams": False,
     "has_defaults": False,
+    "fixed": {},
     "recorded": None,
 }
 
@@ -114,6 +115,7 @@ def _known(value: Any, names: Collection[str] = ()) -> bool:
 _BINDING = _fields(
     operator=_text, name=_text, conventions=_texts, conventions_on=_texts_by_name, reasons=_texts,
     expected=_texts, known=_all(_known), lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
+    fixed=lambda value, names: isinstance(value, dict),
 )  # fmt: skip
 
 

@@ -182,6 +182,11 @@ class TensorFlowBridge(Bridge):
     def write(self, value: Any, buffer: Any) -> Any:
         return value
 
+    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+        order = [axis for axis in range(len(tensor.shape)) if axis != source % len(tensor.shape)]
+        order.insert(destination % len(tensor.shape), source % len(tensor.shape))
+        return tf.transpose(tensor, order)
+
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
         return replay(x, value, cotangent)
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from ..target import Target
 from . import bert, composed, encoder_layer, group_norm, layers, rms_norm, rms_norm_transformers
 from .bridge import TorchBridge
+from .own_layers import TorchKit
 
 BRIDGE = TorchBridge()
+
+#: The layers of one's own on its tensors.
+KITS = (TorchKit(BRIDGE),)
 
 
 def target() -> Target:

@@ -203,6 +203,18 @@ class TorchBridge(Bridge):
     ) -> list[Any | None]:
         return nested(func.jvp, func.vjp, kind, call, inputs, tangents, other)
 
+    def moved(self, tensor: torch.Tensor, source: int, destination: int) -> torch.Tensor:
+        moved = tensor.movedim(source, destination)
+        return moved.contiguous() if tensor.is_contiguous() else moved
+
+    def written_back(self, handed: torch.Tensor, x: torch.Tensor, source: int, destination: int) -> None:
+        if not x.is_contiguous():  # it was handed a view
+            return
+        with torch.no_grad():
+            now, before = handed.detach().movedim(source, destination), x.detach()
+            if ((now != before) & ~(now.isnan() & before.isnan())).any():
+                x.copy_(now)
+
     def zeros(self, x: torch.Tensor) -> torch.Tensor:
         # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.
         return torch.where(torch.zeros((), dtype=torch.bool, device=x.device), x, torch.zeros_like(x))

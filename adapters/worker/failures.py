@@ -7,6 +7,7 @@ from typing import Any, Mapping
 from ...spec import errors
 from ...spec.errors import (
     BadOutput,
+    CannotVary,
     LayoutNotApplicable,
     MissingGradient,
     NormspecError,
@@ -17,6 +18,13 @@ from ...spec.errors import (
     Where,
     one_line,
 )
+
+#: The ways in which a target lacks what is asked, the most special first.
+_LACKING: Mapping[str, type[Unsupported]] = {
+    "TakesNoPart": TakesNoPart,
+    "CannotVary": CannotVary,
+    "Unsupported": Unsupported,
+}
 
 
 def described(error: BaseException) -> dict[str, Any]:
@@ -34,10 +42,9 @@ def described(error: BaseException) -> dict[str, Any]:
         return {"kind": "MissingGradient", "message": error.message, "missing": list(error.missing)}
     if isinstance(error, BadOutput):
         return {"kind": "BadOutput", "message": error.message, "about": error.kind}
-    if isinstance(error, TakesNoPart):
-        return {"kind": "TakesNoPart", "message": error.reason}
     if isinstance(error, Unsupported):
-        return {"kind": "Unsupported", "message": error.reason}
+        kind = next(name for name, one in _LACKING.items() if isinstance(error, one))
+        return {"kind": kind, "message": error.reason}
     if isinstance(error, NormspecError):
         return {"kind": type(error).__name__, "message": str(error)}
     if isinstance(error, KeyboardInterrupt):  # here nobody presses Ctrl-C: the target raised it
@@ -66,8 +73,8 @@ def revived(found: Mapping[str, Any]) -> Exception:
             return BadOutput(message, str(found["about"]))
     except (KeyError, TypeError):
         return TargetLost("the worker's reply makes no sense")
-    if kind in ("Unsupported", "TakesNoPart"):
-        return {"Unsupported": Unsupported, "TakesNoPart": TakesNoPart}[kind](message)
+    if kind in _LACKING:
+        return _LACKING[kind](message)
     if kind == "LayoutNotApplicable":
         return LayoutNotApplicable(message)
     known = getattr(errors, kind, None) if kind in errors.__all__ else None

@@ -16,6 +16,7 @@ import numpy as np
 from ...spec.errors import Unsupported
 from ...spec.parts import Part
 from ..binding import accepts_all
+from ..declared import Declared
 from ..evaluation import Evaluation, Pulled
 from ..known import Failure
 from ..loading import load_operators
@@ -73,6 +74,7 @@ class Server:
             op=op if op is None else tuple(op),
             framework=request.get("framework"),
             file=request.get("file", ""),
+            declared=Declared.heard(request.get("declared") or {}),
         )
         bridge = target.bridge
         return {
@@ -96,6 +98,7 @@ class Server:
                     "accepts_all": binding.accepts is accepts_all,
                     "has_seams": binding.seams is not None,
                     "has_defaults": binding.defaults is not None,
+                    "fixed": binding.fixed.told(),
                 }
                 for binding in target.bindings
             ],

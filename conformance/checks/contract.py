@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ...spec.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, BadSibling, CannotVary, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..findings import Finding
 from ..known import shown_as
@@ -138,6 +138,8 @@ def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Fi
     for wrong, bad in calls:
         try:
             subject.outputs(bad)
+        except CannotVary:  # nobody can make such a call: nothing is refused
+            raise
         except (TargetRaised, Unsupported, BadSibling):  # to decline a bad call is to refuse it
             yield Finding(bad, violated=False)
         except BadOutput as accepted:

@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..subject import Subject
 from ..truth import GRADIENTS
 from .exactly import added, exact, finite_bound, judge_exactly, moments, summed
-from .laws_exact import rescaled, stored_exactly
+from .laws_exact import rescaled, scaling, stored_exactly
 from .registry import BOTH, check, in_training
 from .relations import close, equal, equal_to, same, scaled_exactly
 
@@ -51,11 +51,10 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-G6", "BN-G7", "RM-G6", "GN-G6", "IN-G6", when=in_training, gradient=True, raising="violates")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps: dx becomes 2^-k dx, dgamma and dbeta stay."""
-    moved = rescaled(case)
-    if moved is None:
+    moved, factor = rescaled(case), scaling(case)
+    if moved is None or factor is None:
         return
     _ = subject.observe(case).outputs
-    factor = (moved.settings["eps"] / case.settings["eps"]) ** 0.5
     before, after = subject.observe(case).gradients, subject.pull(moved)
     for name, value in after.items():
         by = 1 / factor if name == "dx" else 1.0
@@ -69,11 +68,10 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("LN-G7", "BN-G8", "RM-G7", "GN-G7", "IN-G7", when=in_training, gradient=True)
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The scale law of gradients, to the last bit."""
-    moved = rescaled(case)
-    if moved is None or not stored_exactly(subject, case):
+    moved, factor = rescaled(case), scaling(case)
+    if moved is None or factor is None or not stored_exactly(subject, case):
         return
     _ = subject.observe(case).outputs
-    factor = (moved.settings["eps"] / case.settings["eps"]) ** 0.5
     before, after = subject.observe(case).gradients, subject.pull(moved)
     for name, value in after.items():
         by = 1 / factor if name == "dx" else 1.0

@@ -21,11 +21,15 @@ SCALE = 8.0
 
 def rescaled(case: Case) -> Case | None:
     """The case with x scaled by SCALE and eps by its square, or None where that is not exact."""
-    for factor in (SCALE, 1 / SCALE):
-        x = scaled_exactly(case.x, factor)
-        if x is not None:
-            return case.replace(x=x, eps=case.settings["eps"] * factor * factor)
-    return None
+    factor = scaling(case)
+    if factor is None:
+        return None
+    return case.replace(x=scaled_exactly(case.x, factor), eps=case.settings["eps"] * factor * factor)
+
+
+def scaling(case: Case) -> float | None:
+    """By what `rescaled` scales x; None where no scaling is exact."""
+    return next((factor for factor in (SCALE, 1 / SCALE) if scaled_exactly(case.x, factor) is not None), None)
 
 
 def stored_exactly(subject: Subject, case: Case) -> bool:

@@ -16,6 +16,7 @@ from ..reporting.layout import console_on
 from ..reporting.render import print_report
 from .console import progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .layer_options import declared_options, layer_options
 from .options import (
     binding_option,
     cluster_option,
@@ -66,6 +67,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     default=None,
     help="Put each requirement to few cases of few shapes, or to all. Default: few where a call takes 20 ms or more.",
 )
+@layer_options
 @python_option
 @time_limit_option
 @memory_limit_option
@@ -89,6 +91,9 @@ def check(
     conventions: tuple[str, ...],
     forward_only: bool,
     slow: bool | None,
+    parameters: tuple[str, ...],
+    layout: str | None,
+    fixed: tuple[str, ...],
     pythons: tuple[str, ...],
     no_cache: bool,
     config: str | None,
@@ -135,6 +140,7 @@ def check(
         "cache": False if no_cache else chosen(context, configured, "cache-dir"),
         "cluster": chosen(context, configured, "cluster"),
         "replay": replay,
+        **declared_options(parameters, layout, fixed),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)

@@ -14,6 +14,7 @@ from .failures import findings, print_advice, print_failures
 from .last_word import of_target
 from .layout import print_prose, rule
 from .overview import print_legend, print_section, sections
+from .own_settings import print_own_settings
 from .symbols import COLOURS, Symbols
 from .versions import beside_its_name
 from .wording import several
@@ -205,6 +206,7 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
     _print_unseen(report, console, symbols)
     _print_declined(report, console, symbols)
     _print_modes(report, console)
+    print_own_settings(report, console)
     _print_conventions(report, console)
     _print_measured(report, console)
     _print_excuses(report, console)

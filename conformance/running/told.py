@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from ...adapters.declared import Declared
 from ...adapters.loading import load_operators
 from ...adapters.own_function import file_of
 from ...adapters.remote.host import Limits
@@ -41,7 +42,8 @@ class Told:
         """What `to_json` wrote."""
         found = json.loads(text)
         values: dict[str, Any] = {key: _value(value) for key, value in found["request"].items()}
-        request = Request(**{**values, "limits": Limits(**values["limits"])})
+        declared = Declared.heard(values["declared"])
+        request = Request(**{**values, "limits": Limits(**values["limits"]), "declared": declared})
         return cls(request, _value(found["operators"]), found["places"])
 
     def files(self) -> tuple[str, ...]:

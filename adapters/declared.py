@@ -1,0 +1,140 @@
+"""What a user declares of a layer or a function that is not called canonically: --parameters, --layout and --fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Callable
+
+from ..spec.errors import WrongDeclaration, choices
+from .fixed import Fixed
+
+#: Where the channels, or features, of x lie for it: in the last axis, or in axis 1.
+LAYOUTS: tuple[str, ...] = ("channels-last", "channels-first")
+
+#: The arguments whose own names can be declared, or that there are none.
+ARGUMENTS: tuple[str, ...] = ("gamma", "beta", "running_mean", "running_var")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is declared: nothing, by default."""
+
+    #: Its own name of each parameter, by the canonical one: {"gamma": "g"}.
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    #: One of LAYOUTS; empty for what is usual in its framework.
+    layout: str = ""
+    #: The settings that it has of its own, by their names, as text: {"eps": "1e-6", "beta": "none"}.
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.parameters:
+            if name not in ARGUMENTS:
+                raise WrongDeclaration(f"--parameters {name}={self.parameters[name]}: {_unknown(name, ARGUMENTS)}")
+        if self.layout and self.layout not in LAYOUTS:
+            raise WrongDeclaration(f"--layout {self.layout}: no such layout{choices(self.layout, LAYOUTS)}")
+        for name, text in self.fixed.items():
+            if name not in _READ:
+                raise WrongDeclaration(f"--fixed {name}={text}: {_unknown(name, _READ)}")
+            try:
+                _READ[name](text)
+            except (ValueError, KeyError):
+                raise WrongDeclaration(f"--fixed {name}={text}: give {_FORMS[name]}") from None
+
+    def __bool__(self) -> bool:
+        return bool(self.parameters or self.layout or self.fixed)
+
+    def value(self, name: str) -> Any:
+        """The value that is declared for a setting; None where none is."""
+        return _READ[name](self.fixed[name]) if name in self.fixed else None
+
+    def affine(self, word: str) -> frozenset[str]:
+        """Those of gamma and beta that are declared to be ``none``, or always ``given``."""
+        return frozenset(name for name in ("gamma", "beta") if self.fixed.get(name, "").lower() == word)
+
+    def settings(self) -> Fixed:
+        """What is declared of settings and sizes."""
+        names = ("eps", "momentum", "training", "axes", "channels", "groups", "channel_axis")
+        found = {name: self.value(name) for name in names if name in self.fixed}
+        shape = self.value("shape") or ()
+        if shape:
+            found["axes"] = len(shape)
+        return Fixed(**found, shape=shape, ranks=(self.value("rank"),) if "rank" in self.fixed else ())
+
+    def told(self) -> dict[str, Any]:
+        """What is declared, as plain values that `heard` reads."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def heard(cls, told: Mapping[str, Any]) -> Declared:
+        """What `told` wrote. Raises WrongDeclaration."""
+        return cls(dict(told.get("parameters", {})), told.get("layout", ""), dict(told.get("fixed", {})))
+
+
+def pairs(option: str, texts: Any) -> dict[str, str]:
+    """KEY=VALUE,KEY=VALUE of an option that may be repeated, as a dict. Raises WrongDeclaration."""
+    found: dict[str, str] = {}
+    for text in (one.strip() for several in texts for one in several.split(",")):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise WrongDeclaration(f"{option} {text or '(nothing)'}: write NAME=VALUE, several divided by commas")
+        if found.get(name, value) != value:
+            raise WrongDeclaration(f"{option} gives {name} twice, {found[name]} and {value}: keep one")
+        found[name] = value
+    return found
+
+
+def _unknown(name: str, known: Any) -> str:
+    return f"no such name{choices(name, known)}"
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    sizes = tuple(int(part) for part in text.lower().split("x"))
+    if min(sizes) < 1:
+        raise ValueError(text)
+    return sizes
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def _axes(text: str) -> int:
+    """-1 for the last axis, -2 for the last two; 1 and 2 say the same."""
+    return _count(text.lstrip("-"))
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _affine(text: str) -> str:
+    return {"none": "none", "given": "given"}[text.lower()]
+
+
+def _flag(text: str) -> bool:
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+
+
+#: How the text of each setting is read.
+_READ: Mapping[str, Callable[[str], Any]] = {
+    "eps": _number, "momentum": _number, "training": _flag, "axes": _axes, "shape": _shape, "channels": _count,
+    "groups": _count, "channel_axis": int, "rank": _count, "gamma": _affine, "beta": _affine,
+}  # fmt: skip
+
+#: What each of these has to be, for messages.
+_FORMS: Mapping[str, str] = {
+    "eps": "a number such as 1e-6", "momentum": "a number such as 0.1", "training": "yes or no",
+    "axes": "-1 for the last axis, -2 for the last two", "shape": "extents such as 768 or 4x5",
+    "channels": "a number such as 64", "groups": "a number such as 8", "channel_axis": "an axis such as 1 or -1",
+    "rank": "a number of dimensions such as 4", "gamma": "none or given", "beta": "none or given",
+}  # fmt: skip
+
+#: Nothing is declared.
+NOTHING = Declared()

@@ -1,0 +1,124 @@
+"""Fixed settings: what no call can vary, because a layer was made with it or a function has it written in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..spec.operators import OPERATORS
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The settings and sizes that a binding has of its own; None, or an empty tuple, is what a call may choose."""
+
+    #: What is added to the variance, or to the mean square.
+    eps: float | None = None
+    #: The weight of the new statistic.
+    momentum: float | None = None
+    #: Whether it normalises by the statistics of the batch, and by the running ones in no call; or the other way.
+    training: bool | None = None
+    #: How many trailing axes are normalised.
+    axes: int | None = None
+    #: The extents of these axes.
+    shape: tuple[int, ...] = ()
+    #: The number of channels, and how many groups they form.
+    channels: int | None = None
+    groups: int | None = None
+    #: The axis along which the channels lie.
+    channel_axis: int | None = None
+    #: The numbers of dimensions that x may have.
+    ranks: tuple[int, ...] = ()
+    #: Those that it takes as they are, where x of another is handed over with leading axes of one value, or made one.
+    native: tuple[int, ...] = ()
+    #: Which of gamma and beta a call may give: each entry is one choice, ``("gamma", "beta")`` or ``()`` for neither.
+    given: tuple[tuple[str, ...], ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Fixed()
+
+    def declines(self, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+        """Why a call with x of this shape and these settings cannot be made; None where it can."""
+        return next(filter(None, self._reasons(operator, tuple(shape), settings)), None)
+
+    def _reasons(self, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> list[str | None]:
+        def other(name: str, words: str) -> str | None:
+            own = getattr(self, name)
+            return words.format(own) if own is not None and settings.get(name, own) != own else None
+
+        found = [
+            other("eps", "its eps is {:g}"),
+            other("groups", "it has {} groups"),
+            other("training", "it runs with training={} alone"),
+            other("momentum", "its momentum is {:g}") if settings.get("training") else None,
+        ]
+        if self.ranks and len(shape) not in self.ranks:
+            found.append(f"it takes x of rank {_listed(self.ranks)}, not {len(shape)}")
+        if self.channel_axis is not None and not _same_axis(settings["channel_axis"], self.channel_axis, len(shape)):
+            found.append(f"its channels are axis {self.channel_axis}")
+        elif self.channels is not None and shape[settings["channel_axis"]] != self.channels:
+            found.append(f"it has {self.channels} channels")
+        if self.axes is not None and len(settings["axes"]) != self.axes:
+            found.append(f"it normalises the last {_axes_in_words(self.axes)}")
+        elif self.shape and shape[len(shape) - len(self.shape) :] != self.shape:
+            found.append(f"it is made for {self.shape} in the last {_axes_in_words(len(self.shape))}")
+        return found
+
+    def lacks(self, inputs: Mapping[str, Any]) -> str | None:
+        """Why a call that gives these of gamma and beta cannot be made; None where it can."""
+        given = tuple(name for name in ("gamma", "beta") if inputs.get(name) is not None)
+        if not self.given or given in self.given:
+            return None
+        never = [name for name in given if not any(name in one for one in self.given)]
+        if never:
+            return f"it has no {' and no '.join(never)}"
+        always = [name for name in ("gamma", "beta") if name not in given and all(name in one for one in self.given)]
+        return f"it always has a {' and a '.join(always)}" if always else f"it has no {' and '.join(given)} alone"
+
+    def words(self, operator: str) -> list[str]:
+        """What is fixed, each in a few words for the report."""
+        arguments = [name for name in ("gamma", "beta") if name in OPERATORS[operator].arguments]
+        found = [
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name in ("eps", "momentum", "training", "axes", "channels", "groups", "channel_axis")
+            if (value := getattr(self, name)) is not None
+        ]
+        if self.shape:
+            found.append(f"shape={'x'.join(map(str, self.shape))}")
+        if self.ranks or self.native:
+            found.append(f"x of rank {_listed(self.ranks or self.native)} alone")
+        if self.given:
+            found += [f"{name}=none" for name in arguments if not any(name in one for one in self.given)]
+            always = [name for name in arguments if all(name in one for one in self.given)]
+            found += [f"{' and '.join(always)} always given"] if always else []
+        return found
+
+    def told(self) -> dict[str, Any]:
+        """What is fixed, as plain values that `heard` reads."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
+
+
+def heard(told: Mapping[str, Any]) -> Fixed:
+    """What `Fixed.told` wrote, lists for tuples. Raises ValueError where it is no such thing."""
+    try:
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
+        }
+        if "given" in values:
+            values["given"] = tuple(tuple(one) for one in values["given"])
+        return Fixed(**values)
+    except TypeError as error:
+        raise ValueError(f"no fixed settings: {error}") from None
+
+
+def _same_axis(one: int, other: int, rank: int) -> bool:
+    return -rank <= one < rank and -rank <= other < rank and one % rank == other % rank
+
+
+def _axes_in_words(count: int) -> str:
+    return "axis" if count == 1 else f"{count} axes"
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return " or ".join(map(str, numbers))

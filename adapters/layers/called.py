@@ -1,0 +1,166 @@
+"""
+Layers, called canonically: made for the settings of a call as far as their constructor takes these, or as they are.
+
+Parameters and statistics are lent to a layer for each call, so that gradients reach the tensors that were handed in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...spec.errors import CannotVary, WrongSignature
+from ...spec.operators import OPERATORS, Groups
+from ..declared import Declared
+from ..fixed import Fixed
+from .constructor import Constructor
+from .kit import Kit, Own
+from .names import parameters_of
+
+
+@dataclass(frozen=True)
+class Made:
+    """A layer, with what its tensors are."""
+
+    layer: Any
+    #: The name of the tensor that stands for each parameter.
+    roles: Mapping[str, str]
+    own: Mapping[str, Own]
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Which of gamma and beta it has."""
+        return tuple(name for name in ("gamma", "beta") if name in self.roles)
+
+    def extent(self, role: str) -> tuple[int, ...]:
+        """The shape of the tensor of a role, without leading and trailing axes of one value."""
+        shape = self.own[self.roles[role]].shape
+        while len(shape) > 1 and shape[0] == 1:
+            shape = shape[1:]
+        while len(shape) > 1 and shape[-1] == 1:
+            shape = shape[:-1]
+        return shape
+
+
+@dataclass
+class Layers:
+    """The layers of one target; calling it is the canonical call of the operator, on the framework's tensors."""
+
+    kit: Kit
+    operator: str
+    #: The target, as the user named it.
+    label: str
+    declared: Declared
+    #: What makes them; None where there is one instance.
+    constructor: Constructor | None
+    instance: Any = None
+    #: What none of its layers can vary, as far as it has been found out.
+    fixed: Fixed = field(default_factory=Fixed)
+    #: Whether one extent is handed over as a tuple.
+    tuples: bool = False
+    _kept: dict[Any, Made] = field(default_factory=dict)
+
+    def takes(self, key: str) -> bool:
+        """Whether a layer can be made with another value of this, of names.ARGUMENTS."""
+        return self.constructor is not None and self.constructor.sets(key)
+
+    @property
+    def channels_first(self) -> bool:
+        """Whether the features that are last in the canonical call are axis 1 of what a layer takes."""
+        return self.declared.layout == "channels-first" and OPERATORS[self.operator].groups is Groups.TRAILING
+
+    def made(self, size: tuple[int, ...], given: tuple[str, ...], device: str = "cpu", **settings: Any) -> Made:
+        """The layer for these extents, or channels, with these of gamma and beta. Raises WrongSignature."""
+        if self.constructor is None:
+            size, given, settings = (), (), {}
+        key = (size, given, device, self.tuples, tuple(sorted(settings.items())))
+        if key not in self._kept:
+            layer = self.instance if self.constructor is None else self._new(size, given, settings)
+            own = self.kit.tensors(layer)
+            trained = [name for name, one in own.items() if one.trained]
+            roles = parameters_of(own, trained, self.operator, self.declared.parameters, self.label)
+            self._kept[key] = Made(self.kit.placed(layer, device), roles, own)
+        return self._kept[key]
+
+    def _new(self, size: tuple[int, ...], given: tuple[str, ...], settings: Mapping[str, Any]) -> Any:
+        assert self.constructor is not None
+        extent = size if len(size) != 1 or self.tuples else size[0]
+        affine = {"affine": bool(given), "scale": "gamma" in given, "center": "beta" in given}
+        layer = self.constructor(size=extent, **affine, **settings)
+        if not self.kit.is_layer(layer):
+            raise WrongSignature(f"{self.label} returned {type(layer).__name__}: it has to return a layer")
+        return layer
+
+    def __call__(self, x: Any, *tensors: Any, mode: str, **settings: Any) -> Any:
+        """The canonical call. Raises CannotVary where no layer can be called so."""
+        record = OPERATORS[self.operator]
+        values = dict(zip(record.arguments[1:], tensors))
+        training = settings.get("training", mode == "training")
+        made = self.made(
+            self._size(tuple(x.shape), settings),
+            tuple(name for name in ("gamma", "beta") if values.get(name) is not None),
+            _device(x),
+            **{name: value for name, value in settings.items() if name in _NUMBERS and self.takes(name)},
+        )
+        lent = {made.roles[role]: self._lent(made, role, value) for role, value in values.items() if value is not None}
+        lifted = self._in_its_rank(x)
+        handed = self.kit.bridge.moved(lifted, -1, 1) if self.channels_first else lifted
+        y, after = self.kit.run(self.kit.ready(made.layer, x, lent), lent, handed, training=training)
+        if self.channels_first:
+            self.kit.bridge.written_back(handed, lifted, 1, -1)
+        y = self._returned(y, tuple(x.shape))
+        if not record.statistics:
+            return y
+        return (
+            y,
+            *(self.kit.reshaped(after[made.roles[name]], tuple(values[name].shape)) for name in record.statistics),
+        )
+
+    def _size(self, shape: tuple[int, ...], settings: Mapping[str, Any]) -> tuple[int, ...]:
+        """The extents, or the number of channels, of x of this shape."""
+        if OPERATORS[self.operator].groups is Groups.TRAILING:
+            return shape[len(shape) - len(settings["axes"]) :]
+        return (shape[settings["channel_axis"]],)
+
+    def _lent(self, made: Made, role: str, value: Any) -> Any:
+        """The value in the shape that the layer holds it in. Raises CannotVary where it holds none, or another size."""
+        if role not in made.roles:
+            raise CannotVary(f"it has no {role}")
+        shape = made.own[made.roles[role]].shape
+        if math.prod(shape) != math.prod(value.shape):
+            raise CannotVary("a layer's parameters are of the size that it was made for")
+        return value if tuple(value.shape) == shape else self.kit.reshaped(value, shape)
+
+    def _in_its_rank(self, x: Any) -> Any:
+        """x in a number of dimensions that the layer takes."""
+        shape = self._lifted(tuple(x.shape))
+        return x if shape == tuple(x.shape) else self.kit.reshaped(x, shape)
+
+    def _returned(self, y: Any, shape: tuple[int, ...]) -> Any:
+        """y as x was handed over; what is no tensor of x's shape is returned as it is."""
+        lifted = self._lifted(shape)
+        if self.channels_first and len(getattr(y, "shape", ())) == len(lifted):
+            y = self.kit.bridge.moved(y, 1, -1)
+        return self.kit.reshaped(y, shape) if lifted != shape and tuple(getattr(y, "shape", ())) == lifted else y
+
+    def _lifted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape with as many axes before those that are normalised as the layer takes: axes of 1, or made one."""
+        ranks = self.fixed.native
+        if not ranks or len(shape) in ranks:
+            return shape
+        rank, behind = ranks[0], self.fixed.axes or 1
+        leading, features = shape[: len(shape) - behind], shape[len(shape) - behind :]
+        while len(leading) + behind > rank and len(leading) > 1:
+            leading = (leading[0] * leading[1], *leading[2:])
+        return (*leading[:1], *(1,) * (rank - behind - len(leading)), *leading[1:], *features)
+
+
+#: The settings that are numbers which constructors take.
+_NUMBERS = ("eps", "momentum", "groups")
+
+
+def _device(x: Any) -> str:
+    device = getattr(x, "device", None)
+    return str(device) if isinstance(getattr(device, "type", None), str) else "cpu"

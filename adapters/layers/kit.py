@@ -1,0 +1,72 @@
+"""Kits: what a framework's folder has to know of layers, so that those of a user's own can be called canonically."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..binding import Binding
+from ..bridge import Bridge
+
+
+@dataclass(frozen=True)
+class Own:
+    """A tensor that a layer holds."""
+
+    shape: tuple[int, ...]
+    #: Whether it is trained: a parameter, and not a statistic or a constant.
+    trained: bool
+
+
+class Kit(abc.ABC):
+    """The layers of one framework. All that it is handed, and returns, are that framework's own tensors."""
+
+    bridge: Bridge
+    #: The framework whose tensors the layers take, of frameworks.FRAMEWORKS.
+    framework: str
+    #: The axis of the channels where nobody says another.
+    channel_axis: int
+    #: Whether an attribute named momentum weighs the old statistic.
+    old_momentum: bool = False
+
+    #: The class that its layers derive from.
+    base: type
+
+    def is_layer(self, value: Any) -> bool:
+        """Whether a value is a layer of this framework, and no class of them."""
+        return isinstance(value, self.base)
+
+    def always(self) -> Mapping[str, Any]:
+        """What every constructor of a layer that takes it is given: a random key, say."""
+        return {}
+
+    @abc.abstractmethod
+    def within(self, layer: Any) -> dict[str, Any]:
+        """The layer under the name "", and those within it under theirs, the outer ones first."""
+
+    @abc.abstractmethod
+    def tensors(self, layer: Any) -> dict[str, Own]:
+        """The tensors that a layer holds, by name."""
+
+    @abc.abstractmethod
+    def placed(self, layer: Any, device: str) -> Any:
+        """A copy of a layer on a device."""
+
+    def ready(self, layer: Any, x: Any, lent: Mapping[str, Any]) -> Any:
+        """The layer that takes x and these parameters: the same one, where layers have no dtype of their own."""
+        del x, lent
+        return layer
+
+    @abc.abstractmethod
+    def run(self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any]]:
+        """What a layer makes of x with these tensors in place of its own, and what they are afterwards."""
+
+    @abc.abstractmethod
+    def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
+        """The tensor in another shape of as many elements."""
+
+    @abc.abstractmethod
+    def inherited(self, owner: Any, operator: str) -> Binding | None:
+        """The binding of the framework's own layer that this one is, or derives from; None where there is none."""

@@ -1,0 +1,98 @@
+"""The eps and the momentum that a layer has of its own: as an attribute says, or measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...spec.errors import WrongSignature
+from ...spec.operators import OPERATORS, Groups
+from .called import Layers
+from .constructor import attribute
+from .trial import given_of, numbers_of, rank_of, shape_of, size_of, tried
+
+#: The deviation of what eps is measured on: its square, 2^-40, is below any eps that is in use.
+_DEVIATION = 2.0**-20
+
+#: How near a measured number has to be to one that somebody would write: float32 leaves about 1e-6.
+_NEAR = 1e-4
+
+
+def eps_of(layers: Layers) -> float:
+    """The eps of a layer. Raises WrongSignature where nothing tells it."""
+    value = _said(layers, "eps")
+    if value is not None:
+        return value
+    found = {dtype: _measured_eps(layers, dtype) for dtype in ("float32", "float64")}
+    told = {dtype: eps for dtype, eps in found.items() if eps is not None}
+    if not told:
+        raise WrongSignature(
+            f"{layers.label} has no attribute that says its eps, and none can be measured: say --fixed eps=1e-6"
+        )
+    if len(set(told.values())) > 1:
+        each = ", ".join(f"{eps:g} in {dtype}" for dtype, eps in told.items())
+        raise WrongSignature(f"{layers.label} has an eps for each dtype ({each}): make it with one, or name its class")
+    return next(iter(told.values()))
+
+
+def momentum_of(layers: Layers) -> float:
+    """The weight that the new statistic has in a layer: as one step shows, in the digits of its attribute."""
+    said = _said(layers, "momentum")
+    try:
+        _, mean, _ = tried(layers, np.ones(shape_of(layers, rank_of(layers))), training=True)
+    except Exception:  # it takes no such call: then no case in training is judged
+        measured = None
+    else:
+        measured = float(np.median(mean))
+    if said is None and measured == 0:
+        raise WrongSignature(
+            f"{layers.label} has no attribute that says its momentum, and its running mean stays what it is: say"
+            " --fixed momentum=0.1, or --fixed training=no where it is not trained"
+        )
+    if said is None:
+        return 0.0 if measured is None else _written(measured) or measured
+    candidates = (1.0 - said, said) if layers.kit.old_momentum else (said, 1.0 - said)
+    return candidates[0] if measured is None else min(candidates, key=lambda one: abs(one - measured))
+
+
+def _said(layers: Layers, key: str) -> float | None:
+    """The number that a layer, or one within it, holds under a usual name."""
+    made = layers.made(size_of(layers), given_of(layers), **numbers_of(layers))
+    value: Any = attribute(list(layers.kit.within(made.layer).values()), key)
+    try:
+        return None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _measured_eps(layers: Layers, dtype: str) -> float | None:
+    """The eps with which y = (x - mean) / sqrt(variance + eps) on values +d and -d in turn; None for none."""
+    shape = shape_of(layers, rank_of(layers))
+    x = np.where(np.arange(math.prod(shape)) % 2, -_DEVIATION, _DEVIATION).reshape(shape)
+    record = OPERATORS[layers.operator]
+    try:
+        y = tried(layers, x, dtype=dtype, variance=_DEVIATION**2)[0].astype(np.float64)
+    except Exception:
+        return None
+    mean, variance = 0.0, _DEVIATION**2
+    if record.groups is Groups.TRAILING:
+        x, y = (values.reshape(-1, math.prod(size_of(layers)))[0] for values in (x, y))
+        mean = float(x.mean()) if record.centred else 0.0
+        variance = float(((x - mean) ** 2).mean())
+    with np.errstate(all="ignore"):
+        found = ((x - mean) / y) ** 2 - variance
+    measured = float(np.median(found))
+    if not (np.abs(found - measured) <= _NEAR * (abs(measured) + variance)).all():
+        return None  # it is another formula, or its groups are not of as many values of either sign
+    return 0.0 if abs(measured) <= 2 * _NEAR * variance else _written(measured)
+
+
+def _written(measured: float) -> float | None:
+    """The number of few digits, or the power of two, that is as good as the measured one; None where there is none."""
+    if not (math.isfinite(measured) and measured > 0):
+        return None
+    candidates = float(f"{measured:.2e}"), 2.0 ** round(math.log2(measured))
+    best = min(candidates, key=lambda one: abs(one - measured))
+    return best if abs(best - measured) <= _NEAR * measured else None

@@ -1,0 +1,209 @@
+"""Studying layers: what none of them can vary, found out from a first one and from trial calls."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...spec.errors import NormspecError, WrongSignature, one_line
+from ...spec.operators import OPERATORS, Groups
+from .called import Layers, Made
+from .constructor import attribute
+from .numbers import eps_of, momentum_of
+from .trial import easy, given_of, numbers_of, possible, rank_of, shape_of, size_of, tried
+
+#: Numbers of dimensions that x may have in a case.
+_RANKS = (1, 2, 3, 4, 5)
+
+#: The most values a group may have: exact values of a case take about half a kilobyte for each.
+_LARGEST = 1 << 18
+
+#: Names of a size that may be of several axes.
+_SHAPES = ("normalized_shape", "norm_shape", "shape")
+
+
+def studied(layers: Layers) -> Made:
+    """Find out what no layer can vary, and return a first one. Raises WrongSignature where none can be called."""
+    record = OPERATORS[layers.operator]
+    layers.fixed = layers.declared.settings()
+    first = _first(layers)
+    missing = [name for name in record.statistics if name not in first.roles]
+    if missing:
+        raise WrongSignature(
+            f"{layers.label} has no {' and no '.join(missing)}: if they have other names, say --parameters"
+            f" {missing[0]}=NAME; a layer that keeps no statistics is no {layers.operator}"
+        )
+    _fix(layers, given=_choices(layers, first))
+    if record.groups is Groups.TRAILING:
+        _fix(layers, **_extents(layers, first))
+    else:
+        _fix(layers, channel_axis=_channel_axis(layers))
+        _fix(layers, **_channels(layers, first))
+    if not layers.fixed.ranks:
+        ranks = _ranks_and_layout(layers)
+        _fix(layers, **{"native" if record.groups is Groups.TRAILING else "ranks": ranks})
+    if record.has_modes and layers.fixed.training is None and _is_frozen(layers, first):
+        _fix(layers, training=False)
+    for name, find in (("eps", eps_of), ("momentum", momentum_of)):
+        frozen = name == "momentum" and layers.fixed.training is False
+        if name in record.settings and getattr(layers.fixed, name) is None and not layers.takes(name) and not frozen:
+            _fix(layers, **{name: find(layers)})
+    return _made(layers)
+
+
+def _fix(layers: Layers, **found: Any) -> None:
+    layers.fixed = replace(layers.fixed, **found)
+
+
+def _made(layers: Layers) -> Made:
+    return layers.made(size_of(layers), given_of(layers), **numbers_of(layers))
+
+
+def _first(layers: Layers) -> Made:
+    """A first layer: one extent is handed over as a number, or as a tuple where a number does not do."""
+    failed: Exception | None = None
+    for tuples in (False, True) if layers.takes("size") else (False,):
+        layers.tuples = tuples
+        try:
+            return _made(layers)
+        except NormspecError:
+            raise
+        except Exception as error:
+            failed = failed or error
+    assert failed is not None and layers.constructor is not None
+    names, values = layers.constructor.arguments, {"size": size_of(layers)[0], **numbers_of(layers)}
+    written = ", ".join(f"{names[key]}={value}" for key, value in values.items() if key in names)
+    raise WrongSignature(
+        f"{layers.label}({written}) raises {one_line(failed)}: name a factory, such as"
+        " `def make(shape, eps): return Layer(...)`, or an instance"
+    )
+
+
+def _choices(layers: Layers, first: Made) -> tuple[tuple[str, ...], ...]:
+    """The choices of gamma and beta that there are; empty for all of them."""
+    every = possible(layers.operator)
+
+    def has(given: tuple[str, ...]) -> bool:
+        try:
+            return layers.made(size_of(layers), given, **numbers_of(layers)).given == given
+        except Exception:
+            return False
+
+    found = [first.given] if layers.constructor is None else [one for one in every if has(one)] or [first.given]
+    return () if len(found) == len(every) else tuple(found)
+
+
+# Extents and channels -----------------------------------------------------------------------------------------------
+
+
+def _extents(layers: Layers, first: Made) -> dict[str, Any]:
+    """The extents that are normalised, where they are fixed, and how many axes they have."""
+    if layers.fixed.shape:
+        return {}
+    if layers.takes("size"):
+        return {} if layers.fixed.axes is None and _takes_two_axes(layers) else {"axes": layers.fixed.axes or 1}
+    shape: tuple[int, ...] = first.extent(first.given[0]) if first.given else _said_shape(layers, first)
+    if math.prod(shape) > _LARGEST:
+        raise WrongSignature(
+            f"{layers.label} normalises {math.prod(shape):,} values at once, and {_LARGEST:,} can be judged exactly:"
+            " name a class or a factory, or make a smaller one"
+        )
+    return {"shape": shape, "axes": len(shape) if shape else layers.fixed.axes or 1}
+
+
+def _said_shape(layers: Layers, first: Made) -> tuple[int, ...]:
+    size = attribute(list(layers.kit.within(first.layer).values()), "size")
+    if isinstance(size, int):
+        return (size,)
+    return tuple(size) if isinstance(size, (tuple, list)) and all(isinstance(one, int) for one in size) else ()
+
+
+def _takes_two_axes(layers: Layers) -> bool:
+    """Whether a class takes extents of several axes, and its layers x of such a shape."""
+    assert layers.constructor is not None
+    if layers.channels_first or layers.constructor.arguments["size"].lower() not in _SHAPES:
+        return False
+    shape = (4, 2, 3)
+    try:
+        return tried(layers, np.ones(shape), size=shape[1:])[0].shape == shape
+    except Exception:
+        return False
+
+
+def _channel_axis(layers: Layers) -> int:
+    if layers.fixed.channel_axis is not None:
+        return layers.fixed.channel_axis
+    return {"channels-first": 1, "channels-last": -1}.get(layers.declared.layout, layers.kit.channel_axis)
+
+
+def _channels(layers: Layers, first: Made) -> dict[str, Any]:
+    """The number of channels, where it is fixed, and of groups."""
+    found: dict[str, Any] = {}
+    within = list(layers.kit.within(first.layer).values())
+    if not layers.takes("size") and layers.fixed.channels is None:
+        roles = [name for name in OPERATORS[layers.operator].parameters if name in first.roles]
+        size = math.prod(first.own[first.roles[roles[0]]].shape) if roles else attribute(within, "size")
+        found["channels"] = size if isinstance(size, int) else None
+    settings = OPERATORS[layers.operator].settings
+    if "groups" in settings and not layers.takes("groups") and layers.fixed.groups is None:
+        groups = attribute(within, "groups")
+        if not isinstance(groups, int) or groups < 1:
+            raise WrongSignature(f"{layers.label} does not say how many groups it has: say --fixed groups=8")
+        found["groups"] = groups
+    return found
+
+
+def _ranks_and_layout(layers: Layers) -> tuple[int, ...]:
+    """The same, where no layout is declared with channels first too, if no call works with them last."""
+    declared = layers.declared
+    try:
+        return _ranks(layers)
+    except WrongSignature:
+        if declared.layout or OPERATORS[layers.operator].groups is not Groups.TRAILING or layers.fixed.axes != 1:
+            raise
+        layers.declared = replace(declared, layout="channels-first")
+        with contextlib.suppress(WrongSignature):
+            return _ranks(layers)
+        layers.declared = declared
+        raise
+
+
+def _ranks(layers: Layers) -> tuple[int, ...]:
+    """The numbers of dimensions that x may have; empty for any. Raises WrongSignature where no call works."""
+    trailing = OPERATORS[layers.operator].groups is Groups.TRAILING
+    least = max(layers.fixed.axes or 1, 2 if layers.channels_first else 1) if trailing else 2
+    candidates = [rank for rank in _RANKS if rank >= least]
+    failed: Exception | None = None
+    found = []
+    for rank in candidates:
+        shape = shape_of(layers, rank)
+        try:
+            y = tried(layers, easy(shape))[0]
+        except Exception as error:
+            failed = failed or error
+            continue
+        if y.shape == shape:
+            found.append(rank)
+    if not found:
+        what = f"raises {one_line(failed)}" if failed is not None else "returns another shape"
+        raise WrongSignature(
+            f"{layers.label} {what} for x of shape {shape_of(layers, candidates[0])}, and for none of"
+            f" {candidates[0]} to {candidates[-1]} dimensions returns as much: it has to take x alone"
+        )
+    return () if found == candidates and not layers.channels_first else tuple(found)
+
+
+def _is_frozen(layers: Layers, first: Made) -> bool:
+    """Whether a layer trains nothing, and computes in training what it computes in inference."""
+    if not first.given or any(first.own[first.roles[name]].trained for name in first.given):
+        return False
+    x = easy(shape_of(layers, rank_of(layers)))
+    try:
+        training, inference = (tried(layers, x, training=mode) for mode in (True, False))
+    except Exception:
+        return False
+    return all(np.array_equal(one, other) for one, other in zip(training, inference))

@@ -1,0 +1,116 @@
+"""Trials: calls of a layer with neutral parameters, by which is found out what it takes and computes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...spec.operators import OPERATORS, Groups
+from .called import Layers
+
+#: The size that a class of layers is first made with, and how many groups its channels form.
+SIZE, GROUPS = 8, 2
+
+#: Which of gamma and beta are given.
+_CHOICES = (("gamma", "beta"), ("gamma",), ("beta",), ())
+
+
+def possible(operator: str) -> list[tuple[str, ...]]:
+    """The choices of gamma and beta that a call of an operator has, all of them given first."""
+    taken = OPERATORS[operator].arguments
+    return [one for one in _CHOICES if all(name in taken for name in one)]
+
+
+def size_of(layers: Layers) -> tuple[int, ...]:
+    """Extents, or a number of channels, that a layer has or can be made with."""
+    fixed = layers.fixed
+    if fixed.shape:
+        return fixed.shape
+    if OPERATORS[layers.operator].groups is not Groups.TRAILING:
+        return (fixed.channels or SIZE * (fixed.groups or 1),)
+    return (SIZE,) if fixed.axes in (None, 1) else (2,) * fixed.axes
+
+
+def numbers_of(layers: Layers) -> dict[str, Any]:
+    """Ordinary numbers for those of eps, momentum and groups that a constructor takes."""
+    wanted = {"eps": 1e-5, "momentum": 0.25, "groups": layers.fixed.groups or GROUPS}
+    settings = OPERATORS[layers.operator].settings
+    return {name: value for name, value in wanted.items() if layers.takes(name) and name in settings}
+
+
+def given_of(layers: Layers) -> tuple[str, ...]:
+    """Which of gamma and beta a layer can be given: both where it has both."""
+    return layers.fixed.given[0] if layers.fixed.given else possible(layers.operator)[0]
+
+
+def shape_of(layers: Layers, rank: int) -> tuple[int, ...]:
+    """A shape of x of this rank, no two neighbouring extents alike where there is a choice."""
+    size = size_of(layers)
+    if OPERATORS[layers.operator].groups is Groups.TRAILING:
+        return (*(3, 2, 4, 2)[: rank - len(size)], *size)
+    around = (3, 2, 4, 2)[: rank - 1]
+    place = _channel_axis(layers) % rank
+    return (*around[:place], *size, *around[place:])
+
+
+def rank_of(layers: Layers) -> int:
+    """A number of dimensions that x can have."""
+    return (layers.fixed.ranks or layers.fixed.native or (3,))[0]
+
+
+def tried(
+    layers: Layers,
+    x: np.ndarray,
+    *,
+    size: tuple[int, ...] | None = None,
+    dtype: str = "float32",
+    variance: float = 1.0,
+    training: bool = False,
+) -> list[np.ndarray]:
+    """
+    The results of a call with gamma 1, beta 0 and these running statistics, on the first device where it works.
+
+    Raises what the layer raised on the first.
+    """
+    record, bridge, size = OPERATORS[layers.operator], layers.kit.bridge, size or size_of(layers)
+    values = {"gamma": 1.0, "beta": 0.0, "running_mean": 0.0, "running_var": variance}
+    given = {*given_of(layers), *record.statistics}
+    arrays = [np.full(size, values[name]) if name in given else None for name in record.parameters]
+    fixed = layers.fixed
+    settings = {
+        "eps": 1e-5 if fixed.eps is None else fixed.eps,
+        "momentum": 0.25,
+        "axes": tuple(range(-len(size), 0)),
+        "training": training,
+        "channel_axis": _channel_axis(layers),
+        "groups": fixed.groups or GROUPS,
+    }
+    failed: Exception | None = None
+    for device in bridge.devices():
+        tensors = [
+            None if one is None else bridge.tensor(one.astype(dtype), "contiguous", device) for one in (x, *arrays)
+        ]
+        try:
+            with bridge.guarded(x.size, gradients=False):
+                called = layers(
+                    *tensors,
+                    mode="training" if training else "inference",
+                    **{name: settings[name] for name in record.settings},
+                )
+                return [bridge.array(one, "y") for one in (called if record.statistics else (called,))]
+        except Exception as error:
+            failed = failed or error
+    assert failed is not None
+    raise failed
+
+
+def easy(shape: tuple[int, ...]) -> np.ndarray:
+    """Ordinary values of a shape, no two neighbours alike."""
+    return ((np.arange(math.prod(shape)) * 7) % 11 - 5.0).reshape(shape)
+
+
+def _channel_axis(layers: Layers) -> int:
+    axis = layers.fixed.channel_axis
+    return layers.kit.channel_axis if axis is None else axis

@@ -1,0 +1,155 @@
+"""A function that is not called canonically: what it has written in is left out, and x is handed over in its layout."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..spec.errors import CannotVary, WrongSignature
+from ..spec.operators import OPERATORS, Groups
+from .bridge import Bridge
+from .declared import Declared
+from .fixed import Fixed
+from .layers.names import meaning
+
+#: Which of gamma and beta a call can give.
+_CHOICES = (("gamma", "beta"), ("gamma",), ("beta",), ())
+
+
+@dataclass(frozen=True)
+class OwnCall:
+    """How a function is called, and what no call of it can vary."""
+
+    operator: str
+    #: Its own name of each setting that it takes.
+    settings: Mapping[str, str]
+    #: Those of gamma and beta that it does not take.
+    lacking: frozenset[str]
+    fixed: Fixed
+    #: Whether it takes the features in axis 1.
+    channels_first: bool
+
+    @classmethod
+    def of(cls, function: Any, operator: str, declared: Declared, label: str) -> OwnCall:
+        """
+        How a function is called, by its signature and what is declared of it.
+
+        Raises WrongSignature where it lacks a setting that is not declared, or takes something else.
+        """
+        record = OPERATORS[operator]
+        lacking = declared.affine("none")
+        settings = _settings(function, operator, declared)
+        signature = _signature(function)
+        if signature is not None:
+            tensors = [name for name in record.arguments if name not in lacking]
+            missing = [name for name in record.settings if name not in settings and name not in declared.fixed]
+            try:
+                if not missing:
+                    signature.bind(*tensors, **dict.fromkeys(settings.values()))
+            except TypeError as error:
+                raise WrongSignature(
+                    f"{label} cannot be called with ({', '.join((*tensors, *settings.values()))}): {error}"
+                ) from None
+            if missing:
+                raise WrongSignature(
+                    f"{label} takes no {' and no '.join(missing)}: say what it has of its own,"
+                    f" --fixed {','.join(f'{name}={EXAMPLES[name]}' for name in missing)}"
+                )
+        first = declared.layout == "channels-first" and record.groups is Groups.TRAILING
+        return cls(operator, settings, lacking, _fixed(operator, declared, lacking, settings), first)
+
+    def called(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
+        """The canonical call of the function."""
+        record = OPERATORS[self.operator]
+
+        def call(*tensors: Any, **settings: Any) -> Any:
+            handed = self._handed(tensors, bridge)
+            returned = function(*handed, **self._keywords(settings))
+            if self.channels_first:
+                bridge.written_back(handed[0], tensors[0], 1, -1)
+            if record.statistics and self.fixed.training is False and not isinstance(returned, (tuple, list)):
+                return (returned, *tensors[-len(record.statistics) :])  # in inference they stay what they are
+            return self._back(returned, tensors[0], bridge)
+
+        return call
+
+    def vjp(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
+        """The canonical vjp, of one that is written out for the function's own arguments."""
+        names = OPERATORS[self.operator].differentiable
+
+        def vjp(*tensors: Any, **settings: Any) -> Any:
+            found = function(*self._handed(tensors, bridge), **self._keywords(settings))
+            gradients = iter(found if isinstance(found, (tuple, list)) else (found,))
+            return tuple(
+                None if name in self.lacking else self._back(next(gradients, None), tensors[0], bridge)
+                for name in names
+            )
+
+        return vjp
+
+    def _handed(self, tensors: tuple[Any, ...], bridge: Bridge) -> list[Any]:
+        """The tensors that it takes, those of x's shape in its layout. Raises CannotVary for one that it lacks."""
+        names = [*OPERATORS[self.operator].arguments, "g"]
+        shape = tuple(tensors[0].shape)
+        handed = []
+        for name, tensor in zip(names, tensors):
+            if name in self.lacking:
+                if tensor is not None:
+                    raise CannotVary(f"it has no {name}")
+                continue
+            moves = self.channels_first and len(shape) > 1 and name in ("x", "g")
+            handed.append(bridge.moved(tensor, -1, 1) if moves else tensor)
+        return handed
+
+    def _keywords(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        named = {self.settings[name]: value for name, value in settings.items() if name in self.settings}
+        return {**named, **({"mode": settings["mode"]} if "mode" in settings else {})}
+
+    def _back(self, value: Any, x: Any, bridge: Bridge) -> Any:
+        """A result of x's shape in x's layout; anything else as it is."""
+        shape = tuple(getattr(value, "shape", ()))
+        own = (*x.shape[:1], x.shape[-1], *x.shape[1:-1])
+        return bridge.moved(value, 1, -1) if self.channels_first and len(own) > 1 and shape == own else value
+
+
+#: What may be written of each setting, for messages.
+EXAMPLES: Mapping[str, str] = {
+    "eps": "1e-5", "axes": "-1", "momentum": "0.1", "training": "no", "channel_axis": "1", "groups": "8",
+}  # fmt: skip
+
+
+def _fixed(operator: str, declared: Declared, lacking: frozenset[str], settings: Mapping[str, str]) -> Fixed:
+    """What is declared, without the settings that a call can give all the same, but for shapes and channels."""
+    taken, always = OPERATORS[operator].arguments, declared.affine("given")
+    possible = [one for one in _CHOICES if all(name in taken for name in one)]
+    given = tuple(one for one in possible if not lacking & set(one) and always <= set(one))
+    fixed = declared.settings()
+    if declared.layout == "channels-first" and not fixed.ranks:
+        fixed = replace(fixed, ranks=(2, 3, 4, 5))  # x of one axis has no axis 1
+    return replace(fixed, given=() if len(given) == len(possible) else given)
+
+
+def _settings(function: Any, operator: str, declared: Declared) -> dict[str, str]:
+    """The settings that a function takes, each with its own name of it."""
+    wanted = OPERATORS[operator].settings
+    signature = _signature(function)
+    if signature is None:
+        return {name: name for name in wanted if name not in declared.fixed}
+    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    found = {one.name: one.name for one in signature.parameters.values() if one.kind in keyword and one.name in wanted}
+    for one in signature.parameters.values():
+        key = meaning(one.name)
+        if one.kind in keyword and key in wanted and key not in found:
+            found[key] = one.name
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values()):
+        found.update({name: name for name in wanted if name not in found and name not in declared.fixed})
+    return found
+
+
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except Exception:  # C code, or an object of the target that raises
+        return None

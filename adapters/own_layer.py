@@ -1,0 +1,104 @@
+"""A user's own layer as a target: an instance, a class, a factory, or a file in the manner of KernelBench."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..spec.errors import UnknownOperator, WrongSignature, one_line
+from ..spec.operators import OPERATORS
+from .declared import Declared
+from .frameworks import SLOW, adapter, full_name
+from .layers.build import binding_of, operator_of
+from .layers.constructor import Constructor, is_factory
+from .layers.kit import Kit
+from .target import Target
+
+#: Where each framework's class of layers is defined, and the room that has its kit.
+_BASES = {
+    ("torch.nn.modules.module", "Module"): "torch",
+    ("keras.src.layers.layer", "Layer"): "keras",
+    ("flax.nnx.module", "Module"): "flax",
+    ("flax.linen.module", "Module"): "flax",
+    ("equinox._module._module", "Module"): "equinox",
+    ("equinox._module", "Module"): "equinox",
+}
+
+
+def room_of_layer(value: Any) -> str | None:
+    """The room for a layer or a class of layers, told from the classes it derives from; None for anything else."""
+    kind = value if inspect.isclass(value) else type(value)
+    for base in getattr(kind, "__mro__", ()):
+        room = _BASES.get((getattr(base, "__module__", ""), base.__name__))
+        if room is not None:
+            return room
+    return None
+
+
+def layer_target(
+    label: str,
+    value: Any,
+    module: ModuleType | None,
+    operators: tuple[str, ...] | None,
+    declared: Declared,
+    file: str = "",
+) -> Target:
+    """
+    The target that is a layer, a class of layers or a factory.
+
+    Raises UnknownOperator where its names do not tell which operator it is, and WrongSignature where it cannot be
+    called.
+    """
+    arguments = _initial_arguments(module, label)
+    kind = value
+    if room_of_layer(value) is None:  # a factory
+        example = _example(value, label)
+        kind = type(example)
+        if not inspect.signature(value).parameters:
+            value = example
+    name = room_of_layer(kind)
+    if name is None:
+        raise WrongSignature(f"{label} returned {kind.__name__}: it has to return a layer")
+    room = adapter(name)
+    kind = kind if inspect.isclass(kind) else type(kind)
+    kit: Kit = next(one for one in room.KITS if issubclass(kind, one.base))
+    operator = _operator(kit, value if kit.is_layer(value) else kind, label, file, operators)
+    binding = binding_of(kit, value, operator, label, declared, arguments)
+    slow = full_name(kit.framework) in SLOW
+    return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=slow)
+
+
+def is_layer_like(value: Any) -> bool:
+    """Whether a value is a layer, a class of layers, or a function that takes what a constructor of one does."""
+    return room_of_layer(value) is not None or is_factory(value)
+
+
+def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str, ...] | None) -> str:
+    if operators is not None and len(operators) == 1:
+        return operators[0]
+    found = operator_of(kit, value, (label.rpartition(":")[2], Path(file or label.rpartition(":")[0]).stem))
+    if found is None or found not in (operators or OPERATORS):
+        raise UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
+    return found
+
+
+def _example(make: Any, label: str) -> Any:
+    """What a factory returns for ordinary settings."""
+    constructor = Constructor.of(make, label, {})
+    try:
+        return constructor(size=8, eps=1e-5, momentum=0.25, groups=2, affine=True, scale=True, center=True)
+    except Exception as error:
+        raise WrongSignature(f"{label} raises {one_line(error)} when it is called to make a layer") from error
+
+
+def _initial_arguments(module: ModuleType | None, label: str) -> tuple[Any, ...] | None:
+    """What ``get_init_inputs`` of a file in the manner of KernelBench returns; None where there is none."""
+    get = getattr(module, "get_init_inputs", None)
+    if not inspect.isfunction(get):
+        return None
+    try:
+        return tuple(get())
+    except Exception as error:
+        raise WrongSignature(f"get_init_inputs beside {label} raises {one_line(error)}") from error

@@ -1,0 +1,111 @@
+"""Cases for a layer that has settings and sizes of its own: each description, drawn with these in place of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from ...adapters.fixed import Fixed
+from ...spec.operators import OPERATORS, Groups
+from .description import Description
+from .shapes import elements, factor
+
+#: The most values of x in a case that a layer's own sizes have made larger. The sweep of sizes has 2^18 and more in one
+#: case too; exact values take about half a kilobyte each.
+MOST = 1 << 18
+
+#: gamma and beta, in words that `Fixed.given` uses.
+_AFFINE = ("gamma", "beta")
+
+
+def with_own_settings(description: Description, fixed: Fixed) -> Description | None:
+    """
+    The description with what a binding cannot vary; None where that makes a case too large to be judged exactly.
+
+    A mode that the binding lacks is left as it is: it declines such a call, and is judged in the other mode.
+    """
+    if not fixed:
+        return description
+    changes: dict[str, Any] = {
+        name: getattr(fixed, name) for name in ("eps", "momentum") if getattr(fixed, name) is not None
+    }
+    # Of absent parameters LN-F6 speaks: its cases stay, and are declined by what always has them.
+    if "LN-F6" not in description.requirements:
+        changes.update(_affine(description, fixed))
+    drawn = attrs.evolve(description, **changes)
+    groups = OPERATORS[description.operator].groups
+    if groups is Groups.TRAILING:
+        drawn = _trailing(drawn, fixed)
+    elif groups is Groups.CHANNEL and fixed.channels is not None:
+        drawn = _repeated(drawn, fixed.channels)
+    elif groups is Groups.SAMPLE_CHANNELS:
+        drawn = _of_samples(drawn, fixed)
+    return drawn if elements(drawn) <= max(MOST, elements(description)) else None
+
+
+def _affine(description: Description, fixed: Fixed) -> dict[str, str]:
+    """Kinds of gamma and beta that the binding can be given: of its choices the nearest to those of the description."""
+    wanted = {name for name in _AFFINE if getattr(description, name) != "none"}
+    if not fixed.given or tuple(name for name in _AFFINE if name in wanted) in fixed.given:
+        return {}
+    nearest = min(fixed.given, key=lambda one: (len(wanted ^ set(one)), -len(one)))
+    neutral = {name: "ones" for name in nearest if name not in wanted}  # beta's "ones" are zeros (parameters.py)
+    return {**dict.fromkeys((name for name in _AFFINE if name not in nearest), "none"), **neutral}
+
+
+def _trailing(description: Description, fixed: Fixed) -> Description:
+    """The trailing axes of the binding's number and extents, and as many others as it takes."""
+    features = description.features or (description.n,)
+    if fixed.shape:
+        features = fixed.shape
+    elif fixed.axes == 1:
+        features = (description.n,)
+    elif fixed.axes is not None and len(features) != fixed.axes:
+        features = factor(description.n, fixed.axes)
+    n = 1
+    for size in features:
+        n *= size
+    count = description.count_of_groups
+    leading = description.leading if description.leading is not None else (count,)
+    ranks = fixed.ranks or fixed.native
+    if ranks and len(leading) + len(features) not in ranks:
+        others = min((rank - len(features) for rank in ranks if rank >= len(features)), default=len(leading))
+        leading = _spread(count, others)
+    plain = len(features) == 1 and description.features is None
+    shaped = {"features": None if plain else features, "leading": None if leading == (count,) else leading}
+    if (
+        n > description.n and description.repeat is None and count * n > MOST
+    ):  # each group is as large as a case of the sweep
+        return attrs.evolve(description, n=n, **{**shaped, "groups": description.groups[:1], "leading": None})
+    return attrs.evolve(description, n=n, **shaped)
+
+
+def _spread(count: int, axes: int) -> tuple[int, ...]:
+    """So many groups over so many axes."""
+    return factor(count, axes) if axes else ()
+
+
+def _repeated(description: Description, count: int) -> Description:
+    """The description with so many groups, in turn those that it has; of fewer, some from each stretch of them."""
+    had = description.groups
+    if count < len(had):
+        return attrs.evolve(description, repeat=None, groups=tuple(had[i * len(had) // count] for i in range(count)))
+    return attrs.evolve(description, repeat=None if count == len(had) else count)
+
+
+def _of_samples(description: Description, fixed: Fixed) -> Description:
+    """Samples of as many channels as the binding has, in as many groups."""
+    groups = fixed.groups
+    if fixed.channels is not None and (groups is not None or OPERATORS[description.operator].channels_alone):
+        width = 1 if groups is None else fixed.channels // groups
+        each = fixed.channels // width
+        positions = max(1, round(description.n / width))
+        samples = max(1, round(description.count_of_groups / each))
+        description = _repeated(attrs.evolve(description, n=width * positions, width=width), samples * each)
+        least = 3 if positions > 1 or OPERATORS[description.operator].channels_alone else 2
+        return attrs.evolve(description, samples=samples, rank=max(description.rank, least))
+    if groups is not None:
+        samples = max(1, round(description.count_of_groups / groups))
+        return attrs.evolve(_repeated(description, samples * groups), samples=samples)
+    return description

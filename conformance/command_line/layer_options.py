@@ -1,0 +1,44 @@
+"""Options that say what a layer, or a function that is not called canonically, does not tell by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from ...adapters.declared import LAYOUTS, pairs
+
+_parameters = click.option(
+    "--parameters",
+    multiple=True,
+    metavar="NAME=OWN,...",
+    help="What your layer calls its parameters, where that is unusual, such as gamma=g,beta=b.",
+)
+
+_layout = click.option(
+    "--layout",
+    metavar="LAYOUT",
+    help=f"{' or '.join(LAYOUTS)}: where the channels of x lie for your layer or function.",
+)
+
+_fixed = click.option(
+    "--fixed",
+    multiple=True,
+    metavar="NAME=VALUE,...",
+    help="What your function has written in, or your layer does not tell, such as eps=1e-6,axes=-1,beta=none.",
+)
+
+
+def layer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that checks layers."""
+    return _parameters(_layout(_fixed(command)))
+
+
+def declared_options(parameters: Sequence[str], layout: str | None, fixed: Sequence[str]) -> dict[str, Any]:
+    """The same as arguments of `normspec.check`. Raises WrongDeclaration."""
+    return {
+        "parameters": pairs("--parameters", parameters),
+        "layout": layout,
+        "fixed": pairs("--fixed", fixed),
+    }

@@ -1,0 +1,21 @@
+"""What a layer has of its own, and no call could vary: its cases are drawn with it, and nothing else was asked."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from ..outcome import Outcome
+from .layout import print_prose
+
+
+def print_own_settings(report: Outcome, console: Console) -> None:
+    """Print for each binding the settings, sizes and parameters that it was checked with alone."""
+    found = [(str(subject["binding"]), subject["fixed"]) for subject in report.subjects if subject.get("fixed")]
+    if not found:
+        return
+    console.print()
+    console.print(Text("Its own, and so no other was asked", style="bold"))
+    for binding, words in found:
+        line = Text.assemble((", ".join(words), "cyan"), (f" ({binding})", "dim"))
+        print_prose(line, console, indent=2, first=Text("="))

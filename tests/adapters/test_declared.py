@@ -1,0 +1,159 @@
+"""What is declared of a layer or a function, and what is fixed: they are read, they travel, and they decline calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.adapters.declared import Declared, pairs
+from normspec.adapters.fixed import Fixed, heard
+from normspec.adapters.own_function import from_callable
+from normspec.spec.errors import CannotVary, WrongDeclaration, WrongSignature
+
+FIXED = Fixed(eps=1e-6, shape=(4, 5), axes=2, given=(("gamma", "beta"), ()))
+
+
+def test_what_is_declared_is_read():
+    """Numbers, shapes, axes and words, each by its name."""
+    declared = Declared(fixed={"eps": "1e-6", "shape": "4x5", "training": "no", "beta": "none", "rank": "4"})
+    found = declared.settings()
+    assert (found.eps, found.shape, found.axes, found.training, found.ranks) == (1e-6, (4, 5), 2, False, (4,))
+    assert (declared.affine("none"), declared.affine("given")) == ({"beta"}, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"fixed": {"eps": "small"}}, "give a number such as 1e-6"),
+        ({"fixed": {"eps": "-1"}}, "give a number such as 1e-6"),
+        ({"fixed": {"epsilon": "1"}}, "did you mean 'eps'"),
+        ({"fixed": {"gamma": "ones"}}, "give none or given"),
+        ({"layout": "nchw"}, "choose from channels-last, channels-first"),
+        ({"parameters": {"weight": "w"}}, "choose from gamma, beta"),
+    ],
+)
+def test_what_cannot_be_declared_is_told(declared, message):
+    """One line says what to write."""
+    with pytest.raises(WrongDeclaration, match=message):
+        Declared(**declared)
+
+
+@pytest.mark.parametrize(("texts", "message"), [(("eps",), "write NAME=VALUE"), (("eps=1", "eps=2"), "keep one")])
+def test_what_is_no_pair_is_told(texts, message):
+    """An option takes NAME=VALUE, each name once."""
+    with pytest.raises(WrongDeclaration, match=message):
+        pairs("--fixed", texts)
+
+
+def test_pairs_are_divided_by_commas():
+    """An option may hold several, and be repeated."""
+    assert pairs("--fixed", ("eps=1e-6,axes=-1", "beta=none")) == {"eps": "1e-6", "axes": "-1", "beta": "none"}
+
+
+def test_what_is_declared_and_fixed_travels():
+    """Both are the same after they were plain values."""
+    declared = Declared({"gamma": "g"}, "channels-first", {"eps": "1e-6"})
+    assert Declared.heard(declared.told()) == declared
+    told = {name: list(value) if isinstance(value, tuple) else value for name, value in FIXED.told().items()}
+    assert heard(told) == FIXED
+    assert not heard({})
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings", "reason"),
+    [
+        ((3, 4, 5), {"eps": 1e-6, "axes": (-2, -1)}, None),
+        ((3, 4, 5), {"eps": 1e-5, "axes": (-2, -1)}, "its eps is 1e-06"),
+        ((3, 4, 6), {"eps": 1e-6, "axes": (-2, -1)}, "it is made for (4, 5) in the last 2 axes"),
+        ((3, 4, 5), {"eps": 1e-6, "axes": (-1,)}, "it normalises the last 2 axes"),
+    ],
+)
+def test_what_is_fixed_declines_other_calls(shape, settings, reason):
+    """Each with its own reason."""
+    assert FIXED.declines("layer_norm", shape, settings) == reason
+
+
+def test_channels_are_compared_along_their_axis():
+    """A negative axis is the same one; a mode is compared, and momentum in training alone."""
+    fixed = Fixed(channel_axis=1, channels=6, training=False, momentum=0.1)
+    given = {"training": False, "momentum": 0.5, "channel_axis": -2}
+    assert fixed.declines("batch_norm", (3, 6, 2), given) is None
+    assert fixed.declines("batch_norm", (3, 5, 2), given) == "it has 6 channels"
+    assert fixed.declines("batch_norm", (3, 6, 2), {**given, "channel_axis": 2}) == "its channels are axis 1"
+    assert fixed.declines("batch_norm", (3, 6, 2), {**given, "training": True}) == "it runs with training=False alone"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (("gamma", "beta"), None),
+        ((), None),
+        (("gamma",), "it always has a beta"),
+    ],
+)
+def test_parameters_that_cannot_be_given_are_told(given, reason):
+    """Those that a layer lacks, and those that it always has."""
+    fixed = Fixed(given=(("gamma", "beta"),)) if reason else FIXED
+    assert fixed.lacks(dict.fromkeys(given, np.zeros(1))) == reason
+    assert Fixed(given=((),)).lacks({"gamma": np.zeros(1)}) == "it has no gamma"
+
+
+def test_a_function_is_called_with_what_it_takes():
+    """eps under its own name, no axes, no beta, and the features in axis 1."""
+    seen = []
+
+    def layer_norm(x, weight, epsilon):
+        seen.append((x.shape, weight.shape, epsilon, x.flags.c_contiguous))
+        return 2 * x
+
+    declared = Declared(layout="channels-first", fixed={"axes": "-1", "beta": "none"})
+    (binding,) = from_callable(layer_norm, ("layer_norm",), "numpy", declared).bindings
+    x, gamma = np.arange(24.0).reshape(2, 3, 4), np.ones(4)
+    y = binding.call(x, gamma, None, eps=0.5, axes=(-1,))
+    assert seen == [((2, 4, 3), (4,), 0.5, True)]
+    np.testing.assert_array_equal(y, 2 * x)
+    with pytest.raises(CannotVary, match="it has no beta"):
+        binding.call(x, gamma, gamma, eps=0.5, axes=(-1,))
+
+
+def test_what_a_function_writes_into_its_x_shows():
+    """It is handed a copy where its channels are first, and the copy's values come back."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        x *= 3
+        return x.copy()
+
+    (binding,) = from_callable(layer_norm, None, "numpy", Declared(layout="channels-first")).bindings
+    x = np.arange(24.0).reshape(2, 3, 4)
+    binding.call(x, None, None, eps=0.5, axes=(-1,))
+    np.testing.assert_array_equal(x, 3 * np.arange(24.0).reshape(2, 3, 4))
+
+
+def test_a_vjp_is_called_with_what_its_function_takes():
+    """Its gradients stand at their places, and that of what is not there is None."""
+
+    def rms_norm(x):
+        return x
+
+    def rms_norm_vjp(x, g):
+        return 5 * g
+
+    rms_norm.vjp = rms_norm_vjp
+    declared = Declared(fixed={"eps": "1e-6", "axes": "-1", "gamma": "none"})
+    (binding,) = from_callable(rms_norm, None, "numpy", declared).bindings
+    g = np.ones((2, 3))
+    dx, dgamma = binding.derivatives["vjp"](g, None, g, eps=1e-6, axes=(-1,))
+    assert dgamma is None
+    np.testing.assert_array_equal(dx, 5 * g)
+
+
+def test_what_is_lacking_is_told_with_what_to_write():
+    """A function that takes no eps is told how to declare it."""
+
+    def rms_norm(x, weight):
+        return x
+
+    with pytest.raises(WrongSignature, match="--fixed eps=1e-5,axes=-1"):
+        from_callable(rms_norm, None, "numpy")
+    with pytest.raises(WrongSignature, match="takes no eps: say what it has of its own, --fixed eps=1e-5"):
+        from_callable(rms_norm, None, "numpy", Declared(fixed={"axes": "-1"}))

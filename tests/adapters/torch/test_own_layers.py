@@ -1,0 +1,189 @@
+"""Layers of one's own on PyTorch: what they take is found out, and their parameters are lent to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from normspec.adapters.declared import Declared
+from normspec.adapters.targets import resolve
+from normspec.reference.layer_norm import layer_norm, layer_norm_vjp
+from normspec.spec.errors import CannotVary, UnknownOperator, WrongSignature
+
+
+class Plain(nn.Module):
+    """LayerNorm whose eps no attribute says."""
+
+    def __init__(self, dim, eps=1e-5):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
+        self.hidden = (eps,)
+
+    def forward(self, x):
+        centred = x - x.mean(-1, keepdim=True)
+        y = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.hidden[0])
+        return y * self.weight + self.bias
+
+
+class OnImages(Plain):
+    """The same over axis 1 of an image."""
+
+    def forward(self, x):
+        batch, _, height, width = x.shape
+        assert batch * height * width
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+class Beside(Plain):
+    """Another formula: eps is added to the deviation."""
+
+    def forward(self, x):
+        centred = x - x.mean(-1, keepdim=True)
+        return centred / (centred.square().mean(-1, keepdim=True).sqrt() + self.hidden[0]) * self.weight + self.bias
+
+
+class Moving(nn.Module):
+    """BatchNorm without an attribute for momentum, whose statistics are assigned anew."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(channels)
+        self.bn.momentum = None
+
+    def forward(self, x):
+        mean = x.mean(0)
+        if self.training:
+            self.bn.running_mean = 0.75 * self.bn.running_mean + 0.25 * mean.detach()
+        return (x - mean) * self.bn.weight + self.bn.bias
+
+
+def fixed_of(layer, op=None, **declared):
+    """What is fixed of a layer, and its binding."""
+    (binding,) = resolve(layer, op=op, framework=None, declared=Declared(**declared)).bindings
+    return binding.fixed, binding
+
+
+def test_values_and_gradients_are_those_of_what_was_lent():
+    """y, dx, dgamma and dbeta belong to the tensors that were handed in; the layer's own stay what they are."""
+    rng = np.random.Generator(np.random.Philox(4))
+    x, g, gamma, beta = (rng.normal(size=shape) for shape in ((3, 2, 8), (3, 2, 8), (8,), (8,)))
+    layer = Plain(8, 0.25)
+    target = resolve(layer, op="layer_norm")
+    evaluation = target.session(target.bindings[0]).start(
+        {"x": x, "gamma": gamma, "beta": beta}, {"eps": 0.25, "axes": (-1,)}
+    )
+    settings = {"eps": 0.25, "axes": (-1,)}
+    np.testing.assert_allclose(evaluation.outputs()["y"], layer_norm(x, gamma, beta, **settings), rtol=1e-13)
+    for got, want in zip(
+        evaluation.pull(g).gradients().values(), layer_norm_vjp(x, gamma, beta, g, **settings), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+    assert torch.equal(layer.weight, torch.ones(8))
+
+
+@pytest.mark.parametrize("eps", [1e-5, 1e-12, 2.0**-10, 0.0, 1e-6])
+def test_eps_is_measured(eps):
+    """Where no attribute says it, to the digits that somebody would write."""
+    assert fixed_of(Plain(9, eps), "layer_norm")[0].eps == eps
+
+
+def test_what_cannot_be_measured_is_asked():
+    """Another formula has no such eps: it is to be declared, and then shows."""
+    with pytest.raises(WrongSignature, match="say --fixed eps=1e-6"):
+        fixed_of(Beside(9), "layer_norm")
+    assert fixed_of(Beside(9), "layer_norm", fixed={"eps": "1e-5"})[0].eps == 1e-5
+
+
+def test_a_class_takes_what_its_constructor_takes():
+    """Size and eps can vary; of parameters there is one choice, and of axes one."""
+    fixed, binding = fixed_of(Plain, "layer_norm")
+    assert (fixed.eps, fixed.shape, fixed.axes, fixed.given) == (None, (), 1, (("gamma", "beta"),))
+    assert binding.operator == "layer_norm"
+
+
+def test_a_layer_of_torch_is_found_out_to_vary_as_it_does():
+    """Several axes, and parameters that are there or not; it follows what torch's own binding follows."""
+    fixed, binding = fixed_of(nn.LayerNorm)
+    assert (fixed.axes, fixed.given) == (None, (("gamma", "beta"), ("gamma",), ()))
+    assert binding.conventions == {"storage": "H2"}
+
+
+def test_a_rank_and_a_layout_are_found_out():
+    """What takes images with their channels first is handed such, whatever x is."""
+    fixed, binding = fixed_of(OnImages(8), "layer_norm")
+    assert (fixed.native, fixed.shape) == ((4,), (8,))
+    for shape in ((8,), (3, 8), (2, 3, 8), (2, 3, 1, 2, 8)):
+        x = torch.randn(shape, dtype=torch.float64)
+        y = binding.call(x, torch.ones(8).double(), torch.zeros(8).double(), eps=1e-5, axes=(-1,), mode="training")
+        torch.testing.assert_close(y, nn.functional.layer_norm(x, (8,)), rtol=1e-9, atol=1e-9)
+
+
+def test_momentum_is_measured_and_statistics_are_returned():
+    """Of a layer that assigns them anew too; its own are not changed."""
+    layer = Moving(4)
+    fixed, binding = fixed_of(layer, "batch_norm")
+    assert fixed.momentum == 0.25
+    ones, x = torch.ones(4), torch.full((3, 4), 2.0)
+    settings = {"eps": 1e-5, "momentum": 0.25, "training": True, "channel_axis": 1}
+    _, mean, variance = binding.call(x, ones, ones, 0 * ones, ones, mode="training", **settings)
+    assert torch.equal(mean, 0.5 * ones)
+    assert torch.equal(variance, ones)
+    assert torch.equal(layer.bn.running_mean, 0 * ones)
+
+
+def test_another_size_of_a_parameter_cannot_be_lent():
+    """That is no refusal of the layer's: nobody can hand it one."""
+    _, binding = fixed_of(Plain(8), "layer_norm")
+    with pytest.raises(CannotVary, match="of the size"):
+        binding.call(torch.ones(2, 8), torch.ones(7), torch.ones(8), eps=1e-5, axes=(-1,), mode="training")
+
+
+@pytest.mark.parametrize(
+    ("layer", "options", "message"),
+    [
+        (nn.Linear(3, 3), {"op": "layer_norm"}, "returns as much|has to take x alone|has an eps|no attribute"),
+        (nn.Linear, {"op": "layer_norm"}, "takes in_features, out_features, whose meaning"),
+        (nn.BatchNorm1d(3, track_running_stats=False), {}, "has no running_mean and no running_var"),
+        (nn.Sequential(nn.LayerNorm(3), nn.LayerNorm(3)), {"op": "layer_norm"}, "say which is gamma"),
+        (nn.LayerNorm((1024, 1024)), {}, "262,144 can be judged exactly"),
+        (Plain(3), {"op": "rms_norm"}, "has a parameter bias: rms_norm has no parameter for it"),
+        (nn.RMSNorm(8), {}, "has an eps for each dtype"),
+    ],
+)
+def test_what_cannot_be_checked_is_told(layer, options, message):
+    """One line says why, and what to do."""
+    with pytest.raises(WrongSignature, match=message):
+        resolve(layer, **options)
+
+
+def test_an_operator_that_no_name_tells_is_asked():
+    """A class whose names tell nothing needs --op."""
+    with pytest.raises(UnknownOperator, match="which operator is Plain"):
+        resolve(Plain)
+
+
+def test_parameters_are_declared_by_their_names():
+    """--parameters says which is which, and a name that is not there is told."""
+
+    class Odd(Plain):
+        def __init__(self, dim, eps=1e-5):
+            nn.Module.__init__(self)
+            self.amplitude, self.pedestal = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.zeros(dim))
+            self.hidden = (eps,)
+
+        @property
+        def weight(self):
+            return self.amplitude
+
+        @property
+        def bias(self):
+            return self.pedestal
+
+    with pytest.raises(WrongSignature, match="a parameter amplitude: say which it is, --parameters gamma=amplitude"):
+        fixed_of(Odd, "layer_norm")
+    names = {"gamma": "amplitude", "beta": "pedestal"}
+    assert fixed_of(Odd, "layer_norm", parameters=names)[0].given == (("gamma", "beta"),)
+    with pytest.raises(WrongSignature, match="has no parameter height"):
+        fixed_of(Odd, "layer_norm", parameters={"gamma": "height"})

@@ -1,0 +1,44 @@
+"""Every command of docs/layers.md gives the verdict that stands beside it: those for NumPy and PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+from .layers_page import check, rows
+
+#: The targets that live in folders of tests of their own.
+_ELSEWHERE = ("keras", "flax", "equinox")
+
+
+def needs_nothing(name):
+    """Whether a target takes NumPy's arrays."""
+    return "functions.py" in name
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(one, id=" ".join(one.command[1:])) for one in rows() if needs_nothing(one.name)]
+)
+def test_a_function_that_lacks_arguments_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
+    """What is declared of it in one line is enough."""
+    check(row, checkout, tmp_path, monkeypatch)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(one, id=" ".join(one.command[1:]))
+        for one in rows()
+        if not needs_nothing(one.name) and not any(word in one.name for word in _ELSEWHERE)
+    ],
+)
+def test_a_layer_of_torch_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
+    """The layers of PyTorch and transformers, and those of one's own on it."""
+    if "of_transformers" in row.name:
+        pytest.importorskip("transformers", reason="the file imports models of transformers")
+    check(row, checkout, tmp_path, monkeypatch)
+
+
+def test_thirty_layers_are_on_the_page():
+    """The page shows no fewer."""
+    assert len(rows()) >= 30
