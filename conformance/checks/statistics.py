@@ -12,8 +12,8 @@ from ..findings import Finding
 from ..subject import Subject
 from .exactly import added
 from .purity import changed, other
-from .registry import INFERENCE, check, in_inference, in_training, ordinary
-from .relations import close
+from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
+from .relations import close, equal
 from .sizes import all_zero, emptied
 from .values import y_of
 
@@ -116,18 +116,35 @@ def _batch_axis(case: Case) -> int:
 @check("BN-I3", every=in_inference, raising="violates", modes=INFERENCE)
 def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference a sample alone gives what it gives in a batch."""
+    for alone, got, want, note in _samples_alone(subject, case):
+        bound = subject.bound(alone, "y")
+        yield close(
+            subject, alone, "y", got, want.astype(np.float64), lambda normative, b=bound: 2 * b(normative), note
+        )
+
+
+@check("BN-I6", every=laws_in_inference, modes=INFERENCE)
+def samples_independent_bits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """In inference a sample alone has the bits that it has in a batch."""
+    y = subject.observe(case).outputs["y"]
+    for alone, got, want, note in _samples_alone(subject, case):
+        bound = subject.bound(alone, "y")
+        yield equal(
+            subject, alone, "y", got, want, note,
+            calls=((alone, got), (case, y)), bound=lambda normative, b=bound: 2 * b(normative),
+        )  # fmt: skip
+
+
+def _samples_alone(subject: Subject, case: Case) -> Iterator[tuple[Case, np.ndarray, np.ndarray, str]]:
+    """The first and the last sample of a batch, each with its y alone and in the batch, and what was done in words."""
     axis = _batch_axis(case)
     if case.x.shape[axis] < 2:
         return
     whole = subject.observe(case).outputs["y"]
-    for sample in sorted({0, case.x.shape[axis] - 1}):
+    for sample in (0, case.x.shape[axis] - 1):
         alone = case.replace(x=np.take(case.x, [sample], axis=axis), g=np.take(case.g, [sample], axis=axis))
         got = subject.outputs(alone)["y"]
-        want = np.take(whole, [sample], axis=axis).astype(np.float64)
-        bound = subject.bound(alone, "y")
-        yield close(
-            subject, alone, "y", got, want, lambda normative, b=bound: 2 * b(normative), f"sample {sample} alone"
-        )
+        yield alone, got, np.take(whole, [sample], axis=axis), f"sample {sample} alone"
 
 
 @check("BN-I4", every=in_inference, raising="violates", modes=INFERENCE)

@@ -6,7 +6,8 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.rows import Array, Statistics
-from .registry import fault, issue
+from .neighbours import next_up
+from .registry import WIDE, fault, issue
 
 
 class Inference(BatchNorm):
@@ -32,6 +33,15 @@ class InferenceBatchMean(Inference):
     def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
         s = super().fixed_statistics(x, mean, variance, eps)
         return Statistics(self.batch(x, eps).mean if x.shape[1] else s.mean, s.variance, s.rstd, fixed=True)
+
+
+@fault("inference-batch-size-last-bit", bn="BN-I6", dtypes=WIDE)
+class InferenceBatchSizeLastBit(Inference):
+    """Takes another path for several samples than for one, whose reciprocal root differs in the last bit."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        s = super().fixed_statistics(x, mean, variance, eps)
+        return s if x.shape[1] < 2 else Statistics(s.mean, s.variance, next_up(s.rstd), fixed=True)
 
 
 @fault("inference-adapts", bn="BN-I4")

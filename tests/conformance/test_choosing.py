@@ -145,7 +145,12 @@ def test_several_unknown_words_are_one_error():
 #: What the title of each requirement of a bundle says, and of no other SHOULD.
 ABOUT = {
     "deterministic": ("repeated calls agree bitwise",),
-    "batch-invariant": ("permuting the groups, bitwise", "permuting samples and", "a group alone, bitwise"),
+    "batch-invariant": (
+        "permuting the groups, bitwise",
+        "permuting samples and",
+        "alone, bitwise",
+        "samples are independent",
+    ),
     "scale-exact": ("the scale law",),
     "strict": ("raises", "bad arguments raise", "a result of another dtype"),
 }
@@ -223,7 +228,7 @@ def test_what_is_about_other_operators_is_an_error(file):
     with pytest.raises(NothingAsked, match=r"BN-F3 is about batch_norm, and .*:sociable has layer_norm"):
         check(f"{file}:sociable", only="BN-F3")
     with pytest.raises(NothingAsked, match="require: batch-invariant is about layer_norm"):
-        check("numpy", op="batch_norm", require="batch-invariant")
+        check("numpy", op="residual", require="batch-invariant")
 
 
 def test_a_target_without_what_is_asked_is_noted(file):

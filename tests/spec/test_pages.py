@@ -15,6 +15,7 @@ REQUIREMENTS = tuple(requirements().values())
 WITHOUT_FORMULA = {"CM-T1", "CM-T2", "CM-T3", "CM-P4", "CM-S1", "CM-D1", "CM-D2", "CM-D3", "CM-A1"}
 SHOULD = {
     "BN-E2",
+    "BN-I6",
     "BN-R1",
     "BN-R2",
     "CM-P3",
