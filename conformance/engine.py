@@ -25,14 +25,13 @@ from .checks.catalogue import checks_of
 from .checks.registry import Check
 from .checks.seams import at_the_seams
 from .dtypes import Probe, Probes
-from .folding import folded
 from .library import Library, fitted
 from .modes import Mode, cases_in, checks_in, mode_of
 from .order import Order
 from .pace import pace
 from .plan import Plan
 from .platform import described, platform_of
-from .progress import Listener, Progress
+from .progress import FIRST, FURTHER, Listener, Progress
 from .report import Report
 from .selection import select_cases
 from .shrink import Shrinker
@@ -65,9 +64,12 @@ class Run:
     _taken: list[Taken] = attrs.field(factory=list)
     #: The targets that died.
     _lost: dict[str, None] = attrs.field(factory=dict)
-    _done: int = 0
-    _total: int = 0
-    _failing: int = 0
+    #: What has been judged weighs so much, and all there is; what is being judged now, and how far that is.
+    _done: float = 0.0
+    _total: float = 0.0
+    _weight: float = 0.0
+    _share: float = 0.0
+    _violations: int = 0
 
     def __attrs_post_init__(self) -> None:
         self._probes = Probes(self._subject)
@@ -79,9 +81,11 @@ class Run:
         Truths are shared by the targets of a part, and nothing by two parts.
         """
         started, plan = time.perf_counter(), self.plan
+        chosen = self._parts() if parts is None else list(parts)
+        self._total = sum(weight for part in chosen for *_, weight in self._bindings(*part))
         try:
             with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
-                for part in self._parts() if parts is None else parts:
+                for part in chosen:
                     self._run_part(*part)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -138,29 +142,46 @@ class Run:
     def _run_part(self, operator: str, dtype: str) -> None:
         cases = self.plan.profile.cases(operator, self.plan.seed)
         libraries = {} if self.libraries is None else self.libraries
-        for target in self.plan.targets:
-            self._shrinker = Shrinker()  # what is found of a target depends on nothing that was judged before
-            bindings = [binding for binding in target.bindings if binding.operator == operator]
-            if not bindings or dtype not in (self.plan.dtypes or target.dtypes):
-                continue
-            for binding in bindings:
-                subject = self._subject(target, binding, dtype)
-                if not self._checks(operator, subject.format):  # nothing that is asked for is about this dtype
-                    continue
-                probe = self._probes.usable(target, binding, dtype)
-                library = libraries.setdefault((operator, *subject.library.kind), subject.library)
-                if not probe.works:
-                    self._results += self._unusable(subject, probe)
-                    continue
-                self._total += len(cases)
-                rows: list[Result] = []
-                minimum = self.plan.profile.minimum(
-                    dtype, slow=subject.slow, first=binding is bindings[0], own=target.name not in KNOWN
-                )
-                try:
-                    self._run_subject(subject, cases, library, rows, minimum, first=binding is bindings[0])
-                finally:
-                    self._results += folded(rows)
+        for target, binding, weight in self._bindings(operator, dtype):
+            if weight == FIRST:
+                self._shrinker = Shrinker()  # what is found of a target depends on nothing that was judged before
+            self._weight, self._share = weight, 0.0
+            self._run_binding(target, binding, dtype, cases, libraries, first=weight == FIRST)
+            self._done += weight
+
+    def _bindings(self, operator: str, dtype: str) -> list[tuple[Target, Binding, float]]:
+        """What a part judges, target after target; the first binding of each weighs more than the others."""
+        return [
+            (target, binding, FURTHER if place else FIRST)
+            for target in self.plan.targets
+            if dtype in (self.plan.dtypes or target.dtypes)
+            for place, binding in enumerate(one for one in target.bindings if one.operator == operator)
+        ]
+
+    def _run_binding(
+        self,
+        target: Target,
+        binding: Binding,
+        dtype: str,
+        cases: Sequence[Description],
+        libraries: dict[Any, Library],
+        *,
+        first: bool,
+    ) -> None:
+        subject = self._subject(target, binding, dtype)
+        if not self._checks(subject.operator, subject.format):  # nothing that is asked for is about this dtype
+            return
+        probe = self._probes.usable(target, binding, dtype)
+        library = libraries.setdefault((subject.operator, *subject.library.kind), subject.library)
+        if not probe.works:
+            self._results += self._unusable(subject, probe)
+            return
+        rows: list[Result] = []
+        minimum = self.plan.profile.minimum(dtype, slow=subject.slow, first=first, own=target.name not in KNOWN)
+        try:
+            self._run_subject(subject, cases, library, rows, minimum, first=first)
+        finally:
+            self._results += rows
 
     def _subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
@@ -275,14 +296,13 @@ class Run:
         if minimum is not None and slow and not own:
             pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
             pulled |= {description for description in fitting if "CM-S1" in description.requirements}
-        self._total += len(fitting) - len(cases)
         untaken, put = Counter[str](), 0
-        for description in fitting:
+        for place, description in enumerate(fitting, 1):
             declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
             if declined is not None and not description.mixed:
                 put += 1
                 untaken.update([declined] if declined else [])
-            self._done += 1
+            self._share = place / len(fitting)
             self._tell(subject)
             if self._cannot_judge_anything(tallies) or all(tally.violation is not None for tally in tallies):
                 break
@@ -335,7 +355,7 @@ class Run:
             tally.run(subject, case, description)
             self._note_loss(subject, lost=tally.lost)
             if tally.violation is not None:
-                self._failing += 1
+                self._violations += tally.verdict is Verdict.FAIL
                 self._tell(subject)
         if case.bulky:
             case.forget_truths()
@@ -360,7 +380,7 @@ class Run:
                     continue
                 tally.run(subject, library.case(description), description)
                 self._note_loss(subject, lost=tally.lost)
-                self._failing += tally.violation is not None
+                self._violations += tally.verdict is Verdict.FAIL
 
     def _note_loss(self, subject: Subject, *, lost: bool) -> None:
         if lost:
@@ -375,8 +395,11 @@ class Run:
 
     def _tell(self, subject: Subject, doing: str = "") -> None:
         if self.listener is not None:
-            words = f"{subject.binding.name} {subject.dtype}" + (f": {doing}" if doing else "")
-            self.listener(Progress(self._done, self._total, words, self._failing))
+            target, binding = subject.target.name, subject.binding.name
+            words = f"{target} {subject.operator} {subject.dtype}" + (f" {binding}" if binding != target else "")
+            done = self._done + self._weight * self._share
+            told = f"{words}: {doing}" if doing else words
+            self.listener(Progress(done, self._total, told, self._violations))
 
     # -- one result ------------------------------------------------------------------------------
 

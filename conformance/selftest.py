@@ -82,16 +82,17 @@ def _prepare(files: tuple[str, ...]) -> None:
 def _in_parallel(jobs: Sequence[Job], files: tuple[str, ...], listener: Listener | None) -> tuple[list[Row], bool]:
     """Run the jobs, one process a core; on Ctrl-C return what is done, and that it is partial."""
     found: dict[int, Row] = {}
-    failing = 0
+    wrong = 0
     # spawn: a forked child would inherit the threads of whatever framework is loaded.
     with get_context("spawn").Pool(os.cpu_count() or 1, _prepare, (files,)) as pool:
         try:
             for place, row in pool.imap_unordered(_numbered, enumerate(jobs)):
                 found[place] = row
-                failing += not row.killed if isinstance(row, FaultRow) else bool(row.accused_by)
+                wrong += not row.killed if isinstance(row, FaultRow) else bool(row.accused_by)
                 if listener is not None:
                     name = row.fault if isinstance(row, FaultRow) else row.name
-                    listener(Progress(len(found), len(jobs), name, failing))
+                    told = f"{name}; {wrong} not as they should be" if wrong else name
+                    listener(Progress(len(found), len(jobs), told))
         except KeyboardInterrupt:
             return [found[place] for place in sorted(found)], True
     return [found[place] for place in sorted(found)], False

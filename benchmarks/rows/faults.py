@@ -21,7 +21,7 @@ def first_violation(fault: Any) -> float | None:
     seen, started = [], time.perf_counter()
 
     def listen(progress: Any) -> None:
-        if progress.failing:
+        if progress.violations:
             seen.append(time.perf_counter() - started)
             raise KeyboardInterrupt
 

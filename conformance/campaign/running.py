@@ -104,7 +104,7 @@ class _Work:
         at_once = max(1.0, (self.summary.seconds - self._before) / max(time.perf_counter() - self._started, 1e-9))
         return self.summary.seconds_for(self._waiting) / at_once
 
-    def _tell(self, event: Progress) -> None:
+    def _tell(self, unit: Unit, event: Progress) -> None:
         assert self.listener is not None
         text = f"{self._figures}; {event.text}" if self._figures else event.text
         self.listener(Progress(self._done, self._total, text, self.summary.violations))

@@ -1,8 +1,10 @@
-"""Consoles for the table and for the progress shown beside it."""
+"""The progress of a command on standard error: a bar on a terminal, and elsewhere a line now and then."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,42 +15,86 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from ..progress import Listener
 from ..progress import Progress as Event
+from ..reporting.numbers import duration
 from ..reporting.symbols import symbols_for
+
+#: Seconds between two lines where there is no terminal: often enough to see that a run is alive, and a log stays short.
+EVERY = 15.0
 
 
 @contextmanager
-def progress_on(stream: TextIO | None = None) -> Iterator[Listener | None]:
+def progress_on(stream: TextIO | None = None, every: float = EVERY) -> Iterator[Listener | None]:
     """
-    A listener that draws a bar on the stream (stderr) while it works; None where that is no terminal.
+    A listener that tells on the stream (stderr) how far a command is; None where there is no stream.
 
+    On a terminal that is a bar, which is gone at the end, and elsewhere a line every so many seconds.
     Warnings that targets cause (an overflow in a hostile case) are kept from the stream meanwhile: a verdict says what
     came of them.
     """
+    stream = sys.stderr if stream is None else stream
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield from _listeners(stream)
+        if stream is None:
+            yield None
+        else:
+            with _bar(stream) if stream.isatty() else _lines(stream, every) as listener:
+                yield listener
 
 
-def _listeners(stream: TextIO | None) -> Iterator[Listener | None]:
-    stream = sys.stderr if stream is None else stream
-    if stream is None or not stream.isatty():
-        yield None
-        return
+@contextmanager
+def _bar(stream: TextIO) -> Iterator[Listener]:
     console = Console(file=stream, highlight=False, markup=False, emoji=False)
     spinner = "dots" if symbols_for(console.encoding).rule != "-" else "line"
     columns = (
         SpinnerColumn(spinner),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
+        TextColumn("{task.percentage:3.0f} %", markup=False),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[failing]}", style="bold red", markup=False),
+        TextColumn("{task.fields[left]}", markup=False),
+        TextColumn("{task.fields[violations]}", style="bold red", markup=False),
         TextColumn("{task.description}", style="dim", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1, failing="")
+        task = bar.add_task("starting", total=1, violations="", left="")
 
         def listen(event: Event) -> None:
-            failing = f"{event.failing} failing" if event.failing else ""
-            bar.update(task, completed=event.done, total=max(event.total, 1), description=event.text, failing=failing)
+            left, violations = _left(event), _violations(event)
+            bar.update(task, completed=event.share, total=1, description=event.text, left=left, violations=violations)
 
         yield listen
+
+
+@contextmanager
+def _lines(stream: TextIO, every: float) -> Iterator[Listener]:
+    last, over = Event(0, 1, "starting"), threading.Event()
+
+    def listen(event: Event) -> None:
+        nonlocal last
+        last = event
+
+    def write() -> None:
+        while not over.wait(every):
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+                print(line(last), file=stream, flush=True)
+
+    thread = threading.Thread(target=write, daemon=True, name="normspec: progress")
+    thread.start()
+    try:
+        yield listen
+    finally:
+        over.set()
+        thread.join()
+
+
+def line(event: Event) -> str:
+    """How far a command is, in one line: `[ 37 %] mine.py:layer_norm layer_norm float32; about 40 s left`."""
+    told = "; ".join(filter(None, (event.text, _left(event), _violations(event))))
+    return f"[{100 * event.share:3.0f} %] {told}"
+
+
+def _left(event: Event) -> str:
+    return "" if event.seconds_left is None else f"about {duration(event.seconds_left)} left"
+
+
+def _violations(event: Event) -> str:
+    return f"{event.violations} violation{'' if event.violations == 1 else 's'}" if event.violations else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -12,11 +13,11 @@ from ...adapters.target import Target
 from ..engine import Run
 from ..excuse import excused
 from ..plan import Plan
-from ..progress import Listener, Progress
+from ..progress import Listener
 from ..report import Report
 from ..request import Request
 from .described import Described
-from .executor import Judged
+from .executor import Judged, UnitListener, whole
 from .unit import Offer, Unit, units
 
 
@@ -31,7 +32,6 @@ class Alone:
         #: Whether the last unit was interrupted.
         self.interrupted = False
         self._left: list[Judged] = []
-        self._told = Progress(0, 0, "")
 
     def __enter__(self) -> Alone:
         for target in self.request.open():
@@ -57,27 +57,21 @@ class Alone:
             for name, target in self._targets.items()
         ]
 
-    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, in the order given."""
         self.measure()
         for unit in units:
-            report = self.judge(unit, listener)
+            report = self.judge(unit, None if listener is None else partial(listener, unit))
             if self.interrupted:
                 self._left.append((unit, report))
                 raise KeyboardInterrupt
+            if listener is not None:
+                listener(unit, whole(unit, report))
             yield unit, report
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
-        """The report on a unit; what was established, where it is interrupted."""
-        before, self._told = self._told, self._told
-
-        def told(progress: Progress) -> None:
-            done, total = before.done + progress.done, before.total + progress.total
-            self._told = attrs.evolve(progress, done=done, total=total, failing=before.failing + progress.failing)
-            assert listener is not None
-            listener(self._told)
-
-        run = Run(self._plan(unit.targets, unit.seed), told if listener is not None else None, paces=self.paces)
+        """The report on a unit, which the listener is told of; what was established, where it is interrupted."""
+        run = Run(self._plan(unit.targets, unit.seed), listener, paces=self.paces)
         report = run.report([(unit.operator, unit.dtype)])
         self.interrupted = run.interrupted
         return report

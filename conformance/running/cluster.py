@@ -16,12 +16,11 @@ from distributed import Client  # pyright: ignore[reportMissingImports]
 
 from ...spec.errors import NormspecError, NotImportable, one_line
 from ..kept.place import NOWHERE
-from ..progress import Listener, Progress
 from ..report import Report
 from ..request import Request
 from .crew import Crew, Lost, Member, Question
 from .described import Described, alike, most
-from .executor import Judged
+from .executor import Judged, UnitListener, whole
 from .machine import forget, state
 from .told import Told, asked, asked_to_judge
 from .unit import Unit, units
@@ -215,23 +214,18 @@ class Cluster:
         """Every unit, each of one target."""
         return units([self._described[name].offer for name in self._names], seeds, together=False)
 
-    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, as they come."""
-        begun = done = failing = 0
 
         def questions() -> Iterator[Question]:
-            nonlocal begun
             for unit in units:
-                begun += 1
                 (name,) = unit.targets
                 yield Question(name, asked_to_judge(unit, self._paces), unit)
 
         for question, answer in self._crew.answers(questions()):
             report = self._report(question.about, answer)
-            done, failing = done + 1, failing + len(report.failures())
             if listener is not None:
-                unit = question.about
-                listener(Progress(done, begun, f"{question.target} {unit.operator} {unit.dtype}", failing))
+                listener(question.about, whole(question.about, report))
             yield question.about, report
 
     def _report(self, unit: Unit, answer: bytes | Lost) -> Report:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..progress import Listener
+from ..progress import Progress
 from ..report import Report
 from .unit import Unit
 
 #: A unit, and the report on it alone.
 Judged = tuple[Unit, Report]
+
+#: Receives how far each unit is, from any thread; it must return at once and never raise.
+UnitListener = Callable[[Unit, Progress], None]
+
+
+def whole(unit: Unit, report: Report) -> Progress:
+    """What is told of a unit that is done."""
+    words = f"{', '.join(unit.targets)} {unit.operator} {unit.dtype}"
+    return Progress(1, 1, words, len(report.failures()))
 
 
 class Executor(Protocol):
@@ -28,7 +37,7 @@ class Executor(Protocol):
         """Every unit of the request, with the cases of one seed after the other."""
         ...
 
-    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """
         Each unit with its report, as they come.
 

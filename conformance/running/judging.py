@@ -13,6 +13,7 @@ from ..progress import Listener
 from ..report import Report
 from ..request import Request
 from .executor import Executor, Judged
+from .share import Share
 
 
 def judged(request: Request, executor: Executor, listener: Listener | None = None) -> Report:
@@ -23,14 +24,18 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
     """
     with executor:
         found: list[Judged] = []
-        interrupted, started = False, time.perf_counter()
+        interrupted, started, share = False, time.perf_counter(), None
         try:
-            for one in executor.judged(executor.units([request.seed]), listener):
+            units = list(executor.units([request.seed]))
+            share = None if listener is None else Share(units, executor.subjects(), listener)
+            for one in executor.judged(units, share):
                 found.append(one)
         except KeyboardInterrupt:
             interrupted = True
             found.extend(executor.stop())
         report = together(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
+        if share is not None and report.failures():
+            share.looking_for_declarations()
         report = executor.excused(attrs.evolve(report, seconds=time.perf_counter() - started))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
 

@@ -13,11 +13,10 @@ import attrs
 
 from ...spec.errors import NormspecError
 from ..defects import trace
-from ..progress import Listener
 from ..report import Report
 from ..request import Request
 from .alone import Alone
-from .executor import Judged
+from .executor import Judged, UnitListener, whole
 from .other import Gone, Other
 from .told import Told, asked_to_judge
 from .unit import Unit
@@ -90,12 +89,14 @@ class Processes:
         """Every unit, for all targets together."""
         return self._first.units(seeds)
 
-    def judged(self, units: Iterable[Unit], listener: Listener | None = None) -> Iterator[Judged]:
+    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, as they come."""
         self._left, self._done, back = Left(units), SimpleQueue(), deque[_Back]()
         paces = self._first.measure()
         self._threads = [
-            threading.Thread(target=self._hand_out, args=(other, paces), daemon=True, name="normspec: another process")
+            threading.Thread(
+                target=self._hand_out, args=(other, paces, listener), daemon=True, name="normspec: another process"
+            )
             for other in self._others
         ]
         for thread in self._threads:
@@ -119,12 +120,15 @@ class Processes:
                 else:
                     yield done
 
-    def _hand_out(self, other: Other, paces: Mapping[str, str]) -> None:
+    def _hand_out(self, other: Other, paces: Mapping[str, str], listener: UnitListener | None) -> None:
         """Have another process judge one unit after the other, while there are any."""
         try:
             while (unit := self._left.take()) is not None:
                 try:
-                    self._done.put((unit, other.ask(asked_to_judge(unit, paces))))
+                    report = other.ask(asked_to_judge(unit, paces))
+                    self._done.put((unit, report))
+                    if listener is not None:
+                        listener(unit, whole(unit, report))
                 except (Gone, NormspecError):  # the first meets the same error
                     self._done.put(_Back(unit))
                     return

@@ -1,12 +1,21 @@
-"""Progress is drawn on a terminal, and nowhere else."""
+"""Progress is a bar on a terminal, and elsewhere a line now and then."""
 
 from __future__ import annotations
 
 import io
+import time
 
-from normspec.conformance.command_line.console import progress_on
+from normspec.conformance.command_line.console import line, progress_on
 from normspec.conformance.progress import Progress
 from normspec.conformance.reporting.layout import console_on
+
+
+class Closed(io.StringIO):
+    """A stream whose reader is gone."""
+
+    def write(self, text: str) -> int:
+        """Nothing can be written."""
+        raise BrokenPipeError
 
 
 class Terminal(io.StringIO):
@@ -17,23 +26,52 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_pipe_gets_no_progress():
-    """Where nobody watches, there is no listener and nothing is written."""
+def test_a_pipe_gets_a_line_now_and_then():
+    """Where nobody watches a bar, a line says what is checked, how much is done, what is left and what is violated."""
+    stream = io.StringIO()
+    with progress_on(stream, every=0.01) as listener:
+        assert listener is not None
+        listener(Progress(3, 8, "mine.py:f layer_norm float32", violations=2, seconds_left=40.2))
+        deadline = time.monotonic() + 5
+        while "mine" not in stream.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "[ 38 %] mine.py:f layer_norm float32; about 40 s left; 2 violations\n" in stream.getvalue()
+
+
+def test_a_run_that_takes_seconds_writes_no_line():
+    """The first line comes after a quarter of a minute, and none after the end."""
     stream = io.StringIO()
     with progress_on(stream) as listener:
-        assert listener is None
+        assert listener is not None
+        listener(Progress(1, 2, "a case"))
     assert stream.getvalue() == ""
 
 
+def test_a_line_says_only_what_is_known():
+    """Nothing is said of violations where there are none, nor of the time that is left before it can be told."""
+    assert line(Progress(0, 0, "starting")) == "[  0 %] starting"
+    assert line(Progress(1, 1, "done", 1)) == "[100 %] done; 1 violation"
+
+
+def test_a_closed_stream_ends_nothing():
+    """That nobody reads the lines any more is no error."""
+    with progress_on(Closed(), every=0.001) as listener:
+        assert listener is not None
+        time.sleep(0.02)
+
+
 def test_a_terminal_shows_what_is_being_checked(monkeypatch):
-    """The bar carries the step's words, read as text and not as markup, and the number of failures."""
+    """The bar carries the step's words, read as text and not as markup, the time left, and the violations."""
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
     stream = Terminal()
     with progress_on(stream) as listener:
         assert listener is not None
-        listener(Progress(3, 10, "LN-F3 [float16]", failing=2))
+        listener(Progress(3, 10, "LN-F3 [float16]", violations=2, seconds_left=30))
     assert "LN-F3 [float16]" in stream.getvalue()
-    assert "2 failing" in stream.getvalue()
+    assert " 30 %" in stream.getvalue()
+    assert "about 30 s left" in stream.getvalue()
+    assert "2 violations" in stream.getvalue()
 
 
 def test_a_pipe_is_80_columns_wide_unless_told_otherwise(monkeypatch):

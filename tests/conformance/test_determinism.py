@@ -122,11 +122,22 @@ def test_an_interruption_while_shrinking_keeps_the_violation() -> None:
 
 
 def test_a_listener_hears_of_every_step() -> None:
-    """Progress only grows, ends where it said it would, and counts the violations."""
+    """Progress only grows, to a total that is known from the first event on, and counts the violations."""
     heard: list[Progress] = []
-    run(specimen(FAULT["ln-eps-on-std"]), listener=heard.append)
-    assert heard
+    report = run(specimen(FAULT["ln-eps-on-std"]), dtypes=("float32", "float64"), listener=heard.append)
     done = [event.done for event in heard]
     assert done == sorted(done)
-    assert heard[-1].failing > 0
-    assert all(event.done <= event.total for event in heard)
+    assert {event.total for event in heard} == {2}
+    assert heard[-1].done <= 2
+    assert 1 < done[len(done) * 3 // 4] < 2
+    assert heard[-1].violations == len(report.failures()) > 0
+    assert heard[0].text == "ln-eps-on-std layer_norm float32"
+
+
+def test_advice_is_counted_as_no_violation() -> None:
+    """A function that conforms has none, though it is advised something."""
+    heard: list[Progress] = []
+    report = run(specimen(FAULT["ln-eps-unchecked"]), listener=heard.append)
+    assert report.conforms
+    assert report.advice()
+    assert {event.violations for event in heard} == {0}

@@ -306,7 +306,8 @@ def test_a_self_test_is_told_of_or_not(told: bool, monkeypatch: pytest.MonkeyPat
     heard: list[Any] = []
     jobs: list[Any] = [(lambda row: row, (row,)) for row in rows]
     assert selftest._in_parallel(jobs, (), heard.append if told else None) == (rows, False)
-    assert [(one.done, one.total, one.failing) for one in heard] == ([(1, 2, 0), (2, 2, 1)] if told else [])
+    assert [(one.done, one.total) for one in heard] == ([(1, 2), (2, 2)] if told else [])
+    assert ["; 1 not as they should be" in one.text for one in heard] == ([False, True] if told else [])
 
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,60 @@
+"""How far a run is: the share of its units that is done, whoever judges them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..progress import FIRST, FURTHER, Listener, Progress
+from .unit import Unit
+
+#: How much must be done before the rest can be estimated from it.
+_TELLING = 0.02
+
+
+class Share:
+    """
+    Adds up what is told of each unit, into a share of a total that is known beforehand.
+
+    Units may be judged at the same time, and told of by several threads.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        subjects: Sequence[Mapping[str, Any]],
+        listener: Listener,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._weights = {unit: _weight(unit, subjects) for unit in units}
+        self._total = sum(self._weights.values())
+        self._listener, self._clock, self._started = listener, clock, clock()
+        #: What was told last of each unit.
+        self._last: dict[Unit, Progress] = {}
+        self._telling = threading.Lock()
+
+    def __call__(self, unit: Unit, event: Progress) -> None:
+        """Take in how far a unit is, and tell how far all of them are."""
+        with self._telling:
+            self._last[unit] = event
+            done = sum(self._weights[one] * told.share for one, told in self._last.items())
+            self._tell(done, event.text)
+
+    def looking_for_declarations(self) -> None:
+        """Tell that all units are done, and that a declaration is looked for under which violations would go."""
+        with self._telling:
+            self._tell(self._total, "looking for a declaration under which it would conform")
+
+    def _tell(self, done: float, text: str) -> None:
+        passed = self._clock() - self._started
+        share = done / self._total if self._total else 1.0
+        left = passed * (1 - share) / share if share > _TELLING else None
+        self._listener(Progress(done, self._total, text, sum(one.violations for one in self._last.values()), left))
+
+
+def _weight(unit: Unit, subjects: Sequence[Mapping[str, Any]]) -> float:
+    """What a unit weighs: the first binding of each of its targets, and its further ones."""
+    counts = [sum(one["target"] == name and one["op"] == unit.operator for one in subjects) for name in unit.targets]
+    return sum(FIRST + FURTHER * (count - 1) for count in counts if count)
