@@ -115,7 +115,7 @@ class _Again(Run):
         tally = Tally(at_the_seams(check) if binding.seams is not None else check, self.plan.level(requirement))
         if not probe.works:
             tally.error, tally.unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
-            self._lost |= probe.lost
+            self._note_loss(subject, lost=probe.lost)
             return self._result(subject, tally, None, subject.library)
         for case in cases:
             fit, why_not = _fitted(case, subject)
@@ -124,7 +124,7 @@ class _Again(Run):
                 tally.decline(case.description, why_not)
                 continue
             tally.run(subject, fit, case.description)
-            self._lost |= tally.lost
+            self._note_loss(subject, lost=tally.lost)
             if tally.violation is not None:
                 break
         result = self._result(subject, tally, None, subject.library)
