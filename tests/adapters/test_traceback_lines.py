@@ -1,0 +1,80 @@
+"""The line of an exception that its reader can change: the innermost one in a file of theirs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+from normspec.adapters.stage import Stage
+from normspec.adapters.traceback_lines import innermost
+from normspec.adapters.worker.failures import described, revived
+from normspec.spec.errors import TargetRaised, Where
+
+CODE = """
+import json
+
+def outer():
+    return inner()
+
+def inner():
+    return json.loads("{")  # a library raises
+"""
+
+
+@pytest.fixture
+def outer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FunctionType:
+    """A function of a file in the current folder, which calls another, which calls a library."""
+    file = tmp_path / "mine.py"
+    file.write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, FunctionType] = {}
+    exec(compile(CODE, str(file), "exec"), names)
+    return names["outer"]
+
+
+def test_the_innermost_own_line_is_told(outer: FunctionType) -> None:
+    """Not the library's line, which nobody would change, nor the one that called the function."""
+    with pytest.raises(json.JSONDecodeError) as raised:
+        outer()
+    assert innermost(raised.value) == Where("mine.py", 8, 'return json.loads("{")  # a library raises')
+
+
+def test_a_stage_tells_it(outer: FunctionType) -> None:
+    """What a target raises carries the line."""
+    with pytest.raises(TargetRaised) as raised, Stage("call"):
+        outer()
+    assert raised.value.where is not None and str(raised.value.where) == "mine.py:8"
+
+
+def test_code_without_a_file_has_no_line() -> None:
+    """Of what was compiled from a text, or raised by what is installed, nothing is told."""
+    with pytest.raises(ZeroDivisionError) as raised:
+        eval("1 / 0")
+    trace = raised.value.__traceback__
+    assert trace is not None
+    assert innermost(raised.value.with_traceback(trace.tb_next)) is None
+    with pytest.raises(np.linalg.LinAlgError) as installed:
+        np.linalg.inv(np.zeros((2, 2)))
+    trace = installed.value.__traceback__
+    assert trace is not None
+    assert innermost(installed.value.with_traceback(trace.tb_next)) is None
+
+
+def test_it_crosses_the_line_between_worker_and_judge() -> None:
+    """As plain values, and as what it was on the other side."""
+    where = Where("mine.py", 3, "raise ValueError")
+    told = json.loads(json.dumps(described(TargetRaised(ValueError("no"), "call", where=where))))
+    back = revived(told)
+    assert isinstance(back, TargetRaised) and back.where == where
+
+
+@pytest.mark.parametrize("where", [None, "mine.py:3", ["mine.py"], ["mine.py", "3", ""], 7])
+def test_a_worker_may_tell_none_or_nonsense(where: object) -> None:
+    """A worker in another language has no such line, and what is no line is none."""
+    told = {**described(TargetRaised(ValueError("no"), "call")), "where": where}
+    back = revived(told)
+    assert isinstance(back, TargetRaised) and back.where is None
