@@ -10,7 +10,7 @@ from typing import Any
 from ...adapters.frameworks import KNOWN
 
 #: What makes the cases, computes their truths and shrinks a failure.
-_PACKAGES = ("normspec", "numpy", "ml_dtypes", "hypothesis")
+_PACKAGES = ("normspec", "numpy", "ml_dtypes")
 
 
 def versions() -> dict[str, str]:

@@ -33,9 +33,7 @@ from typing import Any, ClassVar
 from stages import PYTEST, STAGES, Stage, stages_of
 
 CHECKOUT = Path(__file__).parent.parent.parent
-LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".tox", ".venv", ".mutants", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info"
-)
+LEFT_OUT = shutil.ignore_patterns(".git", ".tox", ".venv", ".mutants", "__pycache__", ".*_cache", "*.egg-info")
 #: What pytest says of a test that failed, or of a file that it could not load.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.M)
 

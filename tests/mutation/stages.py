@@ -50,7 +50,7 @@ FORMULAS = tuple(
 #: Tests of conformance/ that are about what is drawn, and about how it is judged.
 CASES = tuple(
     f"tests/conformance/test_{name}.py"
-    for name in ("stream", "strategy", "generate", "regimes", "composed_cases", "sizes", "selection")
+    for name in ("stream", "generate", "regimes", "composed_cases", "sizes", "selection")
 )
 #: What starts many processes: long, and about none of the code that is changed.
 APART = ("tests/conformance/test_isolation.py", "tests/examples", "tests/house", "tests/adapters/remote")
