@@ -25,6 +25,7 @@ from .checks.catalogue import checks_of
 from .checks.registry import Check
 from .checks.seams import at_the_seams
 from .dtypes import Probe, Probes
+from .folding import folded
 from .library import Library, fitted
 from .modes import Mode, cases_in, checks_in, mode_of
 from .order import Order
@@ -181,7 +182,7 @@ class Run:
         try:
             self._run_subject(subject, cases, library, rows, minimum, first=first)
         finally:
-            self._results += rows
+            self._results += folded(rows)
 
     def _subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
