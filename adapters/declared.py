@@ -26,6 +26,8 @@ class Declared:
     layout: str = ""
     #: The settings that it has of its own, by their names, as text: {"eps": "1e-6", "beta": "none"}.
     fixed: Mapping[str, str] = field(default_factory=dict)
+    #: Whether the target is a model, whose layers are to be checked.
+    layers: bool = False
 
     def __post_init__(self) -> None:
         for name in self.parameters:
@@ -42,7 +44,7 @@ class Declared:
                 raise WrongDeclaration(f"--fixed {name}={text}: give {_FORMS[name]}") from None
 
     def __bool__(self) -> bool:
-        return bool(self.parameters or self.layout or self.fixed)
+        return bool(self.parameters or self.layout or self.fixed or self.layers)
 
     def value(self, name: str) -> Any:
         """The value that is declared for a setting; None where none is."""
@@ -68,7 +70,12 @@ class Declared:
     @classmethod
     def heard(cls, told: Mapping[str, Any]) -> Declared:
         """What `told` wrote. Raises WrongDeclaration."""
-        return cls(dict(told.get("parameters", {})), told.get("layout", ""), dict(told.get("fixed", {})))
+        return cls(
+            dict(told.get("parameters", {})),
+            told.get("layout", ""),
+            dict(told.get("fixed", {})),
+            bool(told.get("layers", False)),
+        )
 
 
 def pairs(option: str, texts: Any) -> dict[str, str]:

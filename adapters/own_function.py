@@ -30,6 +30,7 @@ from .known import KnownViolation, entries, without_limits
 from .loading import load_file, load_module
 from .own_call import EXAMPLES, OwnCall
 from .own_layer import is_layer_like, layer_target
+from .own_model import model_target
 from .target import Target
 
 
@@ -64,6 +65,8 @@ def from_name(
             offered = _functions_of(module)
             hint = choices(name, offered) if offered else "; it defines no function"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
+    if declared.layers:
+        return model_target(target, function, operators, declared)
     if _is_own_layer(function, operators):
         return layer_target(target, function, module, operators, declared, file)
     _check_callable(function, target)
@@ -85,6 +88,8 @@ def from_callable(
     function: Any, operators: tuple[str, ...] | None, framework: str | None, declared: Declared = NOTHING
 ) -> Target:
     """The target that is this callable, or this layer."""
+    if declared.layers:
+        return model_target(type(function).__name__, function, operators, declared)
     if _is_own_layer(function, operators):
         kind = function if inspect.isclass(function) or inspect.isfunction(function) else type(function)
         return layer_target(kind.__name__, function, None, operators, declared)

@@ -71,6 +71,7 @@ def check(
     parameters: Mapping[str, str] | None = None,
     layout: str | None = None,
     fixed: Mapping[str, object] | None = None,
+    layers: bool = False,
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
@@ -107,7 +108,8 @@ def check(
 
     ``parameters``: what a layer calls its parameters, where the name is unusual: ``{"gamma": "g"}``. ``layout``:
     "channels-first" where the features that layer_norm or rms_norm normalises lie along axis 1 of x. ``fixed``: what a
-    function has written in, or a layer does not tell: ``{"eps": 1e-6, "axes": -1, "beta": "none"}``.
+    function has written in, or a layer does not tell: ``{"eps": 1e-6, "axes": -1, "beta": "none"}``. ``layers``: the
+    target is a model, and one normalisation layer of each kind in it is checked.
 
     A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
     ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
@@ -138,7 +140,10 @@ def check(
         limits=limits_of(time_limit, memory_limit, where),
         cache=checked_cache(cache),
         declared=Declared(
-            dict(parameters or {}), layout or "", {name: str(value) for name, value in (fixed or {}).items()}
+            dict(parameters or {}),
+            layout or "",
+            {name: str(value) for name, value in (fixed or {}).items()},
+            layers,
         ),
     )
     listener = listener_of(progress)

@@ -36,7 +36,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 
 #: The operator of a layer, by what the name of its class holds in lower case without underscores.
 _OPERATORS: Mapping[str, tuple[str, ...]] = {
-    "rms_norm": ("rmsnorm",),
+    "rms_norm": ("rmsnorm", "t5layernorm"),
     "layer_norm": ("layernorm",),
     "batch_norm": ("batchnorm",),
     "instance_norm": ("instancenorm",),

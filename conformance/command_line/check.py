@@ -94,6 +94,7 @@ def check(
     parameters: tuple[str, ...],
     layout: str | None,
     fixed: tuple[str, ...],
+    layers: bool,
     pythons: tuple[str, ...],
     no_cache: bool,
     config: str | None,
@@ -140,7 +141,7 @@ def check(
         "cache": False if no_cache else chosen(context, configured, "cache-dir"),
         "cluster": chosen(context, configured, "cluster"),
         "replay": replay,
-        **declared_options(parameters, layout, fixed),
+        **declared_options(parameters, layout, fixed, layers),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)

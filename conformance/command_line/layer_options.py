@@ -30,15 +30,25 @@ _fixed = click.option(
 )
 
 
+_layers = click.option(
+    "--layers",
+    is_flag=True,
+    help="The target is a model of PyTorch or Keras: check one normalisation layer of each kind in it.",
+)
+
+
 def layer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that checks layers."""
-    return _parameters(_layout(_fixed(command)))
+    return _parameters(_layout(_fixed(_layers(command))))
 
 
-def declared_options(parameters: Sequence[str], layout: str | None, fixed: Sequence[str]) -> dict[str, Any]:
+def declared_options(
+    parameters: Sequence[str], layout: str | None, fixed: Sequence[str], layers: bool
+) -> dict[str, Any]:
     """The same as arguments of `normspec.check`. Raises WrongDeclaration."""
     return {
         "parameters": pairs("--parameters", parameters),
         "layout": layout,
         "fixed": pairs("--fixed", fixed),
+        "layers": layers,
     }

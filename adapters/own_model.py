@@ -1,0 +1,89 @@
+"""The normalisation layers of a user's model as a target: one of each kind, as it stands there, named by its path."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from ..spec.errors import NormspecError, WrongSignature, one_line
+from ..spec.operators import OPERATORS
+from .binding import Binding
+from .declared import Declared
+from .frameworks import SLOW, adapter, full_name
+from .layers.build import binding_of
+from .layers.constructor import attribute
+from .layers.kit import Kit
+from .layers.names import operator_named
+from .own_layer import room_of_layer
+from .target import Target
+
+
+def model_target(label: str, value: Any, operators: tuple[str, ...] | None, declared: Declared) -> Target:
+    """
+    The target that is a model's layers: of an instance, or of what a class or function makes without arguments.
+
+    Layers of one class whose settings are the same, whatever their sizes, are one kind, of which the first is checked.
+    One that cannot be called as a layer declines every call, with the reason. Raises WrongSignature where there is no
+    model, or no layer in it that its class names.
+    """
+    model = value
+    if inspect.isclass(value) or inspect.isroutine(value):
+        try:
+            model = value()
+        except Exception as error:
+            raise WrongSignature(
+                f"{label}() raises {one_line(error)}: name a model, or a function without arguments that makes one"
+            ) from error
+    name = room_of_layer(type(model))
+    if name is None:
+        raise WrongSignature(f"{label} is {type(model).__name__}: --layers is for a model of torch or Keras")
+    room = adapter(name)
+    kit: Kit = next(one for one in room.KITS if one.is_layer(model))
+    kinds: dict[Any, list[str]] = {}
+    within = kit.within(model)
+    for path, operator in _normalising(within).items():
+        if operators is None or operator in operators:
+            kinds.setdefault((operator, *_kind(kit, within[path])), []).append(path)
+    if not kinds:
+        raise WrongSignature(f"{label} has no layer whose class is named after one of {', '.join(_NAMED)}")
+    bindings = tuple(_binding(kit, within[paths[0]], key[0], _words(paths), declared) for key, paths in kinds.items())
+    slow = full_name(kit.framework) in SLOW
+    return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, bindings, slow=slow)
+
+
+#: The operators that a layer's class can be named after.
+_NAMED = tuple(name for name, one in OPERATORS.items() if one.normalises and not one.composed)
+
+
+def _normalising(within: Mapping[str, Any]) -> dict[str, str]:
+    """The paths of the layers that normalise, with their operators: of one within another, the inner one."""
+    found: dict[str, str] = {}
+    for path, layer in within.items():
+        operator = operator_named(base.__name__ for base in type(layer).__mro__) if path else None
+        if operator is not None:
+            found[path] = operator
+    return {path: one for path, one in found.items() if not any(other.startswith(f"{path}.") for other in found)}
+
+
+def _kind(kit: Kit, layer: Any) -> tuple[Any, ...]:
+    """What sets a layer apart from others, but for its sizes."""
+    settings = tuple(str(attribute([layer], key)) for key in ("eps", "momentum", "groups"))
+    parameters = tuple((name, len(one.shape), one.trained) for name, one in kit.tensors(layer).items())
+    return (type(layer), settings, parameters, str(getattr(layer, "data_format", "")))
+
+
+def _words(paths: list[str]) -> str:
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+
+
+def _binding(kit: Kit, layer: Any, operator: str, label: str, declared: Declared) -> Binding:
+    try:
+        return binding_of(kit, layer, operator, label, declared)
+    except NormspecError as error:
+        reason = str(error)
+        return Binding(operator, label, _never, accepts=lambda shape, settings: reason)
+
+
+def _never(*tensors: Any, **settings: Any) -> Any:
+    raise AssertionError("it declines every call")

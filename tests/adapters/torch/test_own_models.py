@@ -1,0 +1,72 @@
+"""The normalisation layers of a model: found by their classes, one of each kind, named by their paths."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+
+from normspec.adapters.declared import Declared
+from normspec.adapters.targets import resolve
+from normspec.spec.errors import WrongSignature
+
+LAYERS = Declared(layers=True)
+
+
+class LayerNormOfTwo(nn.LayerNorm):
+    """A layer that takes more than x."""
+
+    def forward(self, input, other):
+        return super().forward(input + other)
+
+
+class Wrapped(nn.Module):
+    """A layer whose class is named after the one that it holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(6)
+
+
+def test_one_layer_of_each_kind_is_found():
+    """Of another eps, or without a bias, it is another kind; of another size it is the same."""
+    model = nn.Sequential(
+        nn.LayerNorm(8), nn.Linear(8, 6), nn.LayerNorm(6), nn.LayerNorm(6, eps=1e-6), nn.LayerNorm(6, bias=False),
+        nn.Sequential(nn.BatchNorm1d(6)),
+    )  # fmt: skip
+    found = resolve(model, declared=LAYERS).bindings
+    assert [(one.operator, one.name) for one in found] == [
+        ("layer_norm", "0 and 1 more"), ("layer_norm", "3"), ("layer_norm", "4"), ("batch_norm", "5.0"),
+    ]  # fmt: skip
+    assert [one.fixed.eps for one in found] == [1e-5, 1e-6, 1e-5, 1e-5]
+
+
+def test_operators_choose_among_them():
+    """--op leaves the others out."""
+    model = nn.Sequential(nn.LayerNorm(8), nn.BatchNorm1d(8))
+    assert [one.name for one in resolve(model, op="batch_norm", declared=LAYERS).bindings] == ["1"]
+
+
+def test_of_a_layer_within_another_the_inner_one_counts():
+    """The one that normalises."""
+    model = nn.Sequential(Wrapped())
+    assert [one.name for one in resolve(model, declared=LAYERS).bindings] == ["0.norm"]
+
+
+def test_a_layer_that_takes_more_than_x_is_told():
+    """It declines every call, and says why; no layer of a model is passed over."""
+    (binding,) = resolve(nn.Sequential(LayerNormOfTwo(6)), declared=LAYERS).bindings
+    assert "has to take x alone" in (binding.accepts((3, 6), {}) or "")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (nn.Sequential(nn.Linear(3, 3)), "has no layer whose class is named after one of layer_norm, batch_norm"),
+        (nn.Linear, "name a model, or a function without arguments that makes one"),
+        (lambda: 3, "--layers is for a model"),
+    ],
+)
+def test_what_has_no_layers_is_told(model, message):
+    """One line says what to name."""
+    with pytest.raises(WrongSignature, match=message):
+        resolve(model, declared=LAYERS)
