@@ -28,6 +28,9 @@ _LOOK = 0.1
 #: Seconds that a process which closed its pipes may take to end.
 _ENDING = 2.0
 
+#: Characters of one line of what a target prints that are passed on: a flood without line ends is one line.
+_LINE = 500
+
 #: Bytes of what a target prints that are passed on, and that are kept to say why it died.
 _PASSED, _KEPT = 1 << 16, 1 << 13
 
@@ -203,6 +206,8 @@ class _Printed:
     def __init__(self, pipe: Any, *, prints: bool) -> None:
         self._pipe = pipe
         self._passing = _PASSED if prints else 0
+        #: How many characters of the line at hand have been read.
+        self._column = 0
         self._kept: deque[bytes] = deque()
         self._size = 0
         self._thread = threading.Thread(target=self._drain, daemon=True, name="normspec: what a worker prints")
@@ -229,12 +234,22 @@ class _Printed:
         piece, crashed, _ = piece.partition(b"Fatal Python error")  # what follows is kept, and told in one line
         passed = piece[: self._passing]
         self._passing = 0 if crashed else self._passing - len(passed)
-        text = passed.decode(errors="replace")
+        text = self._cut(passed.decode(errors="replace"))
         if not self._passing and not crashed:
             text += "\nnormspec: what else the target prints is left out\n"
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(text)
             sys.stderr.flush()
+
+    def _cut(self, text: str) -> str:
+        """The text, of whose lines the beginnings alone are passed on, wherever they were read in pieces."""
+        lines = []
+        for place, line in enumerate(text.split("\n")):
+            before = 0 if place else self._column
+            self._column = before + len(line)
+            whole = self._column <= _LINE
+            lines.append(line if whole else line[: max(0, _LINE - before)] + (" ..." if before <= _LINE else ""))
+        return "\n".join(lines)
 
     def join(self) -> None:
         """Wait until the pipe is empty; a process that outlived its worker may hold it open."""

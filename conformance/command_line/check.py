@@ -39,6 +39,9 @@ from .options import (
 from .replay import ensure_replayable, replay_option
 from .settings import chosen, interpreters, said_of_targets, targets_to_check
 
+#: The exit status of a command that could not be carried out.
+_UNUSABLE = 2
+
 
 def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     """Check these targets, all of them or none."""
@@ -145,18 +148,27 @@ def check(
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)
+    # The JSON comes first: no verdict is the last word of a command that could not do all that it was asked.
+    unwritten = _write_json(report, json_file)
     # With the JSON on stdout, the table goes where it cannot spoil it.
     print_report(report, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
+    status = report.exit_status or (_UNUSABLE if unwritten else 0)
+    if unwritten:
+        told = f"normspec: {unwritten}; the verdict above stands, and the exit status is {status}"
+        click.echo(told, file=sys.stderr)
+    return status
+
+
+def _write_json(report: Report, json_file: str | None) -> str:
+    """Write the JSON where it is wanted; the reason why it could not be, or nothing."""
     if json_file == STDOUT:
         click.echo(report.to_json(), nl=False)
     elif json_file is not None:
         try:
             write(json_file, report.to_json())
         except UnwritableFile as error:
-            # The verdict stands; that it could not be kept is told, and outranks a conforming one.
-            click.echo(f"normspec: {error}", err=True)
-            return report.exit_status or 2
-    return report.exit_status
+            return str(error)
+    return ""
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...] | None:

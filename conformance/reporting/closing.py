@@ -42,8 +42,11 @@ def _print_counts(report: Outcome, console: Console) -> None:
         style = COLOURS[Verdict(name)]
         names.append(f" {name}", style="dim")
         numbers.append(f" {number:>{len(name)}}", style=style if number else "dim")
-    print_prose(names, console)
-    print_prose(numbers, console)
+    if len(names) <= width_of(console):
+        print_prose(names, console)
+        print_prose(numbers, console)
+    else:
+        print_prose(Text(", ".join(f"{name} {number}" for name, number in report.counts().items())), console)
 
 
 def _print_how(report: Outcome, console: Console) -> None:

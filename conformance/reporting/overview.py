@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 from rich.console import Console
@@ -18,6 +18,9 @@ from .wording import is_advice, title
 #: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
 _ID_WIDTH = 8
 _CELL_WIDTH = 9
+
+#: With less room for titles the columns are not printed beside one another.
+_TITLE_WIDTH = 12
 
 #: dtypes in the order of their columns; others follow.
 _DTYPE_ORDER = ("float16", "bfloat16", "float32", "float64")
@@ -111,32 +114,54 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
         print_prose(Text(", ".join(bindings), style="dim"), console)
 
     dtypes = section.dtypes()
-    width = max(16, width_of(console) - _ID_WIDTH - _CELL_WIDTH * len(dtypes) - 1)
-    header = " " * (_ID_WIDTH + width + 1) + "".join(d.ljust(_CELL_WIDTH) for d in dtypes)
+    room = width_of(console) - _ID_WIDTH - _CELL_WIDTH * len(dtypes) - 1
+    if room < _TITLE_WIDTH:
+        _print_narrow(section, console, symbols)
+        return
+    header = " " * (_ID_WIDTH + room + 1) + "".join(d.ljust(_CELL_WIDTH) for d in dtypes)
     console.print(Text(header.rstrip(), style="bold"), no_wrap=True)
+    for identifier, label, results in _rows(section):
+        line = Text(identifier.ljust(_ID_WIDTH), style="bold")
+        line.append(_clip(label, room, symbols) + " ")
+        for dtype in dtypes:
+            line.append_text(_cell([r for r in results if r.dtype == dtype], symbols))
+        line.rstrip()
+        console.print(line, no_wrap=True, crop=True)
+
+
+def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:
+    """Print the rows where the columns have no room beside one another: each cell with the name of its dtype."""
+    for identifier, label, results in _rows(section):
+        print_prose(Text(label), console, indent=_ID_WIDTH, first=Text(identifier, style="bold"))
+        cells = [dtype.ljust(_CELL_WIDTH) for dtype in section.dtypes()]
+        for name, dtype in zip(cells, section.dtypes(), strict=True):
+            cell = _cell([r for r in results if r.dtype == dtype], symbols)
+            print_prose(Text.assemble((name, "dim"), cell), console, indent=_ID_WIDTH)
+
+
+def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
+    """
+    Each row of a table: the id, what stands beside it, and its results.
+
+    That is the requirement's title, or, in a row for each, the bindings that differ in their verdicts on it; the id
+    stands in the first of these rows alone.
+    """
     for identifier in dict.fromkeys(r.requirement for r in section.results):
         results = [r for r in section.results if r.requirement == identifier]
         groups = _by_agreement(section, results)
         for position, names in enumerate(groups):
-            line = Text()
-            if position == 0:
-                line.append(identifier.ljust(_ID_WIDTH), style="bold")
-            else:
-                line.append(" " * _ID_WIDTH)
+            own = [r for r in results if r.binding in names]
             if len(groups) == 1:
-                label = title(identifier)
-                if results[0].level == "SHOULD":
-                    label = f"(should) {label}"
-                elif is_advice(identifier):
-                    label = f"(required) {label}"
-                line.append(_clip(label, width, symbols) + " ")
+                label = _title(identifier, own)
             else:
                 label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-                line.append(_clip(label, width, symbols) + " ", style="italic")
-            for dtype in dtypes:
-                line.append_text(_cell([r for r in results if r.dtype == dtype and r.binding in names], symbols))
-            line.rstrip()
-            console.print(line, no_wrap=True, crop=True)
+            yield "" if position else identifier, label, own
+
+
+def _title(identifier: str, results: Sequence[Result]) -> str:
+    if results[0].level == "SHOULD":
+        return f"(should) {title(identifier)}"
+    return f"(required) {title(identifier)}" if is_advice(identifier) else title(identifier)
 
 
 def print_legend(console: Console, symbols: Symbols) -> None:

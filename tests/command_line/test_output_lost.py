@@ -35,6 +35,27 @@ def test_a_full_disk():
     assert ended.stderr.count(b"\n") == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_report_that_could_not_be_kept_says_so_last(tmp_path):
+    """Where the JSON does not fit on the disk, the last line says it, and which exit status comes of it."""
+    function = "def layer_norm(x, gamma, beta, *, eps, axes):\n    return x\n"
+    (tmp_path / "mine.py").write_text(f"import numpy as np\n{function}", encoding="utf-8")
+    asked = ["check", "mine.py:layer_norm", "--only", "CM-P1", "--profile", "quick", "--dtype", "float32"]
+    ended = subprocess.run(
+        [*COMMAND, *asked, "--json", "/dev/full"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert "CONFORMS" in ended.stdout
+    last = ended.stdout.splitlines()[-1]
+    assert last.startswith("normspec: --json /dev/full could not be written: No space left on device")
+    assert last.endswith("the verdict above stands, and the exit status is 2")
+
+
 def test_no_output_at_all():
     """A command without a standard output does its work."""
     ended = subprocess.run(

@@ -67,3 +67,13 @@ def test_the_table_fits_its_width(a_result, a_report, printed, counterexample, w
 def test_text_of_the_target_is_not_markup(a_result, a_report, printed):
     """Square brackets in a reason are printed as they are."""
     assert "[bold]no[/bold]" in printed(a_report(a_result(verdict=Verdict.UNSUPPORTED, reason="[bold]no[/bold]")))
+
+
+@pytest.mark.parametrize("width", [24, 30, 40, 56])
+def test_no_dtype_vanishes_where_there_is_little_room(a_result, a_report, printed, width):
+    """In a narrow terminal each dtype is named beside its verdict, and no line is wider than the terminal."""
+    ratios = {"float16": 0.11, "bfloat16": 0.22, "float32": 0.33, "float64": 0.44}
+    text = printed(a_report(*(a_result(dtype=dtype, ratio=ratio) for dtype, ratio in ratios.items())), width=width)
+    for dtype, ratio in ratios.items():
+        assert f"{dtype.ljust(8)} ✓ {ratio}" in text
+    assert max(map(len, text.splitlines())) <= width

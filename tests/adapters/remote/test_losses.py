@@ -243,6 +243,14 @@ def test_what_a_function_prints_is_shown_and_no_more_than_a_little(function, cal
     assert err.endswith("normspec: what else the target prints is left out\n")
 
 
+def test_a_long_line_is_cut(function, call, capfd):
+    """A flood without line ends is one line, of which the beginning is shown; the next line is shown again."""
+    target = function(ABOVE_ONE.format("print('x' * 30_000); print('after')"))
+    call(target, 100.0)
+    target.close()
+    assert capfd.readouterr().err == "x" * 500 + " ...\nafter\n"
+
+
 def test_standard_input_is_empty(function, call):
     """A target that reads from it meets its end, and no request."""
     target = function(ABOVE_ONE.format("import sys; assert sys.stdin.read() == ''; x = x / 2"))
