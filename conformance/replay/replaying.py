@@ -109,7 +109,9 @@ class _Again(Run):
     ) -> Result | None:
         """The result on one requirement; None where it is not about this dtype, or was not asked for."""
         subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
-        check = next((one for one in self._checks(binding.operator, dtype) if one.requirement == requirement), None)
+        check = next(
+            (one for one in self._checks(binding.operator, subject.format) if one.requirement == requirement), None
+        )
         if check is None:
             return None
         tally = Tally(at_the_seams(check) if binding.seams is not None else check, self.plan.level(requirement))

@@ -42,7 +42,7 @@ def test_what_failed_fails_again_and_passes_on_the_sound_function(tmp_path: Path
     assert [words for fault in SAMPLE if (words := misjudged(fault, tmp_path))] == []
 
 
-@pytest.mark.exhaustive
+@pytest.mark.campaign  # a quarter of an hour
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_counterexample_of_the_fault_library_replays(operator: str, tmp_path: Path) -> None:
