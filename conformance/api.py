@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..adapters.declared import Declared
 from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
 from .arguments import (
     conventions_of,
+    declared_of,
     flag_of,
     framework_of,
     interpreters_of,
@@ -94,8 +94,8 @@ def check(
     ``require``: what is a MUST in this run, in the same words as ``only``, whatever the specification says of it; that
     it is known to be violated excuses nothing then.
     ``per_target``: what is said of one target alone, by its name: ``op``, ``framework``, ``conventions``, ``mode``,
-    ``forward_only``. What is said of the run outranks it, but for ``op``. What stands under the name "" is said of
-    every target, as far as that is about it.
+    ``forward_only``, ``parameters``, ``layout``, ``fixed``. What is said of the run outranks it, but for ``op``. What
+    stands under the name "" is said of every target, as far as that is about it.
     ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
     one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
     ``cluster``: the address of a Dask scheduler, whose workers judge in place of this machine, each at most ``jobs``
@@ -139,12 +139,7 @@ def check(
         pythons=interpreters_of(python),
         limits=limits_of(time_limit, memory_limit, where),
         cache=checked_cache(cache),
-        declared=Declared(
-            dict(parameters or {}),
-            layout or "",
-            {name: str(value) for name, value in (fixed or {}).items()},
-            layers,
-        ),
+        declared=declared_of(parameters, layout, fixed, layers),
     )
     listener = listener_of(progress)
     if replay is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..adapters.declared import LAYOUTS, Declared
 from ..adapters.frameworks import FRAMEWORKS
 from ..adapters.remote.host import Limits
 from ..adapters.target import Target
@@ -104,6 +105,25 @@ def conventions_of(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise WrongType(f'conventions is {value!r}: give a dict, such as {{"momentum": "old"}}')
     return validate(value)
+
+
+def pairs_of(value: Any, name: str, example: str, plain: tuple[type, ...] = (str,)) -> dict[str, str]:
+    """A dict from names to what is said of them, one of these types, as texts; empty for None. Raises WrongType."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) and isinstance(v, plain) for k, v in value.items()):
+        raise WrongType(f"{name} is {value!r}: give a dict, such as {example}")
+    return {key: str(one) for key, one in value.items()}
+
+
+def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -> Declared:
+    """What is said of layers and of functions that are not called canonically. Raises WrongType or WrongDeclaration."""
+    return Declared(
+        pairs_of(parameters, "parameters", '{"gamma": "g"}'),
+        "" if layout is None else text_of(layout, "layout", LAYOUTS[-1]),
+        pairs_of(fixed, "fixed", '{"eps": 1e-6, "axes": -1}', (str, int, float, bool)),
+        flag_of(layers, "layers"),
+    )
 
 
 def interpreters_of(value: Any) -> dict[str, str]:

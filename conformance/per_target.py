@@ -11,6 +11,7 @@ from ..adapters.target import Target
 from ..adapters.targets import TARGETS, check_operators
 from ..spec.conventions import ensure_about, operators_about, validate
 from ..spec.errors import NormspecError, UnknownFramework, choices
+from .arguments import declared_of
 from .modes import checked_mode
 
 #: The name that stands for every target: what is said of it counts as far as a target is about it.
@@ -103,6 +104,15 @@ def _flag(value: Any) -> bool:
     return value
 
 
+def _declared(key: str) -> Callable[[Any], Any]:
+    """Reads one of the three that layers are declared by; see arguments.declared_of."""
+
+    def read(value: Any) -> Any:
+        return getattr(declared_of(**{**dict.fromkeys(("parameters", "layout", "fixed")), key: value}), key)
+
+    return read
+
+
 #: What can be said of one target, and what reads it.
 KEYS: Mapping[str, Callable[[Any], Any]] = {
     "op": _op,
@@ -110,4 +120,5 @@ KEYS: Mapping[str, Callable[[Any], Any]] = {
     "conventions": _conventions,
     "mode": checked_mode,
     "forward_only": _flag,
+    **{key: _declared(key) for key in ("parameters", "layout", "fixed")},
 }

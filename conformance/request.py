@@ -132,6 +132,15 @@ class Request:
         """Whose tensors a function takes, where that was said."""
         return self.framework or (None if target in TARGETS else of(self.own, target, "framework"))
 
+    def declared_of(self, target: Asked) -> Declared:
+        """What is said of a layer, or of a function that is not called canonically."""
+        run, own = self.declared, {key: of(self.own, target, key) for key in ("parameters", "layout", "fixed")}
+        if not any(own.values()):
+            return run
+        parameters = {**(own["parameters"] or {}), **run.parameters}
+        fixed = {**(own["fixed"] or {}), **run.fixed}
+        return replace(run, parameters=parameters, layout=run.layout or own["layout"] or "", fixed=fixed)
+
     @property
     def names(self) -> tuple[Asked, ...]:
         """The targets, callables by name where a worker would import the same one."""
@@ -148,7 +157,7 @@ class Request:
             python=self.python_of(target),
             limits=self.limits,
             file=self.files.get(target, ""),
-            declared=self.declared,
+            declared=self.declared_of(target),
         )
         hosts.append(host)
         return host
@@ -160,7 +169,7 @@ class Request:
 
             return variant(target, self.op)
         op, framework = self.op_of(target), self.framework_of(target)
-        return resolve(target, op=op, framework=framework, declared=self.declared)
+        return resolve(target, op=op, framework=framework, declared=self.declared_of(target))
 
     def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
         """The targets with those of their bindings that are asked for. Raises UnknownBinding or NothingAsked."""

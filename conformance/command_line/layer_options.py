@@ -47,8 +47,8 @@ def declared_options(
 ) -> dict[str, Any]:
     """The same as arguments of `normspec.check`. Raises WrongDeclaration."""
     return {
-        "parameters": pairs("--parameters", parameters),
+        "parameters": pairs("--parameters", parameters) or None,
         "layout": layout,
-        "fixed": pairs("--fixed", fixed),
+        "fixed": pairs("--fixed", fixed) or None,
         "layers": layers,
     }

@@ -43,6 +43,9 @@ framework = "torch"
 conventions = { momentum = "old" }
 mode = "training"
 forward-only = true
+parameters = { gamma = "g" }
+layout = "channels-first"
+fixed = { eps = 1e-6, beta = "none" }
 """
 
 
@@ -116,6 +119,9 @@ def test_every_key_is_read(write, project):
                 "conventions": {"momentum": "old"},
                 "mode": "training",
                 "forward_only": True,
+                "parameters": {"gamma": "g"},
+                "layout": "channels-first",
+                "fixed": {"eps": "1e-06", "beta": "none"},
             }
         },
     }
@@ -216,6 +222,8 @@ def test_limits_can_be_none(write):
         ("target = { 'mine.py:f' = { op = 'layernorm' } }", ["target:", "did you mean 'layer_norm'?"]),
         ("target = { 'mine.py:f' = { framework = 'toch' } }", ["target:", "did you mean 'torch'?"]),
         ("target = { 'mine.py:f' = { mode = 'train' } }", ["target:", "did you mean 'training'"]),
+        ("target = { 'mine.py:f' = { layout = 'first' } }", ["target:", "channels-first"]),
+        ("target = { 'mine.py:f' = { fixed = { epsilon = 1 } } }", ["target:", "epsilon"]),
         ("target = { 'mine.py:f' = { forward-only = 1 } }", ["target: forward_only is 1"]),
         ("target = { 'mine.py:f' = { conventions = 'x' } }", ["target: conventions is 'x'"]),
         ("target = { nmpy = { mode = 'training' } }", ["target:", "did you mean 'numpy'?"]),

@@ -43,6 +43,10 @@ WRONG = {
     "jobs": ["a", 0, -1, 1.5, True],
     "cache": [3, "", ["folder"], 1.5],
     "replay": [3, "", ["report.json"], "nonesuch.json"],
+    "parameters": [3, "gamma=g", {"gain": "g"}, {"gamma": 3}, ["gamma"]],
+    "layout": [3, "channels-somewhere", ["channels-first"], ""],
+    "layers": ["yes", 3, None],
+    "fixed": [3, "eps=1", {"epsilon": 1e-6}, {"eps": "small"}, ["eps"]],
     "cluster": [3, "", ["tcp://127.0.0.1"]],
 }
 

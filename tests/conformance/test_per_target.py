@@ -43,6 +43,10 @@ def declaring(x, gamma, beta, *, eps, axes):
     return layer_norm(x, gamma, beta, eps=eps, axes=axes)
 
 
+def bare(x):
+    return layer_norm(x, None, None, eps=1e-5, axes=(-1,))
+
+
 declaring_conventions = {"momentum": "old"}
 """
 
@@ -81,6 +85,17 @@ def test_a_mode_is_said_of_one_target(file):
     own = {f"{file}:fused": {"op": "batch_norm", "framework": "numpy", "mode": "inference"}}
     report = check(f"{file}:fused", per_target=own, only="BN-S*,BN-I1", forward_only=True)
     assert [(r.requirement, r.verdict) for r in report.results] == [("BN-I1", Verdict.PASS)]
+
+
+def test_what_a_function_has_written_in_is_said_of_it_alone(file):
+    """Beside a function that is called as usual, one whose eps is fixed is judged at that."""
+    fixed = {"eps": 1e-5, "axes": -1, "gamma": "none", "beta": "none"}
+    own = {f"{file}:bare": {"op": "layer_norm", "fixed": fixed}}
+    report = check([f"{file}:bare", f"{file}:layer_norm"], per_target=own, framework="numpy", forward_only=True)
+    assert report.conforms
+    assert len({r.target for r in report.results}) == 2
+    own[f"{file}:bare"]["fixed"] = {**fixed, "eps": 1e-3}
+    assert {r.target for r in check(f"{file}:bare", per_target=own, framework="numpy").failures()} == {f"{file}:bare"}
 
 
 def test_what_is_said_of_the_run_outranks_it(file):
