@@ -63,6 +63,7 @@ class Report(Outcome):
             "only": list(self.only),
             "binding": list(self.binding),
             "require": list(self.require),
+            "replayed": self.replayed,
             "partial": self.partial,
             "conforms": self.conforms,
             "exit_status": self.exit_status,
