@@ -122,6 +122,8 @@ class _Again(Run):
         for case in cases:
             fit, why_not = _fitted(case, subject)
             assert case.description is not None
+            if fit is not None and not tally.check.when(fit):
+                fit, why_not = None, f"the case that is kept is none that {requirement} is judged on"
             if fit is None:
                 tally.decline(case.description, why_not)
                 continue

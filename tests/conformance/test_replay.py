@@ -232,6 +232,18 @@ def test_a_narrower_function_is_handed_what_it_can_be(tmp_path: Path) -> None:
     assert [one.verdict.value for one in judged_again(Run(declared), cases).results] == ["fail"]
 
 
+def test_a_requirement_is_judged_on_no_other_kind_of_case(folder: Path, tmp_path: Path) -> None:
+    """Where the case was made one that the requirement is not about, that is said, and nothing is judged."""
+    document = json.loads((folder / "report.json").read_text())
+    for one in document["results"]:
+        one["counterexample"]["case"]["description"]["requirements"] = []
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    report = check(f"{folder}/faulty.py:layer_norm", replay=tmp_path / "other.json")
+    found = {one.requirement: (one.verdict.value, one.reason) for one in report.results}
+    assert found["LN-F3"] == ("unsupported", "the case that is kept is none that LN-F3 is judged on")
+    assert found["LN-F1"][0] == "fail"  # any ordinary case is one of it
+
+
 # Damage ----------------------------------------------------------------------------------------------------------
 
 Change = Callable[[dict[str, Any]], object]
