@@ -69,7 +69,8 @@ def _normalising(within: Mapping[str, Any]) -> dict[str, str]:
 def _kind(kit: Kit, layer: Any) -> tuple[Any, ...]:
     """What sets a layer apart from others, but for its sizes."""
     settings = tuple(str(attribute([layer], key)) for key in ("eps", "momentum", "groups"))
-    parameters = tuple((name, len(one.shape), one.trained) for name, one in kit.tensors(layer).items())
+    own = kit.tensors(layer).items()
+    parameters = tuple((name.rpartition(".")[2], len(one.shape), one.trained) for name, one in own)
     return (type(layer), settings, parameters, str(getattr(layer, "data_format", "")))
 
 

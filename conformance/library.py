@@ -89,7 +89,8 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     for mode in (description.training, not description.training):
         for rank, axis in places:  # its own reason to decline shows in a shape that it takes
             if _takes(binding, attrs.evolve(plain, training=mode), rank, axis):
-                return attrs.evolve(description, rank=rank, channel_axis=axis)
+                samples = None if rank == 2 else description.samples  # of rank 2, the samples are all that there is
+                return attrs.evolve(description, rank=rank, channel_axis=axis, samples=samples)
     return description
 
 

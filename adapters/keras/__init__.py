@@ -5,8 +5,12 @@ from __future__ import annotations
 from ..target import Target
 from . import composed, layers, operations
 from .bridge import BACKEND, KerasBridge
+from .own_layers import KerasKit
 
 BRIDGE = KerasBridge()
+
+#: The layers of one's own on its tensors.
+KITS = (KerasKit(BRIDGE),)
 
 
 def target() -> Target:

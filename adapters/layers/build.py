@@ -77,5 +77,5 @@ def _inherited(kit: Kit, sample: Made, operator: str) -> Binding | None:
     """The binding of the framework's own layer that a layer is, derives from, or has within it."""
     within = kit.within(sample.layer)
     owner = next(iter(sample.roles.values()), "").rpartition(".")[0]  # what holds the parameters
-    found = (kit.inherited(one, operator) for one in (within[owner], *within.values()))
+    found = (kit.inherited(one, operator) for one in (within.get(owner, sample.layer), *within.values()))
     return next((one for one in found if one is not None), None)

@@ -64,34 +64,43 @@ class Layers:
 
     def takes(self, key: str) -> bool:
         """Whether a layer can be made with another value of this, of names.ARGUMENTS."""
-        return self.constructor is not None and self.constructor.sets(key)
+        if self.constructor is None:
+            return False
+        return self.constructor.sets(key) or (key == "size" and self.kit.builds)
 
     @property
     def channels_first(self) -> bool:
         """Whether the features that are last in the canonical call are axis 1 of what a layer takes."""
         return self.declared.layout == "channels-first" and OPERATORS[self.operator].groups is Groups.TRAILING
 
-    def made(self, size: tuple[int, ...], given: tuple[str, ...], device: str = "cpu", **settings: Any) -> Made:
-        """The layer for these extents, or channels, with these of gamma and beta. Raises WrongSignature."""
+    def made(
+        self, size: tuple[int, ...], given: tuple[str, ...], device: str = "cpu", rank: int = 2, **settings: Any
+    ) -> Made:
+        """
+        The layer for these extents, or channels, with these of gamma and beta, to be called with x of a rank.
+
+        Raises WrongSignature.
+        """
         if self.constructor is None:
             size, given, settings = (), (), {}
-        key = (size, given, device, self.tuples, tuple(sorted(settings.items())))
+        rank = rank if self.kit.builds and self.constructor is not None else 2
+        key = (size, given, device, rank, self.tuples, tuple(sorted(settings.items())))
         if key not in self._kept:
-            layer = self.instance if self.constructor is None else self._new(size, given, settings)
+            layer = self.instance if self.constructor is None else self._new(size, given, rank, settings)
             own = self.kit.tensors(layer)
             trained = [name for name, one in own.items() if one.trained]
             roles = parameters_of(own, trained, self.operator, self.declared.parameters, self.label)
             self._kept[key] = Made(self.kit.placed(layer, device), roles, own)
         return self._kept[key]
 
-    def _new(self, size: tuple[int, ...], given: tuple[str, ...], settings: Mapping[str, Any]) -> Any:
+    def _new(self, size: tuple[int, ...], given: tuple[str, ...], rank: int, settings: Mapping[str, Any]) -> Any:
         assert self.constructor is not None
         extent = size if len(size) != 1 or self.tuples else size[0]
         affine = {"affine": bool(given), "scale": "gamma" in given, "center": "beta" in given}
         layer = self.constructor(size=extent, **affine, **settings)
         if not self.kit.is_layer(layer):
             raise WrongSignature(f"{self.label} returned {type(layer).__name__}: it has to return a layer")
-        return layer
+        return self.kit.built(layer, size, max(rank, len(size)))
 
     def __call__(self, x: Any, *tensors: Any, mode: str, **settings: Any) -> Any:
         """The canonical call. Raises CannotVary where no layer can be called so."""
@@ -102,6 +111,7 @@ class Layers:
             self._size(tuple(x.shape), settings),
             tuple(name for name in ("gamma", "beta") if values.get(name) is not None),
             _device(x),
+            len(self._lifted(tuple(x.shape))),
             **{name: value for name, value in settings.items() if name in _NUMBERS and self.takes(name)},
         )
         lent = {made.roles[role]: self._lent(made, role, value) for role, value in values.items() if value is not None}

@@ -31,6 +31,8 @@ class Kit(abc.ABC):
     #: Whether an attribute named momentum weighs the old statistic.
     old_momentum: bool = False
 
+    #: Whether a layer learns its size when it is built, and not from an argument of its constructor.
+    builds: bool = False
     #: The class that its layers derive from.
     base: type
 
@@ -49,6 +51,16 @@ class Kit(abc.ABC):
     @abc.abstractmethod
     def tensors(self, layer: Any) -> dict[str, Own]:
         """The tensors that a layer holds, by name."""
+
+    def built(self, layer: Any, size: tuple[int, ...], rank: int) -> Any:
+        """The layer, built for x of this rank with these extents, or channels, where that is left to it."""
+        del size, rank
+        return layer
+
+    def axis_of(self, layer: Any) -> int:
+        """The axis of a layer's channels."""
+        del layer
+        return self.channel_axis
 
     @abc.abstractmethod
     def placed(self, layer: Any, device: str) -> Any:

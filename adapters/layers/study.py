@@ -41,7 +41,7 @@ def studied(layers: Layers) -> Made:
     if record.groups is Groups.TRAILING:
         _fix(layers, **_extents(layers, first))
     else:
-        _fix(layers, channel_axis=_channel_axis(layers))
+        _fix(layers, channel_axis=_channel_axis(layers, first))
         _fix(layers, **_channels(layers, first))
     if not layers.fixed.ranks:
         ranks = _ranks_and_layout(layers)
@@ -75,7 +75,7 @@ def _first(layers: Layers) -> Made:
         except Exception as error:
             failed = failed or error
     assert failed is not None and layers.constructor is not None
-    names, values = layers.constructor.arguments, {"size": size_of(layers)[0], **numbers_of(layers)}
+    names, values = layers.constructor.arguments, {"size": next(iter(size_of(layers))), **numbers_of(layers)}
     written = ", ".join(f"{names[key]}={value}" for key, value in values.items() if key in names)
     raise WrongSignature(
         f"{layers.label}({written}) raises {one_line(failed)}: name a factory, such as"
@@ -125,7 +125,7 @@ def _said_shape(layers: Layers, first: Made) -> tuple[int, ...]:
 def _takes_two_axes(layers: Layers) -> bool:
     """Whether a class takes extents of several axes, and its layers x of such a shape."""
     assert layers.constructor is not None
-    if layers.channels_first or layers.constructor.arguments["size"].lower() not in _SHAPES:
+    if layers.channels_first or layers.constructor.arguments.get("size", "").lower() not in _SHAPES:
         return False
     shape = (4, 2, 3)
     try:
@@ -134,10 +134,11 @@ def _takes_two_axes(layers: Layers) -> bool:
         return False
 
 
-def _channel_axis(layers: Layers) -> int:
+def _channel_axis(layers: Layers, first: Made) -> int:
     if layers.fixed.channel_axis is not None:
         return layers.fixed.channel_axis
-    return {"channels-first": 1, "channels-last": -1}.get(layers.declared.layout, layers.kit.channel_axis)
+    own = layers.kit.axis_of(first.layer)
+    return {"channels-first": 1, "channels-last": -1}.get(layers.declared.layout, own)
 
 
 def _channels(layers: Layers, first: Made) -> dict[str, Any]:

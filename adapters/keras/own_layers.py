@@ -1,0 +1,103 @@
+"""
+Layers of a user's own on Keras: built for the shapes that they are called with, their variables lent for one call.
+
+A layer computes in the dtype that it is made with, so that one is made anew of its configuration for each other dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from ...spec.errors import Unsupported, one_line
+from ..binding import Binding
+from ..layers.kit import Kit, Own
+from .bridge import KerasBridge
+from .layers import BINDINGS, policy
+
+
+class KerasKit(Kit):
+    """Layers that are keras.layers.Layers."""
+
+    framework = "keras"
+    channel_axis = -1
+    old_momentum = True
+    builds = True
+    base = keras.layers.Layer
+
+    def __init__(self, bridge: KerasBridge) -> None:
+        self.bridge = bridge
+        #: Layers made anew, by the first one and the dtype; the first is kept, so that its id stays its own.
+        self._anew: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+    def within(self, layer: Any) -> dict[str, Any]:
+        found = {"": layer}
+        for one in layer._flatten_layers(include_self=False):
+            found.setdefault(_dotted(one.path or one.name), one)
+        return found
+
+    def tensors(self, layer: Any) -> dict[str, Own]:
+        trained = {id(one) for one in layer.trainable_weights}
+        return {_dotted(one.path): Own(tuple(one.shape), id(one) in trained) for one in layer.weights}
+
+    def built(self, layer: Any, size: tuple[int, ...], rank: int) -> Any:
+        if not layer.built:
+            layer.build((*(None,) * (rank - len(size)), *size))
+        return layer
+
+    def axis_of(self, layer: Any) -> int:
+        axis = getattr(layer, "axis", self.channel_axis)
+        return axis if isinstance(axis, int) else self.channel_axis
+
+    def placed(self, layer: Any, device: str) -> Any:
+        del device  # its variables are lent, wherever those are
+        return layer
+
+    def ready(self, layer: Any, x: Any, lent: Mapping[str, Any]) -> Any:
+        dtype = policy(x, *lent.values())
+        if layer.dtype_policy.name == dtype:
+            return layer
+        key = (id(layer), dtype)
+        if key not in self._anew:
+            try:
+                anew = type(layer).from_config({**layer.get_config(), "dtype": dtype})
+                anew.build_from_config(layer.get_build_config())
+            except Exception as error:
+                raise Unsupported(
+                    f"it computes in {layer.dtype_policy.name} and cannot be made anew in {dtype}: {one_line(error)}"
+                ) from error
+            self._anew[key] = (anew, layer)
+        return self._anew[key][0]
+
+    def run(self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any]]:
+        # One that was made anew may have other names, in the same order.
+        names = self._names(layer, lent)
+        own = dict(zip(names, layer.weights))
+        with keras.StatelessScope([(own[name], value) for name, value in lent.items()]) as scope:
+            y = layer(x, training=training) if layer._call_has_training_arg else layer(x)
+        return y, {name: scope.get_current_value(own[name]) for name in lent}
+
+    def _names(self, layer: Any, lent: Mapping[str, Any]) -> list[str]:
+        """The names of a layer's variables, as those are called that are lent to it."""
+        names = list(self.tensors(layer))
+        if all(name in names for name in lent):
+            return names
+        first = next(first for anew, first in self._anew.values() if anew is layer)
+        return list(self.tensors(first))
+
+    def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
+        return keras.ops.reshape(tensor, shape)
+
+    def inherited(self, owner: Any, operator: str) -> Binding | None:
+        known = {binding.name: binding for binding in BINDINGS if binding.operator == operator}
+        for kind in type(owner).__mro__:
+            for name in (f"keras.layers.{kind.__name__}", f"keras.layers.{kind.__name__}(groups=-1)"):
+                if name in known and kind.__module__.startswith("keras."):
+                    return known[name]
+        return None
+
+
+def _dotted(path: str) -> str:
+    return path.replace("/", ".")
