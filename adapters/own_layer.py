@@ -63,11 +63,22 @@ def layer_target(
         raise WrongSignature(f"{label} returned {kind.__name__}: it has to return a layer")
     room = adapter(name)
     kind = kind if inspect.isclass(kind) else type(kind)
-    kit: Kit = next(one for one in room.KITS if issubclass(kind, one.base))
+    kit = kit_of(room, name, kind, label)
     operator = _operator(kit, value if kit.is_layer(value) else kind, label, file, operators)
     binding = binding_of(kit, value, operator, label, declared, arguments)
     slow = full_name(kit.framework) in SLOW
     return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=slow)
+
+
+def kit_of(room: ModuleType, name: str, kind: type, label: str) -> Kit:
+    """The kit for layers of a class. Raises WrongSignature where its framework has none."""
+    for kit in getattr(room, "KITS", ()):
+        if issubclass(kind, kit.base):
+            return kit
+    raise WrongSignature(
+        f"{label} is a layer of {name}, whose layers are not taken as they are: give a function with the signature of"
+        " its operator, which lends it the parameters that it is handed"
+    )
 
 
 def is_layer_like(value: Any) -> bool:

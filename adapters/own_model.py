@@ -15,7 +15,7 @@ from .layers.build import binding_of
 from .layers.constructor import attribute
 from .layers.kit import Kit
 from .layers.names import operator_named
-from .own_layer import room_of_layer
+from .own_layer import kit_of, room_of_layer
 from .target import Target
 
 
@@ -39,7 +39,7 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
     if name is None:
         raise WrongSignature(f"{label} is {type(model).__name__}: --layers is for a model of torch or Keras")
     room = adapter(name)
-    kit: Kit = next(one for one in room.KITS if one.is_layer(model))
+    kit = kit_of(room, name, type(model), label)
     kinds: dict[Any, list[str]] = {}
     within = kit.within(model)
     for path, operator in _normalising(within).items():
