@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -17,8 +19,9 @@ class ScaledRMSNorm(keras.layers.Layer):
         self.gain = self.add_weight(name="gain", shape=(input_shape[-1],), initializer="ones")
 
     def call(self, x):
-        wide = ops.cast(x, "float64" if self.compute_dtype == "float64" else "float32")
-        y = wide * ops.rsqrt(ops.mean(ops.square(wide), axis=-1, keepdims=True) + self.epsilon)
+        wide: Any = ops.cast(x, "float64" if self.compute_dtype == "float64" else "float32")
+        square: Any = ops.mean(ops.square(wide), axis=-1, keepdims=True)
+        y: Any = wide * ops.rsqrt(square + self.epsilon)
         return ops.cast(y * ops.cast(self.gain, wide.dtype), self.compute_dtype)
 
 
@@ -31,4 +34,5 @@ def built():
 
 def mobilenet():
     """Return a MobileNet with random weights."""
-    return keras.applications.MobileNet(input_shape=(32, 32, 3), alpha=0.25, weights=None, classes=5)
+    options: dict[str, Any] = {"weights": None}  # Keras's own annotation is `str`
+    return keras.applications.MobileNet(input_shape=(32, 32, 3), alpha=0.25, classes=5, **options)

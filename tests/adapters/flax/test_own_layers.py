@@ -9,7 +9,6 @@ from normspec.adapters.declared import Declared
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import WrongSignature
 
-
 LAYER = nnx.LayerNorm(4, rngs=nnx.Rngs(0))
 
 
