@@ -73,7 +73,7 @@ class Run:
     _violations: int = 0
 
     def __attrs_post_init__(self) -> None:
-        self._probes = Probes(self._subject)
+        self._probes = Probes(self.subject)
 
     def report(self, parts: Iterable[Part] | None = None) -> Report:
         """
@@ -131,11 +131,11 @@ class Run:
         for target in plan.targets:
             dtype = next((one for one in plan.dtypes or target.dtypes if one in target.dtypes), None)
             if dtype is not None and target.bindings and target.name not in self.paces:
-                _ = self._subject(target, target.bindings[0], dtype)
+                _ = self.subject(target, target.bindings[0], dtype)
 
     def requirements(self, target: Target, binding: Binding, dtype: str) -> tuple[str, ...]:
         """The requirements that a binding is judged by in a dtype, in both modes."""
-        subject = self._subject(target, binding, dtype)
+        subject = self.subject(target, binding, dtype)
         return tuple(check.requirement for check in self._checks(subject.operator, subject.format))
 
     # -- one part --------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Run:
         *,
         first: bool,
     ) -> None:
-        subject = self._subject(target, binding, dtype)
+        subject = self.subject(target, binding, dtype)
         if not self._checks(subject.operator, subject.format):  # nothing that is asked for is about this dtype
             return
         probe = self._probes.usable(target, binding, dtype)
@@ -184,7 +184,8 @@ class Run:
         finally:
             self._results += folded(rows)
 
-    def _subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
+    def subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
+        """A binding in a dtype, as this run judges it."""
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
         subject = Subject(
             target,

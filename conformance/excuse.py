@@ -82,7 +82,7 @@ class _Trial(Run):
 
     def held(self, target: Target, binding: Binding, dtype: str) -> Subject:
         """A binding in a dtype, with the conventions of this trial."""
-        return self._subject(target, binding, dtype)
+        return self.subject(target, binding, dtype)
 
     def put_to(self, subject: Subject) -> list[Check]:
         """The checks that run on the subject."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from ..spec.errors import UnknownTarget, choices
+from .diagnosis.cause import Cause
 from .verdicts import Deviation, Result, Taken, Verdict
 
 One = TypeVar("One", bound="Outcome")
@@ -23,6 +24,8 @@ class Outcome:
     #: What was run: one line a binding, with the framework's version, its declared conventions, and under
     #: "passes_under" what it would have to declare where that would make it conform.
     subjects: tuple[Mapping[str, Any], ...] = ()
+    #: What the authors of the targets did wrongly, and which violations that explains.
+    causes: tuple[Cause, ...] = ()
     #: True when the run was interrupted or a target died: what is here was established, the rest was not.
     partial: bool = False
     #: The targets that died, where nothing else makes it partial: what is here of the others is all there is.
@@ -62,6 +65,7 @@ class Outcome:
             self,
             results=tuple(one for one in self.results if one.target == name),
             subjects=tuple(one for one in self.subjects if one.get("target") == name),
+            causes=tuple(one for one in self.causes if one.target == name),
             taken=tuple(one for one in self.taken if one.target == name),
             partial=self.partial and (not self.lost or name in self.lost),
             lost=tuple(one for one in self.lost if one == name),

@@ -154,7 +154,7 @@ class Result:
     violated_on: Any = None
     #: The requirement that fails on the same case for the same reason, and tells more; empty where none does.
     same_case_as: str = ""
-    #: The named fault that explains the failure.
+    #: The first of the faults of the cause that explains the violation (diagnosis/cause.py); None where none does.
     diagnosis: str | None = None
     #: The traceback of a defect of normspec; empty where there was none.
     traceback: str = ""

@@ -52,6 +52,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
     opening = time.perf_counter() - started
 
     from normspec.adapters.targets import resolve
+    from normspec.conformance.diagnosis.causes import diagnosed
     from normspec.conformance.excuse import excused
 
     target = resolve("torch")
@@ -65,7 +66,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
             run.report([(operator, dtype)])
             units.append(time.perf_counter() - started)
     report, started = run.report([]), time.perf_counter()  # of all of them
-    excused(run, report)
+    excused(run, diagnosed(run, report))
     return model(units * seeds, opening, (time.perf_counter() - started) * seeds)
 
 

@@ -8,6 +8,7 @@ import attrs
 
 from ...adapters.numpy.operators import IMPLEMENTATIONS
 from ...adapters.numpy.operators.implementation import Implementation
+from ...adapters.numpy.operators.staged import Staged
 from ...spec.operators import OPERATORS
 from ..checks.catalogue import CHECKS
 from ..checks.registry import is_about
@@ -37,6 +38,8 @@ class Fault:
     sources: tuple[str, ...]
     #: Makes a fresh implementation, with fresh state.
     build: Callable[[], Implementation]
+    #: The sound base with the wrong step in front of it: two of them make a function with two mistakes.
+    step: type[Staged]
     #: The dtypes of x in which it shows.
     dtypes: tuple[str, ...] = ALL_DTYPES
 
@@ -84,6 +87,7 @@ def fault(
                     summary=first_sentence(step, operator),
                     sources=sources,
                     build=lambda wrong=wrong: wrong().implementation(),
+                    step=wrong,
                     dtypes=dtypes,
                 )
             )

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..outcome import Outcome
 from ..verdicts import Deviation, Result, Taken, Verdict
+from .causes import print_causes, shown
 from .failures import findings, print_advice, print_failures
 from .last_word import of_target
 from .layout import print_prose, rule
@@ -199,7 +200,8 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
     _print_tables(report, console, symbols)
     if place.first and report.results:
         print_legend(console, symbols)
-    print_failures(report.failures(), console, symbols, report.advice())
+    print_causes(report, console)
+    print_failures(shown(report), console, symbols, report.advice())
     _print_advice(report, told, console, symbols)
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)

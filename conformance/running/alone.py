@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from ...adapters.target import Target
+from ..diagnosis.causes import diagnosed
 from ..engine import Run
 from ..excuse import excused
 from ..plan import Plan
@@ -102,9 +103,10 @@ class Alone:
         }
         return Described(offer, target.framework, target.version, run.report([]).subjects, found)
 
-    def excused(self, report: Report) -> Report:
-        """The report, with what its bindings would have to declare."""
-        return excused(Run(self._plan(tuple(self._targets), report.seed), paces=self.paces), report)
+    def explained(self, report: Report) -> Report:
+        """The report, with the causes of its violations and what its bindings would have to declare."""
+        run = Run(self._plan(tuple(self._targets), report.seed), paces=self.paces)
+        return excused(run, diagnosed(run, report))
 
     def run(self) -> Run:
         """A run on all targets, which has done nothing yet."""

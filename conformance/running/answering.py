@@ -53,9 +53,9 @@ def _judge(alone: Alone, told: Mapping[str, Any]) -> Any:
     return alone.judge(unit_of(told["unit"]))
 
 
-def _excuse(alone: Alone, told: Mapping[str, Any]) -> Any:
+def _explain(alone: Alone, told: Mapping[str, Any]) -> Any:
     alone.paces = told["paces"]
-    return alone.excused(pickle.loads(base64.b64decode(told["report"]))).subjects
+    return alone.explained(pickle.loads(base64.b64decode(told["report"])))
 
 
 #: The questions, and what answers each.
@@ -63,5 +63,5 @@ _ANSWERS: Mapping[str, Callable[[Alone, Mapping[str, Any]], Any]] = {
     "judge": _judge,
     "describe": lambda alone, _: alone.described(),
     "measure": lambda alone, _: alone.measure(),
-    "excuse": _excuse,
+    "explain": _explain,
 }

@@ -18,6 +18,7 @@ from ...spec.errors import NormspecError, NotImportable, one_line
 from ..kept.place import NOWHERE
 from ..report import Report
 from ..request import Request
+from ..verdicts import Result
 from .crew import Crew, Lost, Member, Question
 from .described import Described, alike, most
 from .executor import Judged, UnitListener, whole
@@ -260,11 +261,11 @@ class Cluster:
             for subject in self._described[name].subjects
         )
 
-    def excused(self, report: Report) -> Report:
-        """The report, with what its bindings would have to declare, which each target's workers find out."""
-        return attrs.evolve(self._with_declarations(report), notes=(*report.notes, *self.notes))
+    def explained(self, report: Report) -> Report:
+        """The report, with its causes and what its bindings would have to declare, which each target's workers find."""
+        return attrs.evolve(self._explained(report), notes=(*report.notes, *self.notes))
 
-    def _with_declarations(self, report: Report) -> Report:
+    def _explained(self, report: Report) -> Report:
         if report.partial:
             return report
         failing = dict.fromkeys(result.target for result in report.failures())
@@ -276,19 +277,28 @@ class Cluster:
                 subjects=tuple(one for one in report.subjects if one["target"] == name),
             )
             told = base64.b64encode(pickle.dumps(part)).decode()
-            questions.append(Question(name, asked("excuse", report=told, paces=self._paces)))
-        found: dict[tuple[str, str, str], Any] = {}
-        for _, answer in self._crew.answers(questions):
-            subjects = () if isinstance(answer, Lost) else pickle.loads(answer)
-            for one in () if isinstance(subjects, Exception) else subjects:
-                found[one["target"], one["op"], one["binding"]] = one["passes_under"]
+            questions.append(Question(name, asked("explain", report=told, paces=self._paces)))
+        found: dict[str, Report] = {}
+        for question, answer in self._crew.answers(questions):
+            part = None if isinstance(answer, Lost) else pickle.loads(answer)
+            if isinstance(part, Report):
+                found[question.about] = part
+        explained = {(*_place(one), one.dtype, one.requirement): one for part in found.values() for one in part.results}
+        declared = {_place_of(one): one["passes_under"] for part in found.values() for one in part.subjects}
         return attrs.evolve(
             report,
-            subjects=tuple(
-                {**one, "passes_under": found.get((one["target"], one["op"], one["binding"]), ())}
-                for one in report.subjects
-            ),
+            results=tuple(explained.get((*_place(one), one.dtype, one.requirement), one) for one in report.results),
+            subjects=tuple({**one, "passes_under": declared.get(_place_of(one), ())} for one in report.subjects),
+            causes=tuple(cause for name in failing if name in found for cause in found[name].causes),
         )
+
+
+def _place(result: Result) -> tuple[str, str, str]:
+    return result.target, result.op, result.binding
+
+
+def _place_of(subject: Mapping[str, Any]) -> tuple[str, str, str]:
+    return subject["target"], subject["op"], subject["binding"]
 
 
 def _content(file: str) -> bytes:

@@ -54,6 +54,6 @@ class Executor(Protocol):
         """What is judged, as it stands in a report."""
         ...
 
-    def excused(self, report: Report) -> Report:
-        """The report on one seed, with what each binding would have to declare where that would make it conform."""
+    def explained(self, report: Report) -> Report:
+        """The report on one seed, with the causes of its violations, and what each binding would have to declare."""
         ...

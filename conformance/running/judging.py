@@ -36,7 +36,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
         report = together(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
         if share is not None and report.failures():
             share.looking_for_declarations()
-        report = executor.excused(attrs.evolve(report, seconds=time.perf_counter() - started))
+        report = executor.explained(attrs.evolve(report, seconds=time.perf_counter() - started))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
 
 

@@ -159,9 +159,9 @@ class Processes:
         """What is judged, as it stands in a report."""
         return self._first.subjects()
 
-    def excused(self, report: Report) -> Report:
-        """The report, with what its bindings would have to declare."""
-        return self._first.excused(report)
+    def explained(self, report: Report) -> Report:
+        """The report, with the causes of its violations and what its bindings would have to declare."""
+        return self._first.explained(report)
 
     def _close_others(self) -> None:
         self._left.clear()

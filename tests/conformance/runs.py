@@ -11,6 +11,7 @@ from normspec import Report, Result
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.target import Target
+from normspec.conformance.diagnosis.causes import diagnosed
 from normspec.conformance.engine import Run
 from normspec.conformance.excuse import excused
 from normspec.conformance.faults import FAULTS, Fault
@@ -57,7 +58,7 @@ def run(
         store=store_at(""),
     )
     made = Run(plan, listener)
-    return excused(made, made.report())
+    return excused(made, diagnosed(made, made.report()))
 
 
 def specimen(made: Fault | Sound, *, declared: bool = True) -> Target:

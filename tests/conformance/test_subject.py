@@ -221,7 +221,7 @@ def test_large_calls_are_repeated_in_one_dtype_of_one_binding() -> None:
 
     def large(binding: Any, dtype: str, dtypes: tuple[str, ...] | None) -> int:
         plan = Plan((target,), dtypes, "cpu", {}, profile_of("standard"), 0, slow=False)
-        return Run(plan)._subject(target, binding, dtype).large_repeats
+        return Run(plan).subject(target, binding, dtype).large_repeats
 
     assert large(first, "float32", None) == 512
     assert large(first, "float16", None) == 64

@@ -1,0 +1,134 @@
+"""Candidates: known mistakes, one or two at a time, as subjects that answer the questions put to a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ...adapters.numpy.operators.implementation import Implementation
+from ...spec.conventions import NORMATIVE
+from ..specimens import target_of
+from ..subject import Subject
+from .answers import Answer, Question
+from .sensitivity import sensitivity
+
+if TYPE_CHECKING:
+    from ..faults import Fault
+
+#: Kinds of faults that no value names. A fault of size begins where its author put it: where the target's begins is
+#: measured (extent.py).
+_NAMELESS = frozenset({"size"})
+
+#: What a target declares of its arguments is undone before it is called: a candidate takes them as they are.
+_OF_ARGUMENTS = ("momentum", "gain", "mixed_dtypes", "single_value", "float64")
+
+
+@attrs.frozen(eq=False, slots=False)
+class Candidate:
+    """One or more faults in one function, in the dtype and under the conventions of a subject."""
+
+    faults: tuple[Fault, ...]
+    like: Subject
+    _answers: dict[Question, Answer] = attrs.field(factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the faults."""
+        return tuple(fault.name for fault in self.faults)
+
+    @cached_property
+    def implementation(self) -> Implementation:
+        """The function on NumPy arrays, with fresh state."""
+        return _build(self.faults)()
+
+    @cached_property
+    def subject(self) -> Subject:
+        """The function, with fresh state."""
+        like = self.like
+        target = target_of("+".join(self.names), like.operator, self.implementation)
+        return Subject(
+            target,
+            target.bindings[0],
+            like.format,
+            conventions={**NORMATIVE, **like.conventions, **{key: NORMATIVE[key] for key in _OF_ARGUMENTS}},
+            flushes=like.flushes,
+            measured=like.measured,
+            forward_only=like.forward_only,
+            repeats=like.repeats,
+            large_repeats=like.large_repeats,
+        )
+
+    def answer(self, question: Question) -> Answer:
+        """What it answers, asked once."""
+        if question not in self._answers:
+            self._answers[question] = question.put_to(self.subject)
+        return self._answers[question]
+
+    def unstable_answer(self, question: Question) -> Answer:
+        """The same of a plain question, with what roundings may change in it."""
+        answer = self.answer(question)
+        may_change = sensitivity(self.implementation, question.case, gradients=question.derivative)
+        return attrs.evolve(
+            answer,
+            values={
+                name: attrs.evolve(value, unstable=may_change.get(name, 0.0)) for name, value in answer.values.items()
+            },
+        )
+
+
+def _build(faults: tuple[Fault, ...]) -> Callable[[], Implementation]:
+    if len(faults) == 1:
+        return faults[0].build
+    both = type("Both", tuple(fault.step for fault in faults), {})
+    return lambda: both().implementation()
+
+
+def _library() -> tuple[Fault, ...]:
+    # Imported here: it builds every fault, a quarter of a second that a function which conforms does not wait for.
+    from ..faults import registered
+
+    return registered()
+
+
+def singles(like: Subject) -> Iterator[Candidate]:
+    """Every fault that may show in the subject's operator and dtype."""
+    for fault in _library():
+        if fault.operator == like.operator and fault.kind not in _NAMELESS and like.format in fault.dtypes:
+            yield Candidate((fault,), like)
+
+
+def named_so(like: Subject, names: tuple[str, ...]) -> Iterator[Candidate]:
+    """The faults of these names in one function; nothing where one of them cannot show in the subject's dtype."""
+    there = {fault.name: fault for fault in _library() if like.format in fault.dtypes}
+    if all(name in there for name in names):
+        yield Candidate(tuple(there[name] for name in names), like)
+
+
+def paired(first: Candidate, second: Candidate) -> Candidate | None:
+    """The faults of both in one function; None where one would undo the other."""
+    for one, other in ((first, second), (second, first)):
+        if _apart(one.faults[0], other.faults[0]):
+            return Candidate((*one.faults, *other.faults), first.like)
+    return None
+
+
+def _apart(first: Fault, second: Fault) -> bool:
+    """Whether neither undoes the other: each step that is the first's own is not the second's own too."""
+    try:
+        both = type("Both", (first.step, second.step), {})
+    except TypeError:  # no order of their bases suits both
+        return False
+    return all(_reached(both, fault.step) for fault in (first, second))
+
+
+def _reached(both: type, step: type) -> bool:
+    own = [name for name, value in vars(_wrong(step)).items() if callable(value) and not name.startswith("__")]
+    return all(getattr(both, name) is getattr(step, name) for name in own)
+
+
+def _wrong(step: type) -> type:
+    """The class that the author of the fault wrote, in front of the operator's base."""
+    return step if vars(step).keys() - {"__module__", "__doc__"} else step.__mro__[1]

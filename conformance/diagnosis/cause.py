@@ -1,0 +1,40 @@
+"""A cause: what the author of a target did wrongly, and which violations that explains."""
+
+from __future__ import annotations
+
+import attrs
+
+from ..verdicts import Result, Verdict
+
+
+@attrs.frozen
+class Cause:
+    """One mistake in one operator of a target."""
+
+    target: str
+    op: str
+    #: The spellings of the operator that show it.
+    bindings: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    #: The faults of the library that return what the target returns; several where no case tells them apart.
+    faults: tuple[str, ...]
+    #: What is wrong, in one sentence; of several faults, one sentence each.
+    sentence: str
+    #: What is right, in one sentence.
+    remedy: str
+    #: The requirement that the mistake is one against.
+    requirement: str
+    #: The errata that are about that requirement.
+    errata: tuple[str, ...]
+    #: All the violated requirements that it explains, that one first.
+    explains: tuple[str, ...]
+
+    def explains_result(self, result: Result) -> bool:
+        """Whether the result is a violation that it explains."""
+        return (
+            (result.target, result.op) == (self.target, self.op)
+            and result.verdict is Verdict.FAIL
+            and result.binding in self.bindings
+            and result.dtype in self.dtypes
+            and result.requirement in self.explains
+        )

@@ -1,0 +1,136 @@
+"""The causes of what a report lists: the mistakes of each target, over all its dtypes and bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import Binding
+from ...adapters.target import Target
+from ...spec import requirement
+from ...spec.errata import errata
+from ..defects import words
+from ..engine import Run
+from ..report import Report
+from ..verdicts import Result, Verdict
+from .cause import Cause
+from .search import Found, Search, is_violation
+
+#: The dtypes by how much they tell: in float32 a mistake is not lost among roundings, and 16 bits hide what is small.
+_TELLING = ("float32", "float64", "float16", "bfloat16")
+
+#: What one search found, and where.
+_Place = tuple[str, str, str]
+
+
+def diagnosed(run: Run, report: Report) -> Report:
+    """
+    Return the report with its causes, and with each result that one of them explains referring to it.
+
+    Nothing is asked of a target that violates nothing.
+    """
+    if not run.plan.explain or report.partial:
+        return report
+    failing: dict[_Place, list[Result]] = {}
+    for result in filter(is_violation, report.results):
+        failing.setdefault((result.target, result.op, result.binding), []).append(result)
+    causes: list[Cause] = []
+    notes = list(report.notes)
+    with np.errstate(all="ignore"):
+        for target in run.plan.targets:
+            for binding in target.bindings:
+                place = (target.name, binding.operator, binding.name)
+                if place in failing and binding.seams is None:
+                    try:
+                        causes += _of_binding(run, target, binding, failing[place], report)
+                    except Exception as error:  # ours: the violations stand without a cause
+                        notes.append(f"the cause of what {binding.name} violates was not found: {words(error)}")
+    causes = _merged(causes)
+    return attrs.evolve(
+        report,
+        causes=tuple(causes),
+        results=tuple(_referring(result, causes) for result in report.results),
+        notes=tuple(notes),
+    )
+
+
+def _of_binding(
+    run: Run, target: Target, binding: Binding, violations: Sequence[Result], report: Report
+) -> list[Cause]:
+    """What is wrong in one binding: what is found in one dtype is tried first in the next."""
+    causes: list[Cause] = []
+    known: tuple[tuple[str, ...], ...] = ()
+    for dtype in sorted({result.dtype for result in violations}, key=_TELLING.index):
+        here = [result for result in violations if result.dtype == dtype]
+        satisfied = frozenset(
+            one.requirement
+            for one in report.results
+            if (one.target, one.op, one.binding, one.dtype) == (target.name, binding.operator, binding.name, dtype)
+            and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
+        )
+        found = Search(run.subject(target, binding, dtype), here, satisfied, known).found()
+        if found is not None:
+            known = (*known, *(candidate.names for candidate in found.candidates))
+            causes += _told(target, binding, dtype, found)
+    return causes
+
+
+def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Cause]:
+    """A cause for each mistake: the faults of one candidate are several, and several candidates are one each."""
+    told = []
+    for place in range(len(found.candidates[0].faults)):
+        faults = tuple({one.faults[place].name: one.faults[place] for one in found.candidates}.values())
+        against = faults[0].requirement
+        explained = tuple(name for name, places in found.explains.items() if place in places)
+        told.append(
+            Cause(
+                target=target.name,
+                op=binding.operator,
+                bindings=(binding.name,),
+                dtypes=(dtype,),
+                faults=tuple(fault.name for fault in faults),
+                sentence=" Or: ".join(dict.fromkeys(fault.summary for fault in faults)),
+                remedy=requirement(against).sentence,
+                requirement=against,
+                errata=tuple(one.id for one in errata().values() if against in one.requirements),
+                explains=tuple(sorted(explained, key=lambda name: name != against)),
+            )
+        )
+    return told
+
+
+def _merged(causes: Iterable[Cause]) -> list[Cause]:
+    """One cause for each mistake of a target, however many bindings and dtypes show it."""
+    merged: dict[tuple[str, str, frozenset[str]], Cause] = {}
+    for cause in causes:
+        # In 16 bits two mistakes may look alike that another dtype tells apart.
+        same = next(
+            (
+                key
+                for key in merged
+                if key[:2] == (cause.target, cause.op) and (key[2] <= set(cause.faults) or key[2] >= set(cause.faults))
+            ),
+            (cause.target, cause.op, frozenset(cause.faults)),
+        )
+        merged[same] = cause if same not in merged else _together(merged[same], cause)
+    return list(merged.values())
+
+
+def _together(one: Cause, other: Cause) -> Cause:
+    clearer = min(one, other, key=lambda cause: len(cause.faults))
+    parts: Mapping[str, tuple[str, ...]] = {
+        name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
+        for name in ("bindings", "dtypes", "explains")
+    }
+    return attrs.evolve(clearer, **parts)
+
+
+def _referring(result: Result, causes: Sequence[Cause]) -> Result:
+    if not is_violation(result):
+        return result
+    for cause in causes:
+        if cause.explains_result(result):
+            return attrs.evolve(result, diagnosis=cause.faults[0])
+    return result

@@ -1,0 +1,51 @@
+"""Above the violations: what the author of the target did wrongly, and which violations that explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from ..diagnosis.cause import Cause
+from ..outcome import Outcome
+from ..verdicts import Result
+from .layout import print_prose
+from .wording import title
+
+
+def print_causes(report: Outcome, console: Console) -> None:
+    """Print a paragraph for each mistake."""
+    for cause in report.causes:
+        console.print()
+        where = ", ".join(cause.dtypes) if cause.bindings == (cause.target,) else f"{', '.join(cause.bindings)}"
+        print_prose(
+            Text.assemble((cause.sentence, "bold"), f" ({cause.op}; {where})"),
+            console,
+            indent=7,
+            first=Text("Cause:", style="bold"),
+        )
+        rows = [("right", _remedy(cause)), ("breaks", ", ".join(cause.explains)), ("fault", _named(cause))]
+        for label, text in rows:
+            print_prose(Text(text), console, indent=11, first=Text(f"  {label}", style="dim"))
+
+
+def _remedy(cause: Cause) -> str:
+    also = f"; {', '.join(cause.errata)}" if cause.errata else ""
+    return f"{cause.remedy} ({cause.requirement}, {title(cause.requirement)}{also})"
+
+
+def _named(cause: Cause) -> str:
+    first = f"normspec explain {cause.faults[0]}"
+    if len(cause.faults) == 1:
+        return first
+    return f"{first}; no case tells it from {' and '.join(cause.faults[1:])}"
+
+
+def shown(report: Outcome) -> Sequence[Result]:
+    """The violations that are told one by one: of those that a cause explains, the first of its requirements."""
+    return [
+        result
+        for result in report.failures()
+        if not any(cause.explains_result(result) and result.requirement != cause.explains[0] for cause in report.causes)
+    ]
