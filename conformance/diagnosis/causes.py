@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import Binding
+from ...adapters.dtypes import DTYPES
 from ...adapters.target import Target
 from ...spec import requirement
 from ...spec.errata import errata
@@ -103,19 +104,20 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
 
 def _merged(causes: Iterable[Cause]) -> list[Cause]:
     """One cause for each mistake of a target, however many bindings and dtypes show it."""
-    merged: dict[tuple[str, str, frozenset[str]], Cause] = {}
+    merged: list[Cause] = []
     for cause in causes:
-        # In 16 bits two mistakes may look alike that another dtype tells apart.
-        same = next(
-            (
-                key
-                for key in merged
-                if key[:2] == (cause.target, cause.op) and (key[2] <= set(cause.faults) or key[2] >= set(cause.faults))
-            ),
-            (cause.target, cause.op, frozenset(cause.faults)),
-        )
-        merged[same] = cause if same not in merged else _together(merged[same], cause)
-    return list(merged.values())
+        place = next((place for place, one in enumerate(merged) if _same(one, cause)), None)
+        if place is None:
+            merged.append(cause)
+        else:
+            merged[place] = _together(merged[place], cause)
+    return merged
+
+
+def _same(one: Cause, other: Cause) -> bool:
+    """Whether two causes are one mistake: in 16 bits two may look alike that another dtype tells apart."""
+    here, there = set(one.faults), set(other.faults)
+    return (one.target, one.op) == (other.target, other.op) and (here <= there or here >= there)
 
 
 def _together(one: Cause, other: Cause) -> Cause:
@@ -124,7 +126,7 @@ def _together(one: Cause, other: Cause) -> Cause:
         name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
         for name in ("bindings", "dtypes", "explains")
     }
-    return attrs.evolve(clearer, **parts)
+    return attrs.evolve(clearer, **{**parts, "dtypes": tuple(sorted(parts["dtypes"], key=tuple(DTYPES).index))})
 
 
 def _referring(result: Result, causes: Sequence[Cause]) -> Result:

@@ -108,7 +108,7 @@ class _Again(Run):
         self, target: Target, binding: Binding, dtype: str, requirement: str, cases: Sequence[Case]
     ) -> Result | None:
         """The result on one requirement; None where it is not about this dtype, or was not asked for."""
-        subject, probe = self._subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
+        subject, probe = self.subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
         check = next(
             (one for one in self._checks(binding.operator, subject.format) if one.requirement == requirement), None
         )

@@ -1,0 +1,201 @@
+"""The cause of a failure: named where the library has the mistake, and never named wrongly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec import Report
+from normspec.conformance.diagnosis.candidates import Candidate, paired
+from normspec.conformance.diagnosis.search import Search
+from normspec.conformance.specimens import target_of
+from normspec.conformance.subject import Subject
+
+from .runs import FAULT, function, run
+
+Function = Callable[..., Any]
+
+
+def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    mean = x.mean(axis=axes, keepdims=True)
+    return mean, ((x - mean) ** 2).mean(axis=axes, keepdims=True)
+
+
+def written_plainly(change: Callable[..., np.ndarray]) -> Function:
+    """A LayerNorm as anyone writes it in NumPy, with one mistake."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        wide = x.astype(np.float64 if x.dtype == np.float64 else np.float32)
+        mean, variance = _moments(wide, axes)
+        return change(wide, mean, variance, gamma, beta, wide.dtype.type(eps), axes).astype(x.dtype)
+
+    return layer_norm
+
+
+def _affine(xhat: np.ndarray, gamma: np.ndarray | None, beta: np.ndarray | None) -> np.ndarray:
+    y = xhat if gamma is None else xhat * gamma
+    return y if beta is None else y + beta
+
+
+def eps_on_the_deviation(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / (np.sqrt(variance) + eps), gamma, beta)
+
+
+def no_eps(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / np.sqrt(variance), gamma, beta)
+
+
+def unbiased(x, mean, variance, gamma, beta, eps, axes):
+    n = np.prod([x.shape[axis] for axis in axes])
+    squares = ((x - mean) ** 2).sum(axis=axes, keepdims=True)
+    return _affine((x - mean) / np.sqrt(squares / (n - 1) + eps), gamma, beta)
+
+
+def beta_before_gamma(x, mean, variance, gamma, beta, eps, axes):
+    xhat = (x - mean) / np.sqrt(variance + eps)
+    y = xhat if beta is None else xhat + beta
+    return y if gamma is None else y * gamma
+
+
+def unbiased_and_beta_before_gamma(x, mean, variance, gamma, beta, eps, axes):
+    y = unbiased(x, mean, variance, None, beta, eps, axes)
+    return y if gamma is None else y * gamma
+
+
+def a_hundredth_too_large(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / np.sqrt(variance + eps), gamma, beta) * x.dtype.type(1.01)
+
+
+def a_third_of_eps(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / np.sqrt(variance + eps / 3), gamma, beta)
+
+
+def ninth_root(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / (variance + eps) ** 0.45, gamma, beta)
+
+
+def judged(call: Function, dtypes: tuple[str, ...] = ("float32",)) -> Report:
+    return run(function("layer_norm", call), dtypes=dtypes, explain=True, forward_only=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (eps_on_the_deviation, "ln-eps-on-std"),
+        (no_eps, "ln-eps-missing"),
+        (unbiased, "ln-unbiased-variance"),
+        (beta_before_gamma, "ln-affine-order"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_known_mistake_is_named_however_it_is_written(change, fault):
+    """A function of somebody else's with a mistake of the library is given that mistake's name."""
+    report = judged(written_plainly(change))
+    (cause,) = report.causes
+    assert cause.faults == (fault,)
+    assert cause.explains[0] == cause.requirement == FAULT[fault].requirement
+    assert cause.sentence == FAULT[fault].summary
+
+
+def test_it_is_named_in_each_dtype_that_shows_it():
+    """One mistake is one cause, which says in which dtypes it shows."""
+    dtypes = ("float16", "bfloat16", "float32", "float64")
+    (cause,) = judged(written_plainly(eps_on_the_deviation), dtypes).causes
+    assert cause.dtypes == dtypes
+
+
+def test_two_mistakes_are_both_named():
+    """A divisor n - 1 and a beta that gamma multiplies are two causes, and each explains what it breaks."""
+    causes = {cause.faults: cause for cause in judged(written_plainly(unbiased_and_beta_before_gamma)).causes}
+    assert set(causes) == {("ln-unbiased-variance",), ("ln-affine-order",)}
+    assert "LN-F2" in causes["ln-unbiased-variance",].explains
+    assert "LN-F5" in causes["ln-affine-order",].explains
+    assert "LN-F5" not in causes["ln-unbiased-variance",].explains
+
+
+@pytest.mark.parametrize("change", [a_hundredth_too_large, a_third_of_eps, ninth_root])
+def test_what_is_not_in_the_library_has_no_name(change):
+    """A mistake that no fault makes is given no other's name."""
+    report = judged(written_plainly(change))
+    assert report.failures()
+    assert report.causes == ()
+    assert all(result.diagnosis is None for result in report.results)
+
+
+#: Of several themes and operators; the tests marked `campaign` have all faults.
+SAMPLE = (
+    "ln-eps-max", "ln-dx-one-plus-gamma", "ln-jvp-detached", "ln-pair-shares-rstd", "bn-running-var-with-eps",
+    "rm-eps-missing", "gn-rms-norm", "hw-tanh-gate",
+)  # fmt: skip
+
+
+def diagnosed_as(fault: str) -> list[tuple[str, ...]]:
+    """Under which names a fault of the library is diagnosed in the first dtype that shows it well."""
+    one = FAULT[fault]
+    dtype = "float32" if "float32" in one.dtypes else one.dtypes[0]
+    target = target_of("it", one.operator, one.build())
+    report = run(target, dtypes=(dtype,), explain=True)
+    return [cause.faults for cause in report.causes]
+
+
+@pytest.mark.parametrize("fault", SAMPLE)
+def test_a_fault_is_diagnosed_by_its_own_name(fault):
+    """A fault of the library is named as itself."""
+    assert any(fault in names for names in diagnosed_as(fault)), diagnosed_as(fault)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("fault", FAULT)
+def test_no_fault_has_anothers_name(fault):
+    """Whatever is named, the fault's own name is among those that cannot be told apart."""
+    assert all(fault in names for names in diagnosed_as(fault))
+
+
+def test_each_violation_refers_to_its_cause():
+    """The results and the JSON name the cause of each violation, and the text begins with it."""
+    report = judged(written_plainly(eps_on_the_deviation))
+    explained = [result for result in report.failures() if result.diagnosis == "ln-eps-on-std"]
+    assert {"LN-F1", "LN-F3"} <= {result.requirement for result in explained}
+    document = json.loads(report.to_json())
+    assert document["causes"][0]["faults"] == ["ln-eps-on-std"]
+    assert document["causes"][0]["errata"]
+    text = str(report)
+    assert text.index("Cause:") < text.index("✗ LN-F3")
+    assert "\n✗ LN-F1" not in text, "what follows from the cause is one line"
+
+
+def test_who_conforms_loads_no_fault():
+    """A function that conforms does not wait for the library of faults."""
+    code = (
+        "import sys, normspec\n"
+        "normspec.check('numpy', op='residual', dtypes=['float32'], profile='quick', jobs=1)\n"
+        "print('normspec.conformance.faults' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+
+
+def test_a_defect_of_the_diagnosis_changes_no_verdict(monkeypatch):
+    """Where the search itself breaks, the report says so and its verdicts stand."""
+
+    def broken(self: Search) -> None:
+        raise RuntimeError("lost")
+
+    monkeypatch.setattr(Search, "found", broken)
+    report = judged(written_plainly(no_eps))
+    assert report.exit_status == 1
+    assert any("lost" in note for note in report.notes)
+
+
+def test_two_faults_of_one_step_are_not_put_together():
+    """Where one would undo the other there is no function with both."""
+    target = target_of("it", "layer_norm", FAULT["ln-eps-missing"].build())
+    like = Subject(target, target.bindings[0], "float32")
+    first, second = (Candidate((FAULT[name],), like) for name in ("ln-eps-missing", "ln-eps-on-std"))
+    assert paired(first, second) is None
