@@ -150,8 +150,9 @@ class Question:
         if seen is None:
             return Answer(words=words)
         judged = seen.ratio >= 0
-        arrays = (np.where(judged, array, 0.0) for array in (seen.got, seen.expected, seen.envelope))
-        return Answer({found.output: Values(*arrays, FORMATS[subject.format].unit_roundoff)}, words)
+        got, expected, envelope = (np.where(judged, one, 0.0) for one in (seen.got, seen.expected, seen.envelope))
+        values = Values(got, expected, envelope, FORMATS[subject.format].unit_roundoff)
+        return Answer({found.output: values}, words)
 
 
 def _plain(subject: Subject, case: Case, *, gradients: bool) -> tuple[dict[str, Values], str]:

@@ -43,54 +43,55 @@ def _affine(xhat: np.ndarray, gamma: np.ndarray | None, beta: np.ndarray | None)
     return y if beta is None else y + beta
 
 
-def eps_on_the_deviation(x, mean, variance, gamma, beta, eps, axes):
+def _eps_on_the_deviation(x, mean, variance, gamma, beta, eps, axes):
     return _affine((x - mean) / (np.sqrt(variance) + eps), gamma, beta)
 
 
-def no_eps(x, mean, variance, gamma, beta, eps, axes):
+def _no_eps(x, mean, variance, gamma, beta, eps, axes):
     return _affine((x - mean) / np.sqrt(variance), gamma, beta)
 
 
-def unbiased(x, mean, variance, gamma, beta, eps, axes):
+def _unbiased(x, mean, variance, gamma, beta, eps, axes):
     n = np.prod([x.shape[axis] for axis in axes])
     squares = ((x - mean) ** 2).sum(axis=axes, keepdims=True)
     return _affine((x - mean) / np.sqrt(squares / (n - 1) + eps), gamma, beta)
 
 
-def beta_before_gamma(x, mean, variance, gamma, beta, eps, axes):
+def _beta_before_gamma(x, mean, variance, gamma, beta, eps, axes):
     xhat = (x - mean) / np.sqrt(variance + eps)
     y = xhat if beta is None else xhat + beta
     return y if gamma is None else y * gamma
 
 
-def unbiased_and_beta_before_gamma(x, mean, variance, gamma, beta, eps, axes):
-    y = unbiased(x, mean, variance, None, beta, eps, axes)
+def _unbiased_and_beta_before_gamma(x, mean, variance, gamma, beta, eps, axes):
+    y = _unbiased(x, mean, variance, None, beta, eps, axes)
     return y if gamma is None else y * gamma
 
 
-def a_hundredth_too_large(x, mean, variance, gamma, beta, eps, axes):
+def _a_hundredth_too_large(x, mean, variance, gamma, beta, eps, axes):
     return _affine((x - mean) / np.sqrt(variance + eps), gamma, beta) * x.dtype.type(1.01)
 
 
-def a_third_of_eps(x, mean, variance, gamma, beta, eps, axes):
+def _a_third_of_eps(x, mean, variance, gamma, beta, eps, axes):
     return _affine((x - mean) / np.sqrt(variance + eps / 3), gamma, beta)
 
 
-def ninth_root(x, mean, variance, gamma, beta, eps, axes):
+def _ninth_root(x, mean, variance, gamma, beta, eps, axes):
     return _affine((x - mean) / (variance + eps) ** 0.45, gamma, beta)
 
 
 def judged(call: Function, dtypes: tuple[str, ...] = ("float32",)) -> Report:
+    """The report on a function of values alone."""
     return run(function("layer_norm", call), dtypes=dtypes, explain=True, forward_only=True)
 
 
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (eps_on_the_deviation, "ln-eps-on-std"),
-        (no_eps, "ln-eps-missing"),
-        (unbiased, "ln-unbiased-variance"),
-        (beta_before_gamma, "ln-affine-order"),
+        (_eps_on_the_deviation, "ln-eps-on-std"),
+        (_no_eps, "ln-eps-missing"),
+        (_unbiased, "ln-unbiased-variance"),
+        (_beta_before_gamma, "ln-affine-order"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
@@ -106,20 +107,20 @@ def test_a_known_mistake_is_named_however_it_is_written(change, fault):
 def test_it_is_named_in_each_dtype_that_shows_it():
     """One mistake is one cause, which says in which dtypes it shows."""
     dtypes = ("float16", "bfloat16", "float32", "float64")
-    (cause,) = judged(written_plainly(eps_on_the_deviation), dtypes).causes
+    (cause,) = judged(written_plainly(_eps_on_the_deviation), dtypes).causes
     assert cause.dtypes == dtypes
 
 
 def test_two_mistakes_are_both_named():
     """A divisor n - 1 and a beta that gamma multiplies are two causes, and each explains what it breaks."""
-    causes = {cause.faults: cause for cause in judged(written_plainly(unbiased_and_beta_before_gamma)).causes}
+    causes = {cause.faults: cause for cause in judged(written_plainly(_unbiased_and_beta_before_gamma)).causes}
     assert set(causes) == {("ln-unbiased-variance",), ("ln-affine-order",)}
     assert "LN-F2" in causes["ln-unbiased-variance",].explains
     assert "LN-F5" in causes["ln-affine-order",].explains
     assert "LN-F5" not in causes["ln-unbiased-variance",].explains
 
 
-@pytest.mark.parametrize("change", [a_hundredth_too_large, a_third_of_eps, ninth_root])
+@pytest.mark.parametrize("change", [_a_hundredth_too_large, _a_third_of_eps, _ninth_root])
 def test_what_is_not_in_the_library_has_no_name(change):
     """A mistake that no fault makes is given no other's name."""
     report = judged(written_plainly(change))
@@ -159,7 +160,7 @@ def test_no_fault_has_anothers_name(fault):
 
 def test_each_violation_refers_to_its_cause():
     """The results and the JSON name the cause of each violation, and the text begins with it."""
-    report = judged(written_plainly(eps_on_the_deviation))
+    report = judged(written_plainly(_eps_on_the_deviation))
     explained = [result for result in report.failures() if result.diagnosis == "ln-eps-on-std"]
     assert {"LN-F1", "LN-F3"} <= {result.requirement for result in explained}
     document = json.loads(report.to_json())
@@ -188,7 +189,7 @@ def test_a_defect_of_the_diagnosis_changes_no_verdict(monkeypatch):
         raise RuntimeError("lost")
 
     monkeypatch.setattr(Search, "found", broken)
-    report = judged(written_plainly(no_eps))
+    report = judged(written_plainly(_no_eps))
     assert report.exit_status == 1
     assert any("lost" in note for note in report.notes)
 
