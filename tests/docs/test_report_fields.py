@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import normspec
+from normspec.conformance.diagnosis.cause import Cause
 from normspec.conformance.verdicts import Deviation
 
 from .blocks import CHECKOUT
@@ -49,6 +50,7 @@ def test_every_field_is_documented_once_and_no_other(document):
         "targets": document["targets"][0],
         "taken": document["taken"][0],
         "subjects": document["subjects"][0],
+        "causes": attrs.asdict(Cause("", "", (), (), (), "", "", "", (), ())),
         "results": failed,
         "counterexample": failed["counterexample"],
     }
