@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
+from ...spec.errors import Unsupported
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
 from ..checks.registry import Check
@@ -147,8 +148,12 @@ class Search:
         for derivative in (False, True) if not self.subject.forward_only else (False,):
             for description in descriptions:
                 question = self._question(description, derivative=derivative)
-                if question is not None:
+                if question is not None and not self._lacks(question):
                     yield question
+
+    def _lacks(self, question: Question) -> bool:
+        """Whether the target declines the call, or has no gradients: nothing is known of a mistake there."""
+        return self.answer(question).words == Unsupported.__name__
 
     # -- candidates ------------------------------------------------------------------------------
 

@@ -111,6 +111,13 @@ def test_it_is_named_in_each_dtype_that_shows_it():
     assert cause.dtypes == dtypes
 
 
+def test_it_is_named_where_there_are_no_gradients():
+    """A function that nothing differentiates, and that does not say so, is diagnosed by its values."""
+    call = written_plainly(_eps_on_the_deviation)
+    (cause,) = run(function("layer_norm", call), explain=True).causes
+    assert cause.faults == ("ln-eps-on-std",)
+
+
 def test_two_mistakes_are_both_named():
     """A divisor n - 1 and a beta that gamma multiplies are two causes, and each explains what it breaks."""
     causes = {cause.faults: cause for cause in judged(written_plainly(_unbiased_and_beta_before_gamma)).causes}
