@@ -97,8 +97,6 @@ def _outcome_rows(finding: Finding, result: Result) -> list[tuple[str, str]]:
         rows.append(("first", result.reason))
     if finding.also:
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
-    if result.diagnosis is not None:
-        rows.append(("diagnosis", result.diagnosis))
     return rows
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from normspec import Verdict
+from normspec.conformance.diagnosis.cause import Cause
 from normspec.spec import requirements
 
 
@@ -47,11 +48,19 @@ def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_re
     assert "Would pass" not in printed(a_report(*failures))
 
 
-def test_a_failure_without_a_diagnosis_says_nothing_of_one(a_result, a_report, printed):
-    """The line of the diagnosis is there when there is a diagnosis, and not otherwise."""
-    assert "diagnosis" not in printed(a_report(a_result(verdict=Verdict.FAIL)))
-    text = words(printed(a_report(a_result(verdict=Verdict.FAIL, diagnosis="eps outside"))))
-    assert "diagnosis eps outside" in text
+def test_a_report_begins_with_the_cause(a_result, a_report, printed):
+    """The sentence of a cause stands above the one violation of its that is told in full; the others are ids."""
+    failures = [a_result(verdict=Verdict.FAIL, requirement=id, diagnosis="ln-eps-on-std") for id in ("LN-F1", "LN-F3")]
+    one = failures[0]
+    cause = Cause(
+        one.target, one.op, (one.binding,), (one.dtype,), ("ln-eps-on-std",), "Eps stands outside.", "Eps is inside.",
+        "LN-F3", ("ERR-2",), ("LN-F3", "LN-F1"),
+    )  # fmt: skip
+    text = printed(attrs.evolve(a_report(*failures), causes=(cause,)))
+    assert text.index("Eps stands outside.") < text.index("LN-F3  eps inside the root")
+    assert "LN-F1  the formula" not in text
+    assert "LN-F3, LN-F1" in words(text)
+    assert "Cause" not in printed(a_report(*failures))
 
 
 def test_the_smallest_case_is_shown_of_those_that_share_a_requirement(a_result, a_report, printed, counterexample):
