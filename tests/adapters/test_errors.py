@@ -11,6 +11,7 @@ def test_every_user_error_is_a_normspec_error():
     """Everything that a user can mend derives from NormspecError, and what a call ends in does not."""
     outcomes = {
         "BadOutput",
+        "CannotVary",
         "MissingGradient",
         "PartRaised",
         "TakesNoPart",

@@ -54,7 +54,7 @@ def test_conventions_of_a_device_are_checked():
         ("", "unknown target ''"),
         ("layers.py", "write layers.py:NAME"),
         ("layers.py:", "write layers.py:NAME"),
-        (r"C:\code\layers.py", r"write C:\\code\\layers.py:NAME"),
+        (r"C:\code\layers.py", "is a path as Windows writes it"),
         (Path("layers.py"), "write layers.py:NAME"),
         (42, "of type int is no target: give a callable"),
         (None, "of type NoneType is no target"),
