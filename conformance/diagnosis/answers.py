@@ -128,6 +128,8 @@ class Question:
     check: Check | None = None
     #: Whether it is about derivatives: a plain question is about outputs or about gradients.
     derivative: bool = False
+    #: An output that no candidate computes under the conventions of the target; "" for none.
+    without: str = ""
 
     @property
     def plain(self) -> bool:
@@ -138,7 +140,8 @@ class Question:
         """What the subject answers."""
         subject.target.begin()
         if self.check is None:
-            return Answer(*_plain(subject, self.case, gradients=self.derivative))
+            values, words = _plain(subject, self.case, gradients=self.derivative)
+            return Answer({name: value for name, value in values.items() if name != self.without}, words)
         tally = Tally(self.check)
         with np.errstate(all="ignore"):
             tally.run(subject, self.case, self.description)

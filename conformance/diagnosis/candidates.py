@@ -18,12 +18,11 @@ from .sensitivity import sensitivity
 if TYPE_CHECKING:
     from ..faults import Fault
 
-#: Kinds of faults that no value names. A fault of size begins where its author put it: where the target's begins is
-#: measured (extent.py).
+#: Kinds of faults that no value names: a fault of size begins where its author put it, a target's elsewhere.
 _NAMELESS = frozenset({"size"})
 
-#: What a target declares of its arguments is undone before it is called: a candidate takes them as they are.
-_OF_ARGUMENTS = ("momentum", "gain", "mixed_dtypes", "single_value", "float64")
+#: What a target may declare to compute and no candidate does; what is about arguments is undone before it is called.
+_NOT_FOLLOWED = ("momentum", "gain", "mixed_dtypes", "single_value", "float64", "running_variance")
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -53,7 +52,7 @@ class Candidate:
             target,
             target.bindings[0],
             like.format,
-            conventions={**NORMATIVE, **like.conventions, **{key: NORMATIVE[key] for key in _OF_ARGUMENTS}},
+            conventions={**NORMATIVE, **like.conventions, **{key: NORMATIVE[key] for key in _NOT_FOLLOWED}},
             flushes=like.flushes,
             measured=like.measured,
             forward_only=like.forward_only,

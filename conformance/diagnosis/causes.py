@@ -22,7 +22,7 @@ from .search import Found, Search, is_violation
 #: The dtypes by how much they tell: in float32 a mistake is not lost among roundings, and 16 bits hide what is small.
 _TELLING = ("float32", "float64", "float16", "bfloat16")
 
-#: What one search found, and where.
+#: A binding: its target, operator and name.
 _Place = tuple[str, str, str]
 
 
@@ -79,11 +79,15 @@ def _of_binding(
 
 
 def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Cause]:
-    """A cause for each mistake: the faults of one candidate are several, and several candidates are one each."""
+    """A cause for each mistake: those that all candidates have, and one for the rest, in which they differ."""
+    first = found.candidates[0]
+    common = [fault for fault in first.faults if all(fault in one.faults for one in found.candidates)]
+    if len(first.faults) - len(common) > 1:
+        return []  # pairs without a fault in common: nothing is known of either mistake
     told = []
-    for place in range(len(found.candidates[0].faults)):
-        faults = tuple({one.faults[place].name: one.faults[place] for one in found.candidates}.values())
-        against = faults[0].requirement
+    for place, fault in enumerate(first.faults):
+        others = [] if fault in common else [one for candidate in found.candidates[1:] for one in candidate.faults]
+        faults = tuple({one.name: one for one in (fault, *others) if one not in common or one is fault}.values())
         explained = tuple(name for name, places in found.explains.items() if place in places)
         told.append(
             Cause(
@@ -91,12 +95,12 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
                 op=binding.operator,
                 bindings=(binding.name,),
                 dtypes=(dtype,),
-                faults=tuple(fault.name for fault in faults),
-                sentence=" Or: ".join(dict.fromkeys(fault.summary for fault in faults)),
-                remedy=requirement(against).sentence,
-                requirement=against,
-                errata=tuple(one.id for one in errata().values() if against in one.requirements),
-                explains=tuple(sorted(explained, key=lambda name: name != against)),
+                faults=tuple(one.name for one in faults),
+                sentence=" Or: ".join(dict.fromkeys(one.summary for one in faults)),
+                remedy=requirement(fault.requirement).sentence,
+                requirement=fault.requirement,
+                errata=tuple(one.id for one in errata().values() if fault.requirement in one.requirements),
+                explains=tuple(sorted(explained, key=lambda name: name != fault.requirement)),
             )
         )
     return told

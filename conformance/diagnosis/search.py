@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
@@ -39,8 +38,8 @@ _COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
 #: Faults of which two are tried together: those that answer the most questions as the target does.
 _PAIRED = 60
 
-#: Seconds of this processor that the search for two mistakes may take: the likeliest pairs are tried first.
-_SECONDS = 2.0
+#: Pairs that are tried, the likeliest first: some two seconds. Counted, so that no report depends on time.
+_PAIRS = 200
 
 
 @attrs.frozen(eq=False)
@@ -99,7 +98,9 @@ class Search:
             return None
         case = self.library.case(fit)
         if check is None:
-            return None if case.bulky else Question(case, fit, derivative=derivative)
+            bessel = self.subject.conventions.get("running_variance") == "bessel"
+            without = "new_running_var" if bessel else ""
+            return None if case.bulky else Question(case, fit, derivative=derivative, without=without)
         return Question(case, fit, check, derivative=_of_derivatives(check)) if check.when(case) else None
 
     def answer(self, question: Question) -> Answer:
@@ -193,15 +194,8 @@ class Search:
         }
         few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_PAIRED]
         together = sorted(itertools.combinations(few, 2), key=lambda two: -len(alike[two[0]] | alike[two[1]]))
-        until = time.process_time() + _SECONDS
-        found = []
-        for two in together:
-            if time.process_time() > until:
-                break
-            both = paired(*two)
-            if both is not None and self._agrees(both, questions):
-                found.append(both)
-        return found
+        both = (paired(*two) for two in together[:_PAIRS])
+        return [one for one in both if one is not None and self._agrees(one, questions)]
 
     def _survivors(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Those of which the target shows everything that a run of theirs shows."""
@@ -210,9 +204,14 @@ class Search:
         return [one for one in candidates if all(self._same(one, question) for question in self._own(one))]
 
     def _own(self, candidate: Candidate) -> Iterator[Question]:
-        """What the candidate violates, of what the target is found to satisfy; no derivatives that it may not share."""
+        """
+        What the candidate violates, of what the target is found to satisfy.
+
+        Where its formula is wrong, its derivatives are left out: a target may have others (following.py).
+        """
         if self.subject.slow:
             return
+        wrong = self._is_wrong(candidate)
         subject = candidate.subject
         plan = Plan(
             targets=(subject.target,),
@@ -228,16 +227,23 @@ class Search:
         for result in Run(plan).report([(subject.operator, subject.dtype)]).results:
             if is_violation(result):
                 question = self._question(result.violated_on, self._checks[result.requirement])
-                if question is not None and candidate.answer(question).telling:
+                if question is None or (wrong and question.derivative):
+                    continue
+                if candidate.answer(question).telling:
                     yield question
 
     def _explained(self, named: Sequence[Candidate]) -> Found:
-        """The violations that the first of the candidates shows too, each with the faults that do so by themselves."""
+        """
+        The violations that the first of the candidates shows too, each with the faults that do so by themselves.
+
+        Gradients that are wrong were found to be those of its formula; of what is derived once more that is not known.
+        """
         candidate = named[0]
         alone = [Candidate((fault,), self.subject) for fault in candidate.faults]
         explained = {}
         for name, question in self._broken.items():
-            if candidate.answer(question).words or (question.derivative and self._is_wrong(candidate)):
+            gradient = question.derivative and self._checks[name].raising != "unsupported"
+            if candidate.answer(question).words or (gradient and self._is_wrong(candidate)):
                 places = tuple(place for place, one in enumerate(alone) if one.answer(question).words)
                 explained[name] = places or tuple(range(len(alone)))
         return Found(tuple(named), explained)

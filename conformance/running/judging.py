@@ -36,7 +36,10 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
         report = together(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
         if share is not None and report.failures():
             share.looking_for_declarations()
-        report = executor.explained(attrs.evolve(report, seconds=time.perf_counter() - started))
+        try:
+            report = executor.explained(attrs.evolve(report, seconds=time.perf_counter() - started))
+        except KeyboardInterrupt:  # all verdicts are there: what explains them is left out, and the report says so
+            report = attrs.evolve(report, notes=(*report.notes, "interrupted before its violations were explained"))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
 
 

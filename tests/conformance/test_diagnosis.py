@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import normspec
 from normspec import Report
 from normspec.conformance.diagnosis.candidates import Candidate, paired
 from normspec.conformance.diagnosis.search import Search
@@ -207,3 +208,44 @@ def test_two_faults_of_one_step_are_not_put_together():
     like = Subject(target, target.bindings[0], "float32")
     first, second = (Candidate((FAULT[name],), like) for name in ("ln-eps-missing", "ln-eps-on-std"))
     assert paired(first, second) is None
+
+
+def test_ctrl_c_in_the_search_loses_no_verdict(monkeypatch):
+    """Who stops the search for a cause has all verdicts, and is told that they are not explained."""
+
+    def interrupted(self: Search) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "found", interrupted)
+    call = written_plainly(_no_eps)
+    report = normspec.check(call, op="layer_norm", dtypes=["float32"], profile="quick", only="LN-F*", jobs=1)
+    assert report.exit_status == 1
+    assert any("interrupted" in note for note in report.notes)
+
+
+def test_a_declared_bessel_correction_hides_no_mistake():
+    """A batch_norm that declares Bessel's correction of its running variance is diagnosed all the same."""
+
+    def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+        wide = x.astype(np.float32)
+        along = tuple(axis for axis in range(x.ndim) if axis != channel_axis % x.ndim)
+        n, shape = x.size // x.shape[channel_axis], [1] * x.ndim
+        shape[channel_axis] = -1
+        mean, variance = wide.mean(along), wide.var(along)
+        used = (mean, variance) if training else (running_mean, running_var)
+        y = (wide - used[0].reshape(shape)) / (np.sqrt(used[1].reshape(shape)) + np.float32(eps))
+        y = y if gamma is None else y * gamma.reshape(shape)
+        y = y if beta is None else y + beta.reshape(shape)
+        if not training:
+            return y, running_mean, running_var
+        kept = 1 - np.float32(momentum)
+        unbiased = variance * (n / max(n - 1, 1))
+        return (
+            y.astype(np.float32),
+            (kept * running_mean + np.float32(momentum) * mean).astype(np.float32),
+            (kept * running_var + np.float32(momentum) * unbiased).astype(np.float32),
+        )
+
+    conventions = {"running_variance": "bessel"}
+    report = run(function("batch_norm", batch_norm), explain=True, forward_only=True, conventions=conventions)
+    assert any(cause.faults == ("bn-eps-on-std",) for cause in report.causes), report
