@@ -64,9 +64,9 @@ def provoked_rows(case: Counterexample) -> list[Row]:
     if case.call is not None and not _is_plain(case):
         told = [_in_words(call, case) for call in case.calls]
         runs = [(words, len(list(alike))) for words, alike in groupby(told)]
-        listed = ", ".join(words if count == 1 else f"{count} times {words}" for words, count in runs)
+        listed = ", ".join(words + _so_often(count) for words, count in runs)
         place = len(told) if case.shown_by is None else case.shown_by + 1
-        counted = f"the last of {len(told)}" if place == len(told) else f"number {place} of {len(told)}"
+        counted = f"the last of {len(told)} calls" if place == len(told) else f"number {place} of {len(told)} calls"
         rows.append(("call", f"{counted}: {listed}" if len(runs) <= _CALLS else counted))
     return rows
 
@@ -88,7 +88,7 @@ def _is_plain(case: Counterexample) -> bool:
 
 
 def _in_words(call: Ask, case: Counterexample) -> str:
-    words = call.does if call.times == 1 else f"{call.does} {call.times} times"
+    words = call.does + _so_often(call.times)
     if call.layouts:
         words += " with " + " and ".join(f"{name} {layout}" for name, layout in call.layouts.items())
     shown = case.call
@@ -96,3 +96,7 @@ def _in_words(call: Ask, case: Counterexample) -> str:
     if call.inputs is not shown.inputs and call.of is None:
         words += " with other values"
     return words
+
+
+def _so_often(count: int) -> str:
+    return {1: "", 2: " (twice)"}.get(count, f" ({count} times)")
