@@ -73,15 +73,17 @@ class Search:
 
     def found(self) -> Found | None:
         """The one mistake, or the two together, that the target has; None where the library has none such."""
-        telling = self._telling()
-        if not telling:
-            return None
         # Plain calls first: they are the cheapest, and most candidates end there.
-        questions = [*self._plain(), *telling, *self._fresh()]
+        plain, fresh, telling = [*self._plain()], [*self._fresh()], self._telling()
         for names in self.known:
+            # What is known from another dtype need not be telling here, where few digits may hide it.
+            questions = [*plain, *(telling or self._own_checks()), *fresh]
             again = [one for one in named_so(self.subject, names) if self._agrees(one, questions)]
             if again:
                 return self._explained(again)
+        if not telling:
+            return None
+        questions = [*plain, *telling, *fresh]
         candidates = tuple(singles(self.subject))
         named = self._survivors([one for one in candidates if self._agrees(one, questions)])
         if not named:
@@ -126,12 +128,15 @@ class Search:
         What holds for every operator, repeated calls among it, says less of a formula and takes more calls: it is asked
         where nothing else is violated.
         """
-        own = [question for name, question in self._broken.items() if not name.startswith("CM-")]
-        for some in (own, self._broken.values()):
+        for some in (self._own_checks(), self._broken.values()):
             telling = [question for question in some if self.answer(question).telling]
             if telling:
                 return telling
         return []
+
+    def _own_checks(self) -> list[Question]:
+        """The violated checks of the operator's own page."""
+        return [question for name, question in self._broken.items() if not name.startswith("CM-")]
 
     def _plain(self) -> Iterator[Question]:
         """The outputs and gradients of the cases that show violations."""
