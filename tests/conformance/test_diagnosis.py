@@ -81,6 +81,20 @@ def _ninth_root(x, mean, variance, gamma, beta, eps, axes):
     return _affine((x - mean) / (variance + eps) ** 0.45, gamma, beta)
 
 
+def _one_eps_for_all(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / np.sqrt(variance + np.float32(1e-6)), gamma, beta)  # the library has 1e-5
+
+
+def _padded_to_eight(x, mean, variance, gamma, beta, eps, axes):
+    n = np.prod([x.shape[axis] for axis in axes])  # the library has multiples of 4
+    return _affine((x - mean) / np.sqrt(variance * x.dtype.type(n / (-(-n // 8) * 8)) + eps), gamma, beta)
+
+
+def _eleven_bits(x, mean, variance, gamma, beta, eps, axes):
+    y = (x - mean) / np.sqrt(variance + eps) * x.dtype.type(1 + 2**-11)  # the library has twelve
+    return _affine(y, gamma, beta)
+
+
 def judged(call: Function, dtypes: tuple[str, ...] = ("float32",)) -> Report:
     """The report on a function of values alone."""
     return run(function("layer_norm", call), dtypes=dtypes, explain=True, forward_only=True)
@@ -128,7 +142,10 @@ def test_two_mistakes_are_both_named():
     assert "LN-F5" not in causes["ln-unbiased-variance",].explains
 
 
-@pytest.mark.parametrize("change", [_a_hundredth_too_large, _a_third_of_eps, _ninth_root])
+@pytest.mark.parametrize(
+    "change",
+    [_a_hundredth_too_large, _a_third_of_eps, _ninth_root, _one_eps_for_all, _padded_to_eight, _eleven_bits],
+)
 def test_what_is_not_in_the_library_has_no_name(change):
     """A mistake that no fault makes is given no other's name."""
     report = judged(written_plainly(change))
