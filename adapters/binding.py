@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..spec.conventions import validate
-from ..spec.errors import choices
+from ..spec.errors import Where, choices
 from ..spec.operators import OPERATORS, Operator
 from ..spec.parts import Part, Parts
 from .fixed import Fixed
@@ -87,6 +87,8 @@ class Binding:
     defaults: Callable[..., Any] | None = None
     #: What no call can vary: its cases are drawn with these settings and sizes.
     fixed: Fixed = field(default_factory=Fixed)
+    #: The line that defines it, of a function or layer of the user's own; None for a framework's.
+    where: Where | None = None
 
     def on(self, device: str) -> Binding:
         """The binding as it is on a device ("cuda:0"): what it follows there is among its conventions."""

@@ -23,6 +23,7 @@ from ..spec.errors import (
 from ..spec.operators import OPERATORS
 from .binding import DERIVATIVES, Binding, accepts_all
 from .declared import NOTHING, Declared
+from .definition import defined
 from .fixed import Fixed
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
@@ -65,6 +66,21 @@ def from_name(
             offered = _functions_of(module)
             hint = choices(name, offered) if offered else "; it defines no function"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
+    found = _named(target, function, module, name, operators, framework, file, declared)
+    return defined(found, function, module, name, place if file else "")
+
+
+def _named(
+    target: str,
+    function: Any,
+    module: ModuleType,
+    name: str,
+    operators: tuple[str, ...] | None,
+    framework: str | None,
+    file: str,
+    declared: Declared,
+) -> Target:
+    """The target that a module has under a name."""
     if declared.layers:
         return model_target(target, function, operators, declared)
     if _is_own_layer(function, operators):
@@ -103,7 +119,8 @@ def from_callable(
         holder = type(bare).__module__
     module = sys.modules.get(holder) if isinstance(holder, str) else None
     owner = module if module is not None and getattr(module, label, None) is function else None
-    return _target(label, function, operator, framework, module, owner, label, declared)
+    found = _target(label, function, operator, framework, module, owner, label, declared)
+    return defined(found, bare, owner, label)
 
 
 def _target(

@@ -34,7 +34,7 @@ def innermost(error: BaseException) -> Where | None:
     if found is None:
         return None
     file, line = found
-    return Where(_short(file), line, linecache.getline(file, line).strip()[:_MOST])
+    return Where(short(file), line, linecache.getline(file, line).strip()[:_MOST])
 
 
 def _is_own(file: str) -> bool:
@@ -44,6 +44,7 @@ def _is_own(file: str) -> bool:
     return not whole.startswith((*_OURS, *_STANDARD)) and not any(part in whole for part in _INSTALLED)
 
 
-def _short(file: str) -> str:
+def short(file: str) -> str:
+    """The path of a file: relative to the current folder where it lies below that, and absolute elsewhere."""
     whole, here = os.path.abspath(file), os.getcwd() + os.sep
     return whole[len(here) :] if whole.startswith(here) else whole

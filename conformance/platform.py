@@ -84,4 +84,6 @@ def described(
         "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
         "fixed": binding.fixed.words(binding.operator),
         "measured": platform_of(target, binding, device, conventions).described(dtypes),
+        "file": "" if binding.where is None else binding.where.file,
+        "line": None if binding.where is None else binding.where.line,
     }

@@ -26,6 +26,7 @@ OPTIONAL: Mapping[str, Any] = {
     "has_seams": False,
     "has_defaults": False,
     "fixed": {},
+    "where": None,
     "recorded": None,
 }
 

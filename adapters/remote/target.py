@@ -23,6 +23,7 @@ from ..fixed import heard
 from ..known import AskedViolation, Failure, KnownViolation, Predicted, without_limits
 from ..target import Target
 from ..trait import Trait
+from ..worker.failures import where_of
 from .host import Host
 from .replies import OPTIONAL
 from .session import RemoteSession
@@ -123,6 +124,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,
         fixed=heard(found["fixed"]),
+        where=where_of(found["where"]),
         place=place,
     )
 

@@ -65,7 +65,7 @@ def revived(found: Mapping[str, Any]) -> Exception:
         if kind == "TargetRaised":
             if found["out_of_memory"]:
                 return TargetLost(f"ran out of memory: {message}")
-            where, by_a_part = _where(found.get("where")), bool(found["by_a_part"])
+            where, by_a_part = where_of(found.get("where")), bool(found["by_a_part"])
             return TargetRaised(None, str(found["stage"]), words=message, by_a_part=by_a_part, where=where)
         if kind == "MissingGradient":
             return MissingGradient(message, tuple(map(str, found["missing"])))
@@ -83,7 +83,7 @@ def revived(found: Mapping[str, Any]) -> Exception:
     return TargetLost(message)
 
 
-def _where(found: Any) -> Where | None:
+def where_of(found: Any) -> Where | None:
     """The line that a reply names; None where it names none, or nothing that is one."""
     if not isinstance(found, list) or len(found) != 3 or not isinstance(found[1], int):
         return None

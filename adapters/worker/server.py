@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
@@ -99,6 +99,7 @@ class Server:
                     "has_seams": binding.seams is not None,
                     "has_defaults": binding.defaults is not None,
                     "fixed": binding.fixed.told(),
+                    "where": None if binding.where is None else list(astuple(binding.where)),
                 }
                 for binding in target.bindings
             ],

@@ -1,0 +1,110 @@
+"""Where a user's own target is defined, as it stands in the report."""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+
+import numpy as np
+import pytest
+
+import normspec
+from normspec.adapters.definition import line_of
+
+FILE = """\
+import functools
+from numpy import mean as imported
+
+def decorated(function):
+    return function
+
+if True:
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        raise NotImplementedError
+
+@decorated
+@decorated
+def twice(x, gamma, beta, *, eps, axes):
+    pass
+
+made = functools.partial(twice)
+typed: object = made
+
+class Holder:
+    def twice(x, gamma, beta, *, eps, axes):
+        pass
+
+def twice(x, gamma, beta, *, eps, axes):
+    def inner():
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("layer_norm", 8),
+        ("twice", 23),
+        ("made", 16),
+        ("typed", 17),
+        ("Holder.twice", 20),
+        ("inner", None),
+        ("imported", None),
+        ("Holder.none", None),
+        ("twice.inner", None),
+    ],
+)
+def test_the_line_is_that_of_the_definition(tmp_path, name, line):
+    """Of a decorated function that of its `def`, of several the last; a name that is imported has none there."""
+    file = tmp_path / "some.py"
+    file.write_text(FILE, encoding="utf-8")
+    assert line_of(str(file), name) == line
+
+
+@pytest.mark.parametrize("content", [b"def f(:\n", b"\xff\xfe", b"\0"])
+def test_a_file_that_cannot_be_read_has_no_line(tmp_path, content):
+    """Neither one that does not parse, nor one that is not there, is an error here."""
+    file = tmp_path / "some.py"
+    file.write_bytes(content)
+    assert line_of(str(file), "f") is None
+    assert line_of(str(tmp_path / "none.py"), "f") is None
+
+
+def checked(target):
+    """The subject of a short check."""
+    return normspec.check(target, op="layer_norm", dtypes=["float64"], profile="quick", only="LN-F6").subjects[0]
+
+
+def test_a_report_names_the_file_as_the_user_does_and_the_line(tmp_path, monkeypatch):
+    """Relative to the folder that the command is run in, from a worker and through an import; a framework has none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kernels").mkdir()
+    body = "\n\ndef mine(x, gamma, beta, *, eps, axes):\n    return np.zeros_like(x)\n"
+    (tmp_path / "kernels" / "norms.py").write_text(f"import numpy as np{body}", encoding="utf-8")
+    (tmp_path / "front.py").write_text(
+        textwrap.dedent(
+            """
+            import numpy as np
+            from kernels.norms import mine
+            """
+        ),
+        encoding="utf-8",
+    )
+    for target in ("kernels/norms.py:mine", f"{tmp_path}/kernels/norms.py:mine", "front.py:mine"):
+        subject = checked(target)
+        assert (subject["file"].replace("\\", "/"), subject["line"]) == ("kernels/norms.py", 3)
+    subject = checked("numpy")
+    assert (subject["file"], subject["line"]) == ("", None)
+
+
+def test_a_callable_is_found_by_its_code():
+    """A function within another, and one with arguments filled in, are found where they are written."""
+
+    def mine(x, gamma, beta, *, eps, axes, more=0):
+        return np.zeros_like(x)
+
+    line = mine.__code__.co_firstlineno
+    for target in (mine, functools.partial(mine, more=1)):
+        subject = checked(target)
+        assert subject["file"].endswith("test_definition.py")
+        assert subject["line"] == line
