@@ -11,6 +11,7 @@ import attrs
 from .outcome import Outcome
 from .reporting.in_short import in_short
 from .reporting.json_values import plain, result_in_json, target_in_json
+from .reporting.junit import as_junit
 from .reporting.last_word import last_word
 from .reporting.render import as_text
 from .reporting.versions import versions
@@ -50,6 +51,10 @@ class Report(Outcome):
         __tracebackhide__ = True  # pytest shows the line of the test, and not this one
         if not self.conforms:
             raise NotConforming(in_short(self))
+
+    def to_junit(self) -> str:
+        """The report as JUnit's XML: a suite for each target, a test case for each result."""
+        return as_junit(self)
 
     def to_json(self) -> str:
         """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""

@@ -15,7 +15,6 @@ from ..report import Report
 from ..reporting.layout import console_on
 from ..reporting.render import print_report
 from .console import progress_on
-from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .layer_options import declared_options, layer_options
 from .options import (
     binding_option,
@@ -36,6 +35,7 @@ from .options import (
     seed_option,
     time_limit_option,
 )
+from .outputs import on_stdout, output_options, outputs_of, write_outputs
 from .replay import ensure_replayable, replay_option
 from .settings import chosen, interpreters, said_of_targets, targets_to_check
 
@@ -85,7 +85,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @click.option("--no-cache", is_flag=True, help="Compute them all, and keep none.")
 @config_option
 @replay_option
-@click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output.")
+@output_options
 @click.pass_context
 def check(
     context: click.Context,
@@ -102,8 +102,7 @@ def check(
     no_cache: bool,
     config: str | None,
     replay: str | None,
-    json_file: str | None,
-    **_: Any,  # what may be configured is asked of the context
+    **_: Any,  # files to write, and what may be configured, are asked of the context
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
@@ -117,8 +116,7 @@ def check(
     """
     ensure_replayable(replay, targets)
     configured = configuration(config)
-    if json_file is not None:
-        ensure_writable(json_file)
+    outputs = outputs_of(context.params)
     paths = interpreters(pythons, configured)
     op = _each_once(chosen(context, configured, "ops"))
     names = targets_to_check(targets, pythons, paths, configured, op)
@@ -148,27 +146,15 @@ def check(
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
         report = run_targets(names, options)
-    # The JSON comes first: no verdict is the last word of a command that could not do all that it was asked.
-    unwritten = _write_json(report, json_file)
-    # With the JSON on stdout, the table goes where it cannot spoil it.
-    print_report(report, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
+    # Files come first: no verdict is the last word of a command that could not do all that it was asked.
+    unwritten = write_outputs(report, outputs)
+    # With a file on stdout, the table goes where it cannot spoil it.
+    print_report(report, console_on(sys.stderr if on_stdout(outputs) else sys.stdout))
     status = report.exit_status or (_UNUSABLE if unwritten else 0)
-    if unwritten:
-        told = f"normspec: {unwritten}; the verdict above stands, and the exit status is {status}"
+    for reason in unwritten:
+        told = f"normspec: {reason}; the verdict above stands, and the exit status is {status}"
         click.echo(told, file=sys.stderr)
     return status
-
-
-def _write_json(report: Report, json_file: str | None) -> str:
-    """Write the JSON where it is wanted; the reason why it could not be, or nothing."""
-    if json_file == STDOUT:
-        click.echo(report.to_json(), nl=False)
-    elif json_file is not None:
-        try:
-            write(json_file, report.to_json())
-        except UnwritableFile as error:
-            return str(error)
-    return ""
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Where `--json` writes: known to be writable before a run begins, so that no run is wasted."""
+"""Files that a command writes: known to be writable before a run begins, so that no run is wasted."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ STDOUT = "-"
 
 
 class UnwritableFile(NormspecError):
-    """The file for the JSON report cannot be written."""
+    """A file that a command is to write cannot be written."""
 
 
-def ensure_writable(name: str) -> None:
+def ensure_writable(name: str, option: str = "--json") -> None:
     """Raise `UnwritableFile` unless a file of this name can be written; nothing is created."""
     if name == STDOUT:
         return
-    path = Path(name)
+    path, told = Path(name), f"{option} {name}"
     if path.is_dir():
-        raise UnwritableFile(f"--json {name} is a folder; name a file in it, such as {path / 'report.json'}")
+        raise UnwritableFile(f"{told} is a folder; name a file in it, such as {path / 'report'}{_ENDINGS[option]}")
     if path.exists():
         if not os.access(path, os.W_OK):
-            raise UnwritableFile(f"--json {name} may not be written; name another file")
+            raise UnwritableFile(f"{told} may not be written; name another file")
         return
     if not path.parent.is_dir():
-        raise UnwritableFile(f"--json {name} has no folder to lie in; create {path.parent} first")
+        raise UnwritableFile(f"{told} has no folder to lie in; create {path.parent} first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UnwritableFile(f"--json {name} lies in a folder that may not be written; name another file")
+        raise UnwritableFile(f"{told} lies in a folder that may not be written; name another file")
 
 
-def write(name: str, text: str) -> None:
+#: What the name of a file that an option writes usually ends in.
+_ENDINGS = {"--json": ".json", "--junit": ".xml", "--markdown": ".md", "--write-expected": ".toml"}
+
+
+def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:
     """Write the text to the file of this name; `UnwritableFile` if it no longer can be."""
     try:
-        Path(name).write_text(text, encoding="utf-8")
+        with Path(name).open("a" if append else "w", encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
-        raise UnwritableFile(f"--json {name} could not be written: {error.strerror or error}") from error
+        raise UnwritableFile(f"{option} {name} could not be written: {error.strerror or error}") from error

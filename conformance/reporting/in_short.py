@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..outcome import Outcome
+from ..verdicts import Result
 from .failures import Finding, findings
 from .last_word import last_word, of_target
 from .numbers import decimal
@@ -28,8 +29,12 @@ def in_short(report: Outcome) -> str:
     return "\n".join(lines)
 
 
-def _told(finding: Finding) -> str:
+def in_one_line(result: Result) -> str:
     """A violation in one line: what is violated, where, and what was got in place of what."""
+    return _told(Finding(result.requirement, (result,)))
+
+
+def _told(finding: Finding) -> str:
     case = finding.clearest.counterexample
     how = finding.clearest.reason
     if case is not None and case.expected is not None and case.got is not None:

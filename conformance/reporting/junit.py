@@ -1,0 +1,88 @@
+"""
+A report as JUnit's XML, which CI systems read: a suite for each target, a test case for each result.
+
+The elements and attributes are those that the reader of Jenkins takes (junit-10.xsd of its xunit plugin), which is what
+pytest writes too. No library writes it for us: those that exist build the same tree of seven elements, and leave the
+characters that XML cannot hold to their callers, as the standard library does.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as tree
+
+from ..outcome import Outcome
+from ..verdicts import Result, Verdict
+from .in_short import in_one_line
+from .last_word import of_target
+from .located import definition, violation_in_text
+from .versions import versions
+
+#: What no XML 1.0 document may hold, even escaped: control characters, halves of surrogate pairs, and two others.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_junit(report: Outcome) -> str:
+    """The document, which ends in a line break."""
+    root = tree.Element("testsuites", name="normspec", time=f"{report.seconds:.3f}")
+    for name in report.targets:
+        root.append(_suite(report.target(name), name))
+    for count in ("tests", "failures", "errors"):
+        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
+    tree.indent(root)
+    return tree.tostring(root, encoding="unicode", xml_declaration=False).join((_HEAD, "\n"))
+
+
+_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+
+
+def _suite(report: Outcome, name: str) -> tree.Element:
+    """The suite of the one target of a report."""
+    suite = tree.Element("testsuite", name=_xml(name))
+    place = definition(report, name)
+    if place is not None:
+        suite.set("file", _xml(place[0]))
+    told = {"profile": report.profile, "seed": str(report.seed), **versions()}
+    properties = tree.SubElement(suite, "properties")
+    for key, value in told.items():
+        tree.SubElement(properties, "property", name=key, value=_xml(value))
+    for result in report.results:
+        suite.append(_case(report, result))
+    if not report.conforms and not report.failures() and not report.errors():
+        # Nothing was judged, or not everything: a suite without this case would look like one that conforms.
+        words = of_target(report)[0]
+        case = tree.SubElement(suite, "testcase", classname=_xml(name), name="everything was judged")
+        tree.SubElement(case, "error", type="partial", message=_xml(words)).text = _xml("\n".join(report.defects))
+    kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    for count, kind in kinds.items():
+        suite.set(count, str(len(suite.findall(f"testcase/{kind}"))))
+    return suite
+
+
+def _case(report: Outcome, result: Result) -> tree.Element:
+    """The test case of one result. Its name is that of the test that the pytest plugin makes of it."""
+    place = dict.fromkeys((result.target, result.op, result.binding))
+    case = tree.Element(
+        "testcase", classname=_xml("::".join(place)), name=_xml(f"{result.requirement}[{result.dtype}]")
+    )
+    verdict, reason = result.verdict, result.reason
+    if verdict is Verdict.FAIL:
+        failure = tree.SubElement(case, "failure", type=result.requirement, message=_xml(in_one_line(result)))
+        failure.text = _xml(violation_in_text(report, result))
+    elif verdict is Verdict.ERROR:
+        error = tree.SubElement(case, "error", type=result.requirement, message=_xml(reason))
+        error.text = _xml(result.traceback or reason)
+    elif verdict in (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED):
+        tree.SubElement(case, "skipped", type=verdict.value, message=_xml(reason or verdict.value))
+    elif verdict is Verdict.ADVICE:
+        words = f"advice: {in_one_line(result)}\n{violation_in_text(report, result)}"
+        tree.SubElement(case, "system-out").text = _xml(words)
+    elif verdict is Verdict.DEVIATES:
+        tree.SubElement(case, "system-out").text = _xml(f"deviates: {reason}")
+    return case
+
+
+def _xml(words: str) -> str:
+    """The words, whatever XML cannot hold as Python writes it: `\\x00`."""
+    return _NOT_XML.sub(lambda found: ascii(found[0])[1:-1], words)

@@ -1,0 +1,46 @@
+"""The files that `normspec check` is asked for: checked before the run, written whole, one place for each."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from normspec.conformance.command_line.root import run
+
+SHORT = ("--op", "layer_norm", "--only", "CM-P1", "--profile", "quick", "--dtype", "float64")
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A sound enough function in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n\n\ndef mine(x, gamma, beta, *, eps, axes):\n    return np.zeros_like(x)\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--json", "a", "--junit", "a"), "--json and --junit name one place, a: give each its own"),
+        (("--json", "-", "--junit", "-"), "--json and --junit name one place, -: give each its own"),
+        (("--junit", "nowhere/a.xml"), "--junit nowhere/a.xml has no folder to lie in; create nowhere first"),
+        (("--junit", "."), "--junit . is a folder; name a file in it, such as report.xml"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_the_run(mine, capsys, arguments, message):
+    """One line names the option, nothing is checked, and nothing is written."""
+    assert run(["check", "mine.py:mine", *SHORT, *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"normspec: {message}")
+    assert [file.name for file in mine.iterdir()] == ["mine.py"]
+
+
+def test_a_file_on_standard_output_stands_there_alone(mine, capsys):
+    """With `--junit -` the report goes to standard error, and what is on standard output can be parsed."""
+    assert run(["check", "mine.py:mine", *SHORT, "--junit", "-"]) == 0
+    printed = capsys.readouterr()
+    assert ElementTree.fromstring(printed.out).tag == "testsuites"
+    assert "CONFORMS" in printed.err
