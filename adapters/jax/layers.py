@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from ..binding import Binding
 from ..known import ONE_OF, KnownViolation
+from .lost_variance import LOST_VARIANCE
 
 #: The newest of its parameters, algorithm, is not among those that a type checker finds.
 _standardize: Any = jax.nn.standardize
@@ -103,7 +104,7 @@ BINDINGS: tuple[Binding, ...] = (
         _FAST,
         conventions=FAST_CONVENTIONS,
         reasons=FAST_REASONS,
-        known_violations=BROADCAST,
+        known_violations=(*BROADCAST, *LOST_VARIANCE),
         defaults=_FAST,
     ),
     Binding(
