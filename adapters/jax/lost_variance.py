@@ -2,8 +2,8 @@
 What XLA makes of the gradient of a variance that is clipped at 0, in bfloat16.
 
 The gradient of max(v, 0) goes to v where v == max(v, 0). From 4096 groups on, XLA compares a v that it has in float32
-with a maximum that was rounded to bfloat16: they differ in nearly all groups, and the gradient of v is lost. It does not
-round in between because it may compute more precisely than it is asked to (`xla_allow_excess_precision`).
+with a maximum that was rounded to bfloat16: they differ in nearly all groups, and the gradient of v is lost. It need
+not round in between, since it may compute more precisely than it is asked to (`xla_allow_excess_precision`).
 """
 
 from __future__ import annotations
