@@ -24,6 +24,7 @@ from .arguments import (
 )
 from .choosing import checked_words, words_of
 from .kept.place import checked_cache
+from .kept_results.keeping import report_on
 from .limits import jobs_of
 from .modes import checked_mode
 from .naming import named
@@ -33,8 +34,6 @@ from .progress import Listener
 from .replay.replaying import replayed
 from .report import Report
 from .request import Request, checked_dtypes
-from .running.choice import executor
-from .running.judging import judged
 
 #: The seed of a run that names none: the same cases today and tomorrow.
 DEFAULT_SEED = 0
@@ -66,6 +65,7 @@ def check(
     progress: Listener | None = None,
     jobs: int | None = None,
     cache: str | os.PathLike[str] | bool | None = None,
+    resume: bool = False,
     cluster: str | None = None,
     replay: str | os.PathLike[str] | None = None,
     parameters: Mapping[str, str] | None = None,
@@ -103,8 +103,10 @@ def check(
 
     ``replay``: the JSON of a report, whose failed cases alone are judged, by one process.
 
-    ``cache``: the folder where exact values and bounds are kept for the next run; None: what NORMSPEC_CACHE names, or
-    ~/.cache/normspec; False: they are not kept. No verdict depends on it.
+    ``cache``: the folder where exact values, bounds and results are kept for the next run; None: what NORMSPEC_CACHE
+    names, or ~/.cache/normspec; False: nothing is kept. No verdict depends on it: a target is not judged again where
+    nothing has changed that its results depend on, and docs/kept.md says what that is. ``resume``: go on with the last
+    run of this very request, if it was interrupted, whatever else of its targets may have changed.
 
     ``parameters``: what a layer calls its parameters, where the name is unusual: ``{"gamma": "g"}``. ``layout``:
     "channels-first" where the features that layer_norm or rms_norm normalises lie along axis 1 of x. ``fixed``: what a
@@ -145,5 +147,5 @@ def check(
     if replay is not None:
         return replayed(request, path_of(replay, "replay", "report.json"), listener)
     address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
-    chosen = executor(request, jobs=None if jobs is None else jobs_of(jobs), cluster=address)
-    return judged(request, chosen, listener)
+    count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
+    return report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)

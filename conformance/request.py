@@ -202,7 +202,8 @@ class Request:
 
     def _check(self, target: Target) -> None:
         wanted = self.dtypes
-        if wanted is not None and len(self.targets) == 1 and not set(wanted) & set(target.dtypes):
+        alone = len(self.targets) == 1 and not self.part
+        if wanted is not None and alone and not set(wanted) & set(target.dtypes):
             raise UnknownDtype(f"{target.name} has no {', '.join(wanted)}; choose from {', '.join(target.dtypes)}")
         target.check_device(self.device)
 

@@ -160,6 +160,8 @@ class Result:
     traceback: str = ""
     #: The binding's known violations of this requirement that the run put to the test.
     known: tuple[Deviation, ...] = ()
+    #: Since when it has been kept, as `2026-11-23T09:12:05Z`; empty where this run established it.
+    kept: str = ""
 
 
 @attrs.frozen

@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         kept = tempfile.TemporaryDirectory(prefix="normspec-cache-", ignore_cleanup_errors=True)
         config.add_cleanup(kept.cleanup)
         os.environ["NORMSPEC_CACHE"] = kept.name
+    os.environ["NORMSPEC_RESULTS"] = "none"  # what a test checks is judged there and then
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
     config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
     config.addinivalue_line("markers", "campaign: takes many minutes, and is run by hand: pytest -m campaign")

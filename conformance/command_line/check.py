@@ -79,10 +79,11 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @click.option(
     "--cache-dir",
     metavar="DIR",
-    help="Where exact values and bounds are kept for the next run; no verdict depends on it. Default: the folder that "
-    "NORMSPEC_CACHE names, or ~/.cache/normspec.",
+    help="Where exact values, bounds and results are kept for the next run; no verdict depends on it. Default: the "
+    "folder that NORMSPEC_CACHE names, or ~/.cache/normspec.",
 )
-@click.option("--no-cache", is_flag=True, help="Compute them all, and keep none.")
+@click.option("--no-cache", is_flag=True, help="Judge everything now, and keep nothing.")
+@click.option("--resume", is_flag=True, help="Go on with the last run of this very command, if it was interrupted.")
 @config_option
 @replay_option
 @output_options
@@ -100,6 +101,7 @@ def check(
     layers: bool,
     pythons: tuple[str, ...],
     no_cache: bool,
+    resume: bool,
     config: str | None,
     replay: str | None,
     **_: Any,  # files to write, and what may be configured, are asked of the context
@@ -140,6 +142,7 @@ def check(
         "memory_limit": chosen(context, configured, "memory-limit"),
         "jobs": chosen(context, configured, "jobs"),
         "cache": False if no_cache else chosen(context, configured, "cache-dir"),
+        "resume": resume,
         "cluster": chosen(context, configured, "cluster"),
         "replay": replay,
         **declared_options(parameters, layout, fixed, layers),

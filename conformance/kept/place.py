@@ -1,4 +1,4 @@
-"""Where truths are kept: the folder that is named, that NORMSPEC_CACHE names, or the user's cache folder."""
+"""Where truths and results are kept: the folder named, that of NORMSPEC_CACHE, or the user's cache folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 #: The variable that names the folder where no option does.
 VARIABLE = "NORMSPEC_CACHE"
 
-#: What stands for no folder, in the variable and in requests.
+#: The variable that says ``none`` where truths are kept and results are not, as whoever changes normspec wants it.
+RESULTS = "NORMSPEC_RESULTS"
+
+#: What stands for no folder, in the variables and in requests.
 NOWHERE = "none"
 
 
@@ -48,13 +51,22 @@ def checked_cache(cache: str | os.PathLike[str] | bool | None) -> str:
 
 
 def store_at(cache: str) -> Store | None:
-    """The store of a request's cache; None where there is none, or the usual place cannot be used."""
+    """The store of truths of a request's cache; None where there is none, or the usual place cannot be used."""
+    return _at(cache, "truths")
+
+
+def results_at(cache: str) -> Store | None:
+    """The store of results, likewise; None too where NORMSPEC_RESULTS says that none are kept."""
+    return None if os.environ.get(RESULTS) == NOWHERE else _at(cache, "results")
+
+
+def _at(cache: str, what: str) -> Store | None:
     where = cache or os.environ.get(VARIABLE, "")
     if where == NOWHERE:
         return None
     # No such place, a user without a home, or a Python that was built without SQLite.
     with contextlib.suppress(OSError, RuntimeError, ImportError):
-        return _store(Path(where).expanduser() if where else usual(), os.getpid())
+        return _store(Path(where).expanduser() if where else usual(), what, os.getpid())
     return None
 
 
@@ -64,12 +76,12 @@ def usual() -> Path:
 
 
 @cache
-def _store(folder: Path, _process: int) -> Store:
+def _store(folder: Path, what: str, _process: int) -> Store:
     """One store a folder and process: a fork must not use its parent's."""
-    from .store import Store
+    from .store import LIMIT, Store
 
     _prepare(folder)
-    return Store(folder)
+    return Store(folder) if what == "truths" else Store(folder, LIMIT // 4, what=what, largest=LIMIT // 16)
 
 
 def _prepare(folder: Path) -> None:

@@ -1,5 +1,5 @@
 """
-The store: truths on disk, by key, in one SQLite file that several processes read and write at once.
+The store: what was worked out, on disk by key, in one SQLite file that several processes read and write at once.
 
 It is a cache and never more: what cannot be read, was damaged or belongs to something else is as if it were not there.
 Each entry has a checksum of its key and its bytes. The file is bounded; half of the entries make room.
@@ -14,7 +14,7 @@ import sqlite3
 import weakref
 from pathlib import Path
 
-#: The file in its folder.
+#: The file of truths in its folder.
 FILE = "truths.sqlite"
 
 #: The most bytes of the file, unless the caller says otherwise: `standard` of all operators takes half of it.
@@ -37,9 +37,9 @@ _PATIENCE = 5.0
 class Store:
     """Entries by key in a folder's file."""
 
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        self._file = folder / FILE
-        self._limit = limit
+    def __init__(self, folder: Path, limit: int = LIMIT, *, what: str = "truths", largest: int = _LARGE) -> None:
+        self._file = folder / f"{what}.sqlite"
+        self._limit, self._what, self._largest = limit, what, largest
         self._waiting: dict[bytes, bytes] = {}
         self._size = 0
         self._connection = self._opened()
@@ -57,7 +57,7 @@ class Store:
 
     def put(self, key: bytes, words: bytes) -> None:
         """Keep bytes under a key, in place of any others."""
-        if self._connection is None or len(words) > _LARGE:
+        if self._connection is None or len(words) > self._largest:
             return
         self._waiting[key] = _checksum(key, words) + words
         self._size += len(words)
@@ -112,7 +112,9 @@ class Store:
                 f"journal_size_limit={_WAITING}",
             ):
                 connection.execute(f"PRAGMA {setting}")
-            connection.execute("CREATE TABLE IF NOT EXISTS truths (key BLOB UNIQUE NOT NULL, words BLOB NOT NULL)")
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {self._what} (key BLOB UNIQUE NOT NULL, words BLOB NOT NULL)"
+            )
         except BaseException:
             connection.close()
             raise
@@ -123,7 +125,7 @@ class Store:
         if self._connection is None:
             return None
         try:
-            row = self._connection.execute("SELECT words FROM truths WHERE key = ?", (key,)).fetchone()
+            row = self._connection.execute(f"SELECT words FROM {self._what} WHERE key = ?", (key,)).fetchone()
         except sqlite3.OperationalError:
             return None
         except sqlite3.DatabaseError:
@@ -135,7 +137,7 @@ class Store:
         assert self._connection is not None
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            self._connection.executemany("INSERT OR REPLACE INTO truths VALUES (?, ?)", entries)
+            self._connection.executemany(f"INSERT OR REPLACE INTO {self._what} VALUES (?, ?)", entries)
             self._connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -145,7 +147,7 @@ class Store:
     def _make_room(self) -> None:
         """Forget any half: of what does not fit, the next run then finds a part, and of the oldest half nothing."""
         assert self._connection is not None
-        self._connection.execute("DELETE FROM truths WHERE random() % 2")
+        self._connection.execute(f"DELETE FROM {self._what} WHERE random() % 2")
 
     def _begin_anew(self) -> None:
         """Throw a damaged file away; the process that has it open as well goes on without."""

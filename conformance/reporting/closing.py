@@ -12,6 +12,7 @@ from ...adapters.frameworks import KNOWN
 from ..outcome import Outcome
 from ..verdicts import Verdict
 from .chosen import print_asked
+from .kept_words import kept_in_words
 from .last_word import last_word, of_target
 from .layout import print_prose, width_of
 from .symbols import COLOURS, Symbols
@@ -54,7 +55,7 @@ def _print_how(report: Outcome, console: Console) -> None:
     cases = sum(r.cases for r in report.results)
     told = [f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s", in_words()]
     told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))
-    for words in (*told, *report.notes):
+    for words in (*told, *kept_in_words(report), *report.notes):
         print_prose(Text(words, style="dim"), console)
 
 

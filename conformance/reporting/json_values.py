@@ -54,6 +54,7 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "diagnosis": result.diagnosis,
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],
+        "kept": result.kept,
     }
 
 

@@ -19,7 +19,7 @@ from .alone import Alone
 from .executor import Judged, UnitListener, whole
 from .other import Gone, Other
 from .told import Told, asked_to_judge
-from .unit import Unit
+from .unit import Offer, Unit
 
 
 class Left:
@@ -89,10 +89,18 @@ class Processes:
         """Every unit, for all targets together."""
         return self._first.units(seeds)
 
+    def offers(self) -> list[Offer]:
+        """What each target offers."""
+        return self._first.offers()
+
+    def measure(self) -> Mapping[str, str]:
+        """The paces of all targets."""
+        return self._first.measure()
+
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, as they come."""
         self._left, self._done, back = Left(units), SimpleQueue(), deque[_Back]()
-        paces = self._first.measure()
+        paces = self.measure()
         self._threads = [
             threading.Thread(
                 target=self._hand_out, args=(other, paces, listener), daemon=True, name="normspec: another process"

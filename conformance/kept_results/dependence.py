@@ -1,0 +1,96 @@
+"""All that results depend on, as keys: of a target in a request, and of one of its units."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from ...adapters.frameworks import KNOWN, full_name
+from ...adapters.remote.launching import EXEC, ISOLATES
+from ...spec.operators import OPERATORS
+from ..request import Request
+from ..sound_names import names_a_variant
+from ..sources import sources
+from .following import followed
+from .installed import Installed
+from .surroundings import surroundings
+
+#: What of a request no result depends on: where things are kept, and which targets there are beside one another.
+_APART = {"targets", "cache", "part", "files"}
+
+
+@attrs.frozen
+class Dependence:
+    """What the results of a target depend on."""
+
+    #: Of all that can be told, and of that without what a unit does not depend on.
+    key: bytes
+    of_units: bytes
+    #: Why more may matter than can be told; empty where nothing does. The target is then run again, whatever the keys.
+    obstacle: str
+    #: The target's own files, with the digest of each.
+    files: Mapping[Path, str]
+
+    def holds(self) -> bool:
+        """Whether the target's own files are still those."""
+        return all(content_of(file) == content for file, content in self.files.items())
+
+
+def dependence(request: Request, target: str, beside: Sequence[str], installed: Installed) -> Dependence:
+    """
+    What the results of a target of a request depend on, as it is now.
+
+    ``beside``: the targets that count too, since what is asked may be about some of them alone.
+    ``installed``: what is installed now.
+    """
+    obstacle, files = _at_once(request, target), dict[Path, str]()
+    packages: dict[str, None] = {"numpy": None, "ml_dtypes": None}
+    for name in (target, request.framework or ""):
+        packages |= dict.fromkeys(KNOWN[full_name(name)].packages, None) if full_name(name) in KNOWN else {}
+    if not obstacle and target not in KNOWN and not names_a_variant(target):
+        made_of = followed(target)
+        files, obstacle = {file: content_of(file) for file in made_of.files}, made_of.obstacle
+        packages |= made_of.packages
+    around, unknown = surroundings(packages, request.device)
+    there, unrecorded = installed.for_key(packages)
+    told = [sources(), target, *beside, *(f"{file} {content}" for file, content in files.items()), *around, *there]
+    said = {field.name: getattr(request, field.name) for field in attrs.fields(Request) if field.name not in _APART}
+    # A unit is one operator in one dtype, whichever others there are; which operator a function is, its key has to say.
+    many = ("dtypes", "op") if target in KNOWN else ("dtypes",)
+    few = {name: value for name, value in said.items() if name not in many}
+    return Dependence(_key(told, said), _key(told, few), obstacle or unknown or unrecorded, files)
+
+
+def _at_once(request: Request, target: str) -> str:
+    """Why a target cannot be followed, whatever its files hold."""
+    if target.startswith(EXEC):
+        return "it is a command"
+    if not ISOLATES:
+        return "it runs in this process"
+    if request.python_of(target):
+        return "what is installed beside another interpreter is not known here"
+    if any(record.file for record in OPERATORS.values()):
+        return "an operator comes from elsewhere"
+    return ""
+
+
+def content_of(file: Path) -> str:
+    """A digest of a file; of one that cannot be read, that it cannot."""
+    try:
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+    except OSError:
+        return "unreadable"
+
+
+def _key(told: Sequence[str], said: dict[str, Any]) -> bytes:
+    text = json.dumps([told, said], default=_plain, sort_keys=True)
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).digest()
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, (set, frozenset)) else vars(value)

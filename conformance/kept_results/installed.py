@@ -1,0 +1,127 @@
+"""What is installed, as text for a key: every distribution as its installer recorded it, and what was edited since."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import attrs
+
+#: What beside distributions decides on what is imported.
+_STARTING = (".pth", ".egg-link")
+_CUSTOM = {"sitecustomize.py", "usercustomize.py"}
+
+#: Seconds by which a file may be younger than the record of its installation.
+_SLACK = 2.0
+
+
+@attrs.frozen
+class _Record:
+    """The record of a distribution: a line for each file, with its size."""
+
+    path: Path
+    content: bytes
+
+    def has(self, package: str) -> bool:
+        """Whether it installed a package, or a module, of this name."""
+        return any(f"{package}{rest}".encode() in self.content for rest in ("/__init__.py,", ".py,", "/"))
+
+
+@attrs.frozen
+class Installed:
+    """All that is installed beside this interpreter, as it was when this was made."""
+
+    _told: tuple[str, ...]
+    _records: tuple[_Record, ...]
+
+    @classmethod
+    def now(cls) -> Installed:
+        """What is installed now."""
+        told, records = [f"path {entry}" for entry in sys.path], list[_Record]()
+        for folder in dict.fromkeys(sys.path):
+            told += _of_folder(Path(folder or "."), records)
+        return cls(tuple(told), tuple(records))
+
+    def for_key(self, packages: Iterable[str]) -> tuple[list[str], str]:
+        """
+        All of it, and of these packages what was edited after it was installed.
+
+        Also why one of them cannot be followed, or "": it is used where it was built, and has no record.
+        """
+        told = list(self._told)
+        for package in sorted(set(packages)):
+            record = next((one for one in self._records if one.has(package)), None)
+            if record is None:
+                return told, f"{package} is used where it was built"
+            place = record.path.parent.parent / package
+            told += _edited(record, place) if place.is_dir() else [_digest_of(place.with_suffix(".py"))]
+        return told, ""
+
+
+def _of_folder(folder: Path, records: list[_Record]) -> Iterator[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:  # a zip file, or nothing
+        return
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info")):
+            record = folder / name / "RECORD"
+            try:
+                content = record.read_bytes()
+            except OSError:
+                content = b""
+            if content:
+                records.append(_Record(record, content))
+            yield f"{name} {_digest(content)}"
+        elif name.endswith(_STARTING) or name in _CUSTOM:
+            yield f"{name} {_digest_of(folder / name)}"
+
+
+def _edited(record: _Record, folder: Path) -> Iterator[str]:
+    """The files of a package that are not as they were installed, with their content."""
+    home, since = folder.parent, record.path.stat().st_mtime + _SLACK
+    recorded = {row[0]: row[2] for row in csv.reader(record.content.decode("utf-8", "replace").splitlines()) if row[2:]}
+    there: set[str] = set()
+    for path, stat in _files(str(folder)):
+        name = Path(path).relative_to(home).as_posix()
+        there.add(name)
+        if recorded.get(name) != str(stat.st_size) or stat.st_mtime > since:
+            yield f"{name} {_digest_of(Path(path))}"
+    of_it = f"{folder.name}/"
+    yield from (
+        f"{name} is gone" for name in sorted(recorded.keys() - there) if name.startswith(of_it) and _counts(name)
+    )
+
+
+def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The files below a folder but for what Python compiled, in the order of their names."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name != "__pycache__":
+                yield from _files(entry.path)
+        elif _counts(entry.name):
+            yield entry.path, entry.stat()
+
+
+def _counts(name: str) -> bool:
+    return not name.endswith(".pyc")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _digest_of(path: Path) -> str:
+    """The digest of a file; of one that cannot be read, that it cannot."""
+    try:
+        return _digest(path.read_bytes())
+    except OSError:
+        return "unreadable"

@@ -1,0 +1,164 @@
+"""Judging what is not kept: reports of targets that have not changed, and units of a run that was interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ...spec.errors import NormspecError
+from ..kept.place import results_at
+from ..order import Order
+from ..progress import Listener, Progress
+from ..report import Report
+from ..request import Request
+from ..running.alone import Alone
+from ..running.choice import executor
+from ..running.executor import Judged, UnitListener, whole
+from ..running.judging import judged
+from ..running.processes import Processes
+from ..running.unit import Unit
+from .shelf import Shelf
+
+
+class NothingToResume(NormspecError):
+    """What an interrupted run found was not kept where this one could find it."""
+
+
+def report_on(
+    request: Request,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    resume: bool = False,
+    listener: Listener | None = None,
+) -> Report:
+    """
+    The report on a request, of which only what is not kept is judged.
+
+    ``resume``: go on with the last run of this request, if it was interrupted, whatever cannot be followed of its
+    targets. Raises the NormspecError of the first target that cannot be had, or NothingToResume.
+    """
+    started, names = time.perf_counter(), request.names
+    targets = [name for name in names if isinstance(name, str)]
+    # A callable of this process has no file that tells all of it, and a cluster's machines have files of their own.
+    store = results_at(request.cache) if cluster is None and len(targets) == len(names) else None
+    if store is None:
+        if resume:
+            raise NothingToResume(_why_not(request, cluster))
+        return judged(request, executor(request, jobs=jobs, cluster=cluster), listener)
+    together = _is_asked_of_all(request)
+    shelf = Shelf.of(store, request, targets, together=together, resume=resume)
+    reports = {name: report for name in targets if (report := shelf.whole(name)) is not None}
+    left = [name for name in targets if name not in reports or (together and len(reports) < len(targets))]
+    if left:
+        part = attrs.evolve(request, targets=tuple(left), part=request.part or len(left) < len(targets))
+        found = judged(part, _Keeping(executor(part, jobs=jobs), shelf), listener)
+        shelf.keep_whole(left, found)
+        reports = {**{name: report for name, report in reports.items() if name not in left}, "": found}
+    report = _together(request, targets, list(reports.values()))
+    return attrs.evolve(report, seconds=time.perf_counter() - started) if set(reports) != {""} else report
+
+
+def _is_asked_of_all(request: Request) -> bool:
+    """Whether something is asked that need be about some of the targets alone, so that each depends on the others."""
+    return bool(request.only or request.binding or request.require or request.conventions)
+
+
+def _why_not(request: Request, cluster: str | None) -> str:
+    if cluster is not None:
+        return "--resume goes on with a run on this machine: a cluster's is a campaign (normspec campaign)"
+    if any(not isinstance(name, str) for name in request.names):
+        return "resume goes on with targets that have a name: FILE.py:NAME, or package.module:NAME"
+    return "--resume needs what the interrupted run has kept: go without --no-cache, or name its --cache-dir"
+
+
+def _together(request: Request, targets: Sequence[str], reports: Sequence[Report]) -> Report:
+    """The report that these are parts of, each on some of the targets."""
+    if len(reports) == 1:
+        return reports[0]
+    order = {name: place for place, name in enumerate(targets)}
+
+    def place(one: Any) -> int:
+        return order[one["target"] if isinstance(one, Mapping) else one.target]
+
+    subjects = sorted((one for report in reports for one in report.subjects), key=place)
+    among = Order(subjects, request.dtypes).place
+    return attrs.evolve(
+        reports[-1],
+        subjects=tuple(subjects),
+        results=tuple(sorted((one for report in reports for one in report.results), key=among)),
+        taken=tuple(sorted((one for report in reports for one in report.taken), key=among)),
+        causes=tuple(sorted((one for report in reports for one in report.causes), key=place)),
+    )
+
+
+class _Keeping:
+    """An executor that looks for each unit on the shelf, and puts there what it has judged."""
+
+    def __init__(self, judges: Any, shelf: Shelf) -> None:
+        assert isinstance(judges, (Alone, Processes))
+        self._judges, self._shelf = judges, shelf
+        self._paces: Mapping[str, str] = {}
+        self._foremost: dict[str, str] = {}
+
+    def __enter__(self) -> _Keeping:
+        self._judges.__enter__()
+        for offer in self._judges.offers():
+            self._foremost[offer.name] = "float32" if "float32" in offer.dtypes else next(iter(offer.dtypes), "")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._judges.__exit__(*exception)
+
+    def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
+        """Every unit of the request."""
+        return self._judges.units(seeds)
+
+    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
+        """Each unit with its report: first what is kept of all of them, then the rest as they come."""
+        self._paces = self._judges.measure()
+        asked: dict[Unit, Unit] = {}
+        for unit in units:
+            found = {name: self._shelf.unit(name, unit, *self._way(name)) for name in unit.targets}
+            left = tuple(name for name, report in found.items() if report is None)
+            for name, report in found.items():
+                if report is not None:
+                    yield attrs.evolve(unit, targets=(name,)), report
+                    if listener is not None and not left:
+                        listener(unit, whole(unit, report))
+            if left:
+                asked[attrs.evolve(unit, targets=left)] = unit
+
+        def told(part: Unit, event: Progress) -> None:
+            assert listener is not None
+            listener(asked[part], event)
+
+        for unit, report in self._judges.judged(list(asked), None if listener is None else told):
+            self._keep(unit, report)
+            yield unit, report
+
+    def _keep(self, unit: Unit, report: Report) -> None:
+        for name in unit.targets:
+            self._shelf.keep_unit(name, unit, *self._way(name), report)
+
+    def _way(self, name: str) -> tuple[str, str]:
+        """How a target is judged: its pace, and the dtype in which it is checked most thoroughly."""
+        return self._paces.get(name, ""), self._foremost[name]
+
+    def stop(self) -> Sequence[Judged]:
+        """What has been established of what is in progress; what is whole of it is kept."""
+        found = self._judges.stop()
+        for unit, report in found:
+            self._keep(unit, report)
+        return found
+
+    def subjects(self) -> tuple[Mapping[str, Any], ...]:
+        """What is judged, as it stands in a report."""
+        return self._judges.subjects()
+
+    def explained(self, report: Report) -> Report:
+        """The report with causes, and with what its bindings would have to declare."""
+        return self._judges.explained(report)

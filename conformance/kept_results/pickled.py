@@ -1,0 +1,74 @@
+"""
+Results as bytes: pickles, of which none but values of ours and arrays are read.
+
+A pickle can name anything to be called. Here a name that is none of an attrs class, dataclass or enumeration of this
+package, or of what makes an array, is refused, so that no file of a cache runs anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import io
+import pickle
+import zlib
+from typing import Any
+
+import attrs
+
+#: Our own package.
+_OURS = __name__.partition(".")[0]
+
+#: What else values are made of: arrays, their dtypes and scalars, and containers.
+_FOREIGN = {
+    ("builtins", "set"),
+    ("builtins", "frozenset"),
+    ("builtins", "complex"),
+    ("builtins", "slice"),
+    ("builtins", "range"),
+    ("collections", "Counter"),
+    ("collections", "OrderedDict"),
+    ("numpy", "dtype"),
+    ("numpy", "ndarray"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy.core.multiarray", "scalar"),
+    ("numpy.core.numeric", "_frombuffer"),
+    ("ml_dtypes", "bfloat16"),
+    ("ml_dtypes._ml_dtypes_ext", "bfloat16"),
+}
+
+
+class Unreadable(ValueError):
+    """The bytes are not what `pickled` gives."""
+
+
+def pickled(value: Any) -> bytes:
+    """A value of ours as bytes."""
+    return zlib.compress(pickle.dumps(value, protocol=5), level=1)
+
+
+def unpickled(words: bytes) -> Any:
+    """The value that these bytes are. Raises Unreadable, and then nothing was run."""
+    try:
+        return _Reader(io.BytesIO(zlib.decompress(words))).load()
+    except (zlib.error, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, ImportError) as error:
+        raise Unreadable(str(error)) from None
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """What a pickle names, where that is a class of values."""
+        if (module, name) in _FOREIGN:
+            return super().find_class(module, name)
+        if module.partition(".")[0] == _OURS and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and _holds_values(found):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no class of values")
+
+
+def _holds_values(one: type) -> bool:
+    return attrs.has(one) or dataclasses.is_dataclass(one) or issubclass(one, enum.Enum)

@@ -1,0 +1,129 @@
+"""
+The shelf: reports on targets and on their units, each under the key of all that it depends on.
+
+A target that cannot be followed to its end is never taken from it, but for the units of a run that was interrupted,
+where the caller asks to go on with that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+
+import attrs
+
+from ..kept.store import Store
+from ..report import Report
+from ..request import Request
+from ..running.unit import Unit
+from ..verdicts import Verdict
+from .dependence import Dependence, dependence
+from .installed import Installed
+from .pickled import Unreadable, pickled, unpickled
+
+#: What stands before the keys: a whole target, one unit of it, and the run that is going on with a target.
+_WHOLE, _UNIT, _RUN = b"whole", b"unit", b"run"
+
+
+@attrs.define
+class Shelf:
+    """What is kept of the targets of one request."""
+
+    _store: Store
+    _request: Request
+    #: What each target depends on, by its name, as it is when the run begins; and the targets that count too.
+    _needs: Mapping[str, Dependence]
+    _beside: tuple[str, ...]
+    #: The name of the run that is going on with a target, which the keys of its units have where it has an obstacle.
+    _runs: dict[str, bytes] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, store: Store, request: Request, targets: Sequence[str], *, together: bool, resume: bool) -> Shelf:
+        """The shelf of these targets, each on its own, or ``together``; ``resume``: with what was interrupted."""
+        beside = tuple(targets) if together else ()
+        there = Installed.now()
+        shelf = cls(store, request, {name: dependence(request, name, beside, there) for name in targets}, beside)
+        for name, need in shelf._needs.items():
+            if need.obstacle:
+                going_on = store.find(_key(_RUN, need.key)) if resume else None
+                shelf._runs[name] = going_on or os.urandom(16)
+                shelf._keep(_key(_RUN, need.key), shelf._runs[name])
+        return shelf
+
+    # -- targets -----------------------------------------------------------------------------------------------
+
+    def whole(self, name: str) -> Report | None:
+        """The report on a target alone, causes and all; None where it has to be judged."""
+        need = self._needs[name]
+        return None if need.obstacle else self._found(_key(_WHOLE, need.key), name)
+
+    def keep_whole(self, names: Sequence[str], report: Report) -> None:
+        """Keep the report on each target that was judged to its end, if all that it depends on is still the same."""
+        there = Installed.now()
+        for name in names:
+            need, alone = self._needs[name], report.target(name) if name in report.targets else None
+            if alone is None or not _is_final(alone):
+                continue
+            if need.obstacle:
+                self._keep(_key(_RUN, need.key), b"")  # its run is over: there is nothing to go on with
+            elif dependence(self._request, name, self._beside, there) == need:
+                self._keep_report(_key(_WHOLE, need.key), alone)
+
+    # -- units -------------------------------------------------------------------------------------------------
+
+    def unit(self, name: str, unit: Unit, pace: str, foremost: str) -> Report | None:
+        """
+        What was found of a target in a unit, in this run or one like it; None where it has to be judged.
+
+        ``pace``: why fewer cases run on it. ``foremost``: the dtype in which it is checked most thoroughly.
+        """
+        return self._found(self._unit_key(name, unit, pace, foremost), name)
+
+    def keep_unit(self, name: str, unit: Unit, pace: str, foremost: str, report: Report) -> None:
+        """Keep what was found of a target in a unit; it outlives this process from now on."""
+        alone = report.target(name)
+        if _is_final(alone) and self._needs[name].holds():
+            self._keep_report(self._unit_key(name, unit, pace, foremost), attrs.evolve(alone, seconds=0.0))
+
+    def _unit_key(self, name: str, unit: Unit, pace: str, foremost: str) -> bytes:
+        told = f"{unit.operator} {unit.dtype} {unit.seed} {bool(pace)} {foremost}"
+        return _key(_UNIT, self._needs[name].of_units, self._runs.get(name, b""), told.encode())
+
+    # -- the store ---------------------------------------------------------------------------------------------
+
+    def _keep_report(self, key: bytes, report: Report) -> None:
+        since = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+        results = tuple(attrs.evolve(one, kept=one.kept or since) for one in report.results)
+        self._keep(key, pickled(attrs.evolve(report, results=results)))
+
+    def _keep(self, key: bytes, words: bytes) -> None:
+        self._store.put(key, words)
+        self._store.flush()
+
+    def _found(self, key: bytes, name: str) -> Report | None:
+        words = self._store.find(key)
+        try:
+            report = None if words is None else unpickled(words)
+        except Unreadable:
+            return None
+        whole = isinstance(report, Report) and set(report.targets) == {name} and _is_final(report)
+        return report if whole else None
+
+
+def _is_final(report: Report) -> bool:
+    """
+    Whether a report would come out the same another time.
+
+    What a time limit or a crash kept from being judged, or a defect of ours, need not be there again.
+    """
+    unjudged = any(one.verdict is Verdict.ERROR or one.traceback for one in report.results)
+    return not (unjudged or report.partial or report.lost or report.defects or report.notes)
+
+
+def _key(*parts: bytes) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(4, "little") + part)
+    return digest.digest()

@@ -1,0 +1,103 @@
+"""What beside code decides on results: the interpreter, the machine, and variables that libraries read."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+#: With what the variables begin that an interpreter, a loader, and libraries of arithmetic read. To these come the
+#: names of the packages that a target imports: TORCH_, JAX_.
+_READ = [
+    "ACCELERATE_",
+    "ATEN_",
+    "BLAS_",
+    "BLIS_",
+    "CUBLAS_",
+    "CUDA_",
+    "CUDNN_",
+    "DNNL_",
+    "DYLD_",
+    "GLIBC_",
+    "GOMP_",
+    "GOTO_",
+    "HIP_",
+    "HSA_",
+    "INTEL_",
+    "KMP_",
+    "LD_",
+    "LIBOMP_",
+    "LIBXSMM_",
+    "MALLOC_",
+    "MKL_",
+    "MPS_",
+    "NPY_",
+    "NUMBA_",
+    "NUMEXPR_",
+    "NUMPY_",
+    "NVIDIA_",
+    "OMP_",
+    "ONEDNN_",
+    "OPENBLAS_",
+    "OPENMP_",
+    "ORT_",
+    "PYTHON",
+    "PYTORCH_",
+    "ROCM_",
+    "TF_",
+    "TORCHINDUCTOR_",
+    "TORCHDYNAMO_",
+    "TRITON_",
+    "VECLIB_",
+    "XLA_",
+]
+
+#: Of these one changes nothing that is computed.
+_INNOCENT = {"PYTHONSTARTUP", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONWARNINGS"}
+
+#: Where Linux says which processor there is, and the driver of NVIDIA which GPUs.
+_PROCESSOR, _GPUS = Path("/proc/cpuinfo"), Path("/proc/driver/nvidia")
+
+
+def surroundings(packages: Iterable[str], device: str) -> tuple[list[str], str]:
+    """
+    What surrounds a run on a device, where these packages are imported.
+
+    Also why it cannot be told, or "": off the CPU, the driver of another maker than NVIDIA.
+    """
+    told = [sys.version, sys.executable, platform.platform(), platform.machine(), _processor(), f"{_cores()} cores"]
+    beginning = (*_READ, *(f"{package.upper()}_" for package in packages))
+    told += [
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith(beginning) and name not in _INNOCENT
+    ]
+    if "keras" in packages:
+        told.append(_text(Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "keras.json"))
+    if device != "cpu":
+        gpus = [_text(file) for file in (_GPUS / "version", *sorted(_GPUS.glob("gpus/*/information")))]
+        if not all(gpus):
+            return told, f"{device} has a driver that cannot be told"
+        told += gpus
+    return told, ""
+
+
+def _processor() -> str:
+    """The kind of processor, and what it can do."""
+    lines = _text(_PROCESSOR).splitlines()
+    named = ("vendor_id", "model", "cpu family", "stepping", "flags", "Features", "CPU implementer", "CPU part")
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(named))) or platform.processor()
+
+
+def _cores() -> int:
+    """The cores that this process may run on: they decide in how many parts a sum is taken."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,155 @@
+"""What a target is made of is found by reading it, and what cannot be followed is told."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from normspec.conformance.kept_results.following import followed
+from normspec.conformance.kept_results.installed import Installed
+from normspec.conformance.kept_results.surroundings import surroundings
+
+PLAIN = "import numpy as np\n\n\ndef layer_norm(x, gamma, beta, *, eps, axes):\n    return x\n"
+
+
+def written(folder: Path, **sources: str) -> str:
+    """Files of a folder, by their names without the ending; the target in `mine`."""
+    for name, source in sources.items():
+        path = folder / f"{name.replace('__of__', '/')}.py"
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(source)
+    return f"{folder / 'mine.py'}:layer_norm"
+
+
+def names(target: str) -> set[str]:
+    """The files that a target is followed to, by name."""
+    return {file.name for file in followed(target).files}
+
+
+def test_modules_of_its_own_folder_are_followed(tmp_path):
+    """Imports at the top, within functions, of and within packages, are followed; NumPy is told as a package."""
+    mine = written(
+        tmp_path,
+        mine=PLAIN + "    from helping import helper\n    import package.inner\n",
+        helping="from further import *\n".replace("*", "thing"),
+        further="thing = 1\n",
+        package__of____init__="",
+        package__of__inner="from .beside import one\nfrom . import other\n",
+        package__of__beside="one = 1\n",
+        package__of__other="import math\n",
+        unrelated="1 / 0\n",
+    )
+    assert followed(mine).obstacle == ""
+    assert names(mine) == {"mine.py", "helping.py", "further.py", "__init__.py", "inner.py", "beside.py", "other.py"}
+    assert list(followed(mine).packages) == ["numpy"]
+
+
+def test_a_module_is_followed_by_its_name(tmp_path, monkeypatch):
+    """package.module:NAME is found from the working directory, as a worker finds it; the package's own file counts."""
+    written(tmp_path, kernels__of____init__="", kernels__of__norm=PLAIN)
+    monkeypatch.chdir(tmp_path)
+    assert names("kernels.norm:layer_norm") == {"__init__.py", "norm.py"}
+    assert followed("nowhere.at_all:layer_norm").obstacle == "nowhere.at_all is not found"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("import os\n", "imports os"),
+        ("import torch.utils.cpp_extension\n", "imports"),
+        ("from torch.utils import cpp_extension\n", "imports cpp_extension"),
+        ("w = torch.utils.cpp_extension\n", "uses cpp_extension"),
+        ("w = np.load('weights.npy')\n", "uses load"),
+        ("w = open('weights')\n", "uses open"),
+        ("w = np.fromfile(w)\n", "uses fromfile"),
+        ("w = torch.ops.load_library(w)\n", "uses load_library"),
+        ("w = exec(w)\n", "uses exec"),
+        ("w = torch.compile(w)\n", "uses compile"),
+        ("w = getattr(np, 'load')\n", "has the text 'load'"),
+        ("w = engine('model.onnx')\n", "may name a file"),
+        ("w = engine('kernels/norm')\n", "may name a file"),
+        ("w = model.from_pretrained(w)\n", "uses from_pretrained"),
+        ("w = __file__\n", "uses __file__"),
+        ("w = __import__('x')\n", "uses __import__"),
+        ("from numpy import *\n", r"imports \* of numpy"),
+        ("this is no Python\n", "cannot be read"),
+        ("import native\n", "is compiled"),
+        ("from importlib import import_module\n", "imports"),
+    ],
+)
+def test_what_cannot_be_followed_is_told(tmp_path, source, why):
+    """Files, variables, compilers, the network, and imports that only running shows: each is an obstacle."""
+    (tmp_path / f"native{importlib.machinery.EXTENSION_SUFFIXES[0]}").write_bytes(b"")
+    for mine in (
+        written(tmp_path, mine=f"import numpy as np\n{source}{PLAIN}"),
+        written(tmp_path, mine=f"import helping\n{PLAIN}", helping=f"{source}"),
+    ):
+        assert re.search(why, followed(mine).obstacle), followed(mine).obstacle
+
+
+def test_what_only_looks_so_is_followed(tmp_path):
+    """Docstrings, names that merely contain a word, settings, and loads of a kernel's memory reach nothing."""
+    source = '''"""See a/b and c.py."""
+import math
+import triton.language as tl
+from dataclasses import dataclass
+
+
+def threads(spread, broadcast, profile, compact):
+    """Of kernels/norm.cu."""
+    tl.store(spread, tl.load(broadcast))
+    model.eval()
+    ctx.save_for_backward(profile, thread_count, x.nbytes, x.requires_grad, broadcast.already)
+    raise ValueError("x must have 2 axes, not 1.5")
+'''
+    assert followed(written(tmp_path, mine=source + PLAIN)).obstacle == ""
+
+
+def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
+    """A file that is changed, added or taken away after the installation counts; one that is as recorded does not."""
+    site, package = tmp_path / "site-packages", tmp_path / "site-packages" / "kernels"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("a = 1\n")
+    (package / "norm.py").write_text("b = 1\n")
+    record = site / "kernels-1.0.dist-info" / "RECORD"
+    record.parent.mkdir()
+    record.write_text("kernels/__init__.py,,6\nkernels/norm.py,,6\n")
+    monkeypatch.syspath_prepend(site)
+
+    def now() -> list[str]:
+        told, obstacle = Installed.now().for_key(["kernels"])
+        assert obstacle == ""
+        return told
+
+    first = now()
+    (package / "norm.py").write_text("b = 22\n")
+    changed = now()
+    (package / "more.py").write_text("")
+    more = now()
+    (package / "more.py").unlink()
+    (package / "norm.py").unlink()
+    assert len({*map(tuple, (first, changed, more, now()))}) == 4
+    (package / "norm.py").write_text("b = 1\n")
+    assert now() == first
+    record.write_text(record.read_text() + "kernels/other.py,,1\n")
+    assert now() != first
+    assert Installed.now().for_key(["no_such_package"])[1] == "no_such_package is used where it was built"
+
+
+def test_variables_of_what_is_imported_count(monkeypatch):
+    """OMP_NUM_THREADS always, TORCH_... where torch is imported, and the terminal's width never."""
+    before = surroundings(["torch"], "cpu")
+    monkeypatch.setenv("COLUMNS", "31")
+    assert surroundings(["torch"], "cpu") == before
+    for name in ("TORCH_SOMETHING", "OMP_SOMETHING"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "1")
+            assert surroundings(["torch"], "cpu") != before
+    with monkeypatch.context() as patch:
+        patch.setenv("TORCH_SOMETHING", "1")
+        assert surroundings(["numpy"], "cpu") == surroundings(["numpy"], "cpu")
+        assert f"{sys.version}" in surroundings(["numpy"], "cpu")[0]

@@ -1,0 +1,318 @@
+"""What did not change is not run again, and no verdict is another for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import normspec
+from normspec.conformance.kept_results import keeping, shelf
+from normspec.conformance.kept_results.pickled import Unreadable, pickled, unpickled
+from normspec.conformance.running.alone import Alone
+from normspec.spec.errors import NormspecError
+
+RIGHT = """import numpy as np
+
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    wide = x.astype(np.float64)
+    d = wide - wide.mean(axes, keepdims=True)
+    y = d / np.sqrt(np.square(d).mean(axes, keepdims=True) + eps)
+    y = y if gamma is None else y * gamma
+    return (y if beta is None else y + beta).astype(x.dtype)
+"""
+WRONG = RIGHT.replace("+ eps)", ") + eps").replace("d / np.sqrt(", "d / (np.sqrt(").replace(") + eps\n", ") + eps)\n")
+ASKED = {"dtypes": ("float32",), "profile": "quick", "only": ("LN-F3",), "jobs": 1}
+
+
+@pytest.fixture(autouse=True)
+def _kept(monkeypatch, tmp_path):
+    """Here results are kept, each test's in a folder of its own."""
+    monkeypatch.delenv("NORMSPEC_RESULTS")
+    monkeypatch.setenv("NORMSPEC_CACHE", str(tmp_path / "kept"))
+
+
+@pytest.fixture
+def opened(monkeypatch) -> list[str]:
+    """The targets that were opened, and the units that were judged, in order."""
+    found: list[str] = []
+    enter, judge = Alone.__enter__, Alone.judge
+
+    def entered(self):
+        found.extend(map(str, self.request.names))
+        return enter(self)
+
+    def judged(self, unit, listener=None):
+        found.append(f"{unit.operator} {unit.dtype}")
+        return judge(self, unit, listener)
+
+    monkeypatch.setattr(Alone, "__enter__", entered)
+    monkeypatch.setattr(Alone, "judge", judged)
+    return found
+
+
+def told(report: normspec.Report) -> dict[str, Any]:
+    """A report as JSON, without the time it took and since when it is kept."""
+    return plain(json.loads(report.to_json()))
+
+
+def plain(document: dict[str, Any]) -> dict[str, Any]:
+    """The same of a JSON that was read."""
+    document.pop("seconds")
+    return {**document, "results": [{**one, "kept": ""} for one in document["results"]]}
+
+
+def target(folder: Path, source: str, name: str = "mine") -> str:
+    """A function in a file."""
+    (folder / f"{name}.py").write_text(source)
+    return f"{folder / name}.py:layer_norm"
+
+
+@pytest.mark.parametrize("source", [RIGHT, WRONG], ids=["right", "wrong"])
+def test_a_second_run_opens_nothing_and_says_the_same(tmp_path, opened, source):
+    """Verdicts, causes, counterexamples and declarations are those of the first run, and the text says since when."""
+    mine = target(tmp_path, source)
+    first = normspec.check(mine, **ASKED)
+    assert opened and not any(one.kept for one in first.results)
+    opened.clear()
+    second = normspec.check(mine, **ASKED)
+    assert opened == []
+    assert told(second) == told(first) and first.causes == second.causes
+    assert all(one.kept for one in second.results) and "kept from" in str(second) and "kept from" not in str(first)
+
+
+def test_what_changed_is_run_again(tmp_path, opened):
+    """An edit of the file or of a module beside it, another option, another version of ours: each is judged anew."""
+    (tmp_path / "helping.py").write_text("eps_factor = 1\n")
+    mine = target(tmp_path, "import helping\n" + RIGHT)
+
+    def judged(**options: Any) -> normspec.Report:
+        opened.clear()
+        return normspec.check(mine, **{**ASKED, **options})
+
+    assert judged().conforms and opened
+    assert judged().conforms and not opened
+    for options in ({"seed": 1}, {"require": "LN-L2"}, {"dtypes": ("float64",)}, {"only": "LN-F2"}, {"time_limit": 7}):
+        judged(**options)
+        assert opened, options
+    judged(seed=1)
+    assert not opened
+    target(tmp_path, "import helping\n" + WRONG)
+    assert not judged().conforms and opened
+    target(tmp_path, "import helping\n" + RIGHT)
+    assert judged().conforms and not opened
+    (tmp_path / "helping.py").write_text("eps_factor = 2\n")
+    assert judged().conforms and opened
+
+
+def test_another_state_of_our_own_code_runs_everything(tmp_path, opened, monkeypatch):
+    """What was found with other sources of normspec is not taken."""
+    from normspec.conformance.kept_results import dependence
+
+    mine = target(tmp_path, RIGHT)
+    normspec.check(mine, **ASKED)
+    opened.clear()
+    monkeypatch.setattr(dependence, "sources", lambda: "another")
+    normspec.check(mine, **ASKED)
+    assert opened
+
+
+@pytest.mark.parametrize("options", [{"cache": False}, {"python": sys.executable}])
+def test_what_may_not_be_kept_is_run(tmp_path, opened, options):
+    """Without a cache, and under another interpreter, everything is run."""
+    mine = target(tmp_path, RIGHT)
+    for _ in range(2):
+        opened.clear()
+        assert normspec.check(mine, **ASKED, **options).conforms
+        assert opened
+
+
+def test_a_target_that_cannot_be_followed_is_always_run(tmp_path, opened):
+    """It reads the environment, and so the same file may be another function."""
+    mine = target(tmp_path, "import os\n" + RIGHT)
+    for _ in range(2):
+        opened.clear()
+        assert normspec.check(mine, **ASKED).conforms
+        assert opened
+
+
+def test_of_several_targets_the_changed_one_alone_is_run(tmp_path, opened):
+    """The others are not even opened, and the report is the one that a run of all of them makes."""
+    names = [target(tmp_path, RIGHT, name) for name in ("one", "two", "three")]
+    asked = {"profile": "quick", "dtypes": ("float32",), "forward_only": True, "slow": True, "jobs": 1}
+    normspec.check(names, **asked)
+    target(tmp_path, RIGHT + "\n", "two")
+    opened.clear()
+    found = normspec.check(names, **asked)
+    assert {one for one in opened if ":" in one} == {names[1]}
+    assert found.targets == tuple(names)
+    assert told(found) == told(normspec.check(names, **asked, cache=False))
+
+
+def test_an_edit_during_the_run_is_not_kept(tmp_path, monkeypatch, opened):
+    """What was judged may be the file as it was, or as it is."""
+    mine, judge = target(tmp_path, RIGHT), Alone.judge
+
+    def edited(self, unit, listener=None):
+        target(tmp_path, RIGHT + "\n")
+        return judge(self, unit, listener)
+
+    monkeypatch.setattr(Alone, "judge", edited)
+    normspec.check(mine, **ASKED)
+    opened.clear()
+    normspec.check(mine, **ASKED)
+    assert opened
+
+
+def test_a_result_that_may_come_out_otherwise_is_not_kept(tmp_path, opened):
+    """What a target that raises, or dies, left unjudged is judged again."""
+    mine = target(tmp_path, RIGHT.replace("    wide", "    raise RuntimeError('out of memory')\n    wide"))
+    for _ in range(2):
+        opened.clear()
+        assert normspec.check(mine, **ASKED).errors()
+        assert any("float32" in one for one in opened)
+
+
+def test_a_damaged_cache_changes_no_verdict(tmp_path, opened):
+    """Words that are changed, cut off or exchanged for others are noticed, and what they told is judged again."""
+    mine = target(tmp_path, WRONG)
+    want = told(normspec.check(mine, **ASKED))
+    file = tmp_path / "kept" / "results.sqlite"
+    for change in (
+        "words = x'00' || substr(words, 2)",
+        "words = substr(words, 1, length(words) - 1)",
+        "words = 7",
+    ):
+        with sqlite3.connect(file) as connection:
+            connection.execute(f"UPDATE results SET {change}")
+        connection.close()
+        opened.clear()
+        assert told(normspec.check(mine, **ASKED)) == want
+        assert opened, change
+
+
+def test_no_pickle_runs_anything(tmp_path):
+    """A name of something that can be called is refused; what is not compressed, or no pickle, is unreadable."""
+
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    import zlib
+
+    for words in (
+        pickled(Evil()),
+        zlib.compress(pickle.dumps(keeping.report_on)),
+        zlib.compress(pickle.dumps(NormspecError("x"))),
+        pickled(Evil())[:-3],
+        b"nonsense",
+    ):
+        with pytest.raises(Unreadable):
+            unpickled(words)
+    assert not (tmp_path / "made").exists()
+
+
+def test_resume_needs_what_was_kept(tmp_path):
+    """One clear error where nothing is kept, on a cluster, and for a callable that has no name."""
+    mine = target(tmp_path, RIGHT)
+    for asked, options, words in (
+        (mine, {"cache": False}, "--no-cache"),
+        (mine, {"cluster": "tcp://127.0.0.1:1"}, "campaign"),
+        (lambda x: x, {"op": "layer_norm", "framework": "numpy"}, "have a name"),
+    ):
+        with pytest.raises(keeping.NothingToResume, match=words):
+            normspec.check(asked, resume=True, **options)
+
+
+# -- interruptions ----------------------------------------------------------------------------------------------
+
+#: Some seconds of work in twenty units: the first requirement of each of these operators, in every dtype.
+COMMAND = (
+    *("check", "numpy", "--only", "*-F1", "--profile", "quick", "--jobs", "1"),
+    *(word for op in ("layer_norm", "rms_norm", "residual", "pre_norm", "highway") for word in ("--op", op)),
+    "--json",
+)
+
+#: The same for a target that cannot be followed.
+UNFOLLOWED = "import os\n" + RIGHT
+
+
+def killed_and_resumed(folder: Path, asked: tuple[str, ...], moments: list[float]) -> tuple[dict[str, Any], int]:
+    """The JSON of a run that was killed at such moments and resumed each time; and how often it was killed."""
+    killed, out = 0, folder / "report.json"
+    environment = {**os.environ, "NORMSPEC_CACHE": str(folder / "kept")}
+    environment.pop("NORMSPEC_RESULTS", None)
+    for moment in [*moments, None]:
+        command = [sys.executable, "-m", "normspec", *asked, str(out), *(["--resume"] if killed else [])]
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        if moment is not None:
+            time.sleep(moment)
+            killed += process.poll() is None
+            process.kill()
+        process.wait()
+    return plain(json.loads(out.read_text())), killed
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("count", [4, pytest.param(50, marks=pytest.mark.campaign)])
+def test_a_killed_run_goes_on(tmp_path, count):
+    """`kill -9` at random moments, then `--resume`: the report of a run that nothing disturbed."""
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    started = time.perf_counter()
+    want, _ = killed_and_resumed(alone, COMMAND, [])
+    whole = time.perf_counter() - started
+    moments = [random.uniform(0.1, 1.0) * whole / (2 if count < 10 else 1) for _ in range(count)]
+    found, killed = killed_and_resumed(folder, COMMAND, moments)
+    assert killed and found == want
+
+
+def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, opened, monkeypatch):
+    """Its units are taken up by `resume`, once: a finished run is not gone on with."""
+    mine, judge = target(tmp_path, UNFOLLOWED), Alone.judge
+    asked = {"profile": "quick", "jobs": 1, "only": ("LN-F1", "LN-F3")}
+    want = told(normspec.check(mine, **asked))
+
+    def interrupted(self, unit, listener=None):
+        if unit.dtype == "float64":
+            raise KeyboardInterrupt
+        return judge(self, unit, listener)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Alone, "judge", interrupted)
+        assert normspec.check(mine, **asked).partial
+    opened.clear()
+    resumed = normspec.check(mine, **asked, resume=True)
+    assert told(resumed) == want
+    judged = [one for one in opened if one.startswith("layer_norm ")]
+    assert judged == ["layer_norm float64"]
+    assert {one.dtype for one in resumed.results if one.kept} == {"float16", "bfloat16", "float32"} & {
+        one.dtype for one in resumed.results
+    }
+    opened.clear()
+    assert told(normspec.check(mine, **asked, resume=True)) == want
+    assert len([one for one in opened if one.startswith("layer_norm ")]) > 1
+
+
+def test_only_what_is_final_is_kept():
+    """A partial report, one with a defect of ours, and one with a note on how it came about are judged again."""
+    report = normspec.check("numpy", op="residual", dtypes=["float64"], profile="quick", only="RS-F1", cache=False)
+    import attrs
+
+    assert shelf._is_final(report)
+    for change in ({"partial": True}, {"defects": ("x",)}, {"notes": ("x",)}, {"lost": ("numpy",)}):
+        assert not shelf._is_final(attrs.evolve(report, **change))
