@@ -97,29 +97,12 @@ class Comparison:
 
 
 def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> Comparison:
-    """Return the worst of |got - exact| / envelope.
-
-    Elements whose envelope or exact value is not finite, or that ``where`` leaves
-    out are not judged. A value that may round beyond the largest finite number may be infinite.
-    """
+    """Return the worst of |got - exact| / envelope; see ``ratios``."""
     if got.shape != exact.hi.shape:
         return Comparison(float("inf"), 1)
-    stored = format_of(got.dtype)
+    ratio = ratios(got, exact, envelope, where=where)
     value = got.astype(np.float64)
-    judged = np.isfinite(envelope) & np.isfinite(exact.hi)
-    if where is not None:
-        judged = judged & where
-    with np.errstate(all="ignore"):
-        error = np.abs((value - exact.hi) - exact.lo)
-        ratio = np.where(error == 0, 0.0, error / envelope)
-        beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
-        if beyond.any():
-            # Where the result may overflow, to either side, its infinity is right, and so is the largest finite value.
-            edge = np.sign(value) * exact.hi + envelope >= stored.largest * (1 - stored.unit_roundoff)
-            ratio = np.where(edge & beyond, 0.0, ratio)
-    ratio = np.where(np.isnan(ratio), np.inf, ratio)
-    ratio = np.where(judged, ratio, -1.0)
-    count = int(np.count_nonzero(judged))
+    count = int(np.count_nonzero(ratio >= 0))
     if count == 0:
         return Comparison(0.0, 0)
     place = np.unravel_index(int(np.argmax(ratio)), ratio.shape) if ratio.ndim else ()
@@ -135,6 +118,30 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
         envelope=float(bound[index]),
         elements=Elements(value, exact.hi, bound, ratio) if worst > 1 else None,
     )
+
+
+def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return |got - exact| / envelope of every element, -1 where it is not judged.
+
+    Elements whose envelope or exact value is not finite, or that ``where`` leaves
+    out are not judged. A value that may round beyond the largest finite number may be infinite.
+    """
+    stored = format_of(got.dtype)
+    value = got.astype(np.float64)
+    judged = np.isfinite(envelope) & np.isfinite(exact.hi)
+    if where is not None:
+        judged = judged & where
+    with np.errstate(all="ignore"):
+        error = np.abs((value - exact.hi) - exact.lo)
+        ratio = np.where(error == 0, 0.0, error / envelope)
+        beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
+        if beyond.any():
+            # Where the result may overflow, to either side, its infinity is right, and so is the largest finite value.
+            edge = np.sign(value) * exact.hi + envelope >= stored.largest * (1 - stored.unit_roundoff)
+            ratio = np.where(edge & beyond, 0.0, ratio)
+    ratio = np.where(np.isnan(ratio), np.inf, ratio)
+    return np.where(judged, ratio, -1.0)
 
 
 def as_exact(values: Any) -> DD:

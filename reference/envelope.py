@@ -58,10 +58,11 @@ class OperatorEnvelope:
         """Envelopes of "dx", "dgamma" and "dbeta" for the cotangent g of y, shape of x."""
         rows = as_rows(self.layout, g)
         with np.errstate(all="ignore"):
+            sums = self.forward.parameter_sums(rows, self.layout.sharing)
             return {
                 "dx": in_shape(self.layout, self.forward.dx(rows)),
-                "dgamma": self.layout.parameter_back(self.forward.dgamma(rows)),
-                "dbeta": self.layout.parameter_back(self.forward.dbeta(rows)),
+                "dgamma": self.layout.parameter_back(sums.dgamma_bound()),
+                "dbeta": self.layout.parameter_back(sums.dbeta_bound()),
             }
 
     def running(self, old_mean: Any, old_variance: Any, momentum: float, *, bessel: bool) -> dict[str, Array]:

@@ -99,8 +99,7 @@ class Range:
             inside = inside & (rows.n * mean(size * term) * more <= self.limit)
             return inside & (moment * np.maximum(rows.n, term) * more**2 <= self.limit)
 
-    def summed(self, g: Array, layout: Layout) -> Inside:
-        """Whether the terms of dgamma, before they cancel, cannot overflow (R6); one value a parameter."""
+    def reach(self, g: Array, layout: Layout) -> Array:
+        """How large the terms of dgamma, before they cancel, may add up to (R6); one value a parameter."""
         with np.errstate(all="ignore"):
-            terms = np.abs(g) * self._term * np.maximum(1.0, self.rows.r_high)
-            return layout.total(terms) <= self.limit
+            return layout.total(np.abs(g) * self._term * np.maximum(1.0, self.rows.r_high))

@@ -13,6 +13,57 @@ from .envelope_range import Range
 from .envelope_rows import Array, Rows, mean, rounded
 
 
+@attrs.frozen(eq=False)
+class ParameterSums:
+    """
+    What dgamma, dbeta and their envelopes are made of, one value a parameter.
+
+    They are sums over groups: of blocks of groups, each of which has all parameters, they add up to those of all.
+    """
+
+    arithmetic: Arithmetic
+    #: How many terms a parameter's gradient has in all, those of other blocks among them.
+    count: int
+    #: Whether values in between are rounded to the data's 16 bits, and whether every group has all of gamma.
+    stores_between: bool
+    along_rows: bool
+    #: The exact sums of g xhat and of g.
+    dgamma: Array
+    dbeta: Array
+    #: The sums of |g| (|xhat| + X) and of |g|.
+    terms: Array
+    sizes: Array
+    #: What the terms of dgamma are off by before they are added up, and by underflow.
+    error: Array
+    underflow: Array | float
+    #: How far dgamma's terms may reach before they cancel (R6).
+    reach: Array
+
+    def __add__(self, other: ParameterSums) -> ParameterSums:
+        summed = ("dgamma", "dbeta", "terms", "sizes", "error", "underflow", "reach")
+        return attrs.evolve(self, **{name: getattr(self, name) + getattr(other, name) for name in summed})
+
+    def dgamma_bound(self) -> Array:
+        """Envelope of dgamma (A13)."""
+        a, count, terms = self.arithmetic, self.count, self.terms
+        error = self.error + a.u * (count + (2 if self.along_rows else 3)) * terms
+        error = error + self.underflow
+        if self.stores_between:  # xhat is stored, and its product with g
+            error = error + 2 * a.u_data * terms + (2 * count + self.sizes) * a.eta_data
+        if a.saves_statistics:
+            error = error + a.u_data * (count + 2) * terms + count * a.eta_data
+        error = np.where(self.reach <= a.largest / 4, error, np.inf)
+        return rounded(error, self.dgamma, a.u_parameter, a.eta_parameter)
+
+    def dbeta_bound(self) -> Array:
+        """Envelope of dbeta (A14)."""
+        a, count, total = self.arithmetic, self.count, self.sizes
+        error = a.u * max(count - 1, 0) * total + 2 * a.eta
+        if a.saves_statistics:
+            error = error + a.u_data * max(count - 1, 0) * total + count * a.eta_data
+        return rounded(error, self.dbeta, a.u_parameter, a.eta_parameter)
+
+
 @attrs.frozen(slots=False, eq=False)
 class RowEnvelope:
     """The envelope of every output and derivative of the normalisation of rows."""
@@ -110,28 +161,35 @@ class RowEnvelope:
             error = error + 4 * a.u_data * rows.r_high * (sizes + rows.r_high * rows.magnitude * c2)
         return rounded(error, dx, a.u_data, a.eta_data)
 
-    def dgamma(self, g: Array) -> Array:
-        """Envelope of dgamma, one value a parameter (A13)."""
+    def parameter_sums(self, g: Array, count: int) -> ParameterSums:
+        """The sums that dgamma, dbeta and their envelopes are made of; each parameter has so many terms in all."""
         a, rows, layout = self.arithmetic, self.rows, self.layout
-        count, size = layout.sharing, np.abs(g)
-        dgamma = layout.total(g * rows.xh)
-        terms = layout.total(size * (np.abs(rows.xh) + rows.xh_error))
+        g = np.broadcast_to(g, rows.x.shape)
+        size = np.abs(g)
+        underflow = 0.0
         if layout.along_rows:
-            error = layout.total(size * rows.xh_error) + a.u * (count + 2) * terms
-            error = error + a.eta * (2 + rows.r_high).sum() * np.ones_like(error)
+            error = layout.total(size * rows.xh_error)
+            underflow = a.eta * (2 + rows.r_high).sum() * np.ones_like(error)
         else:
-            error = self._of_stretches(g) + a.u * (count + 3) * terms
-        if self.stores_between:  # xhat is stored, and its product with g
-            error = error + 2 * a.u_data * terms + (2 * count + layout.total(size)) * a.eta_data
-        if a.saves_statistics:
-            error = error + a.u_data * (count + 2) * terms + count * a.eta_data
-        error = np.where(self.range.summed(g, layout), error, np.inf)
-        return rounded(error, dgamma, a.u_parameter, a.eta_parameter)
+            error = self._of_stretches(g, count)
+        return ParameterSums(
+            self.arithmetic,
+            count,
+            stores_between=self.stores_between,
+            along_rows=layout.along_rows,
+            dgamma=layout.total(g * rows.xh),
+            dbeta=layout.total(g),
+            terms=layout.total(size * (np.abs(rows.xh) + rows.xh_error)),
+            sizes=layout.total(size),
+            error=error,
+            underflow=underflow,
+            reach=self.range.reach(g, layout),
+        )
 
-    def _of_stretches(self, g: Array) -> Array:
+    def _of_stretches(self, g: Array, count: int) -> Array:
         """What dgamma may be off by where several values of a group share a parameter, but for adding them up (A13)."""
         a, rows, layout = self.arithmetic, self.rows, self.layout
-        count, length, size = layout.sharing, layout.positions, np.abs(g)
+        length, size = layout.positions, np.abs(g)
 
         def along(terms: Array) -> Array:
             return layout.stretches(np.broadcast_to(terms, rows.x.shape)).sum(axis=2)
@@ -149,16 +207,6 @@ class RowEnvelope:
         if rows.folded:
             error = error + r_high * (a.u * (count + 4) * along(size * rows.magnitude) + length * a.eta)
         return error.sum(axis=0)
-
-    def dbeta(self, g: Array) -> Array:
-        """Envelope of dbeta (A14)."""
-        a, layout = self.arithmetic, self.layout
-        g = np.broadcast_to(g, self.rows.x.shape)
-        count, total = layout.sharing, layout.total(np.abs(g))
-        error = a.u * max(count - 1, 0) * total + 2 * a.eta
-        if a.saves_statistics:
-            error = error + a.u_data * max(count - 1, 0) * total + count * a.eta_data
-        return rounded(error, layout.total(g), a.u_parameter, a.eta_parameter)
 
     def running(self, old: Array, momentum: float, *, variance: bool, bessel: bool) -> Array:
         """Envelope of a running statistic, shape (rows,) (A16)."""

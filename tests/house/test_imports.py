@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-ROOMS = ("spec", "reference", "adapters", "conformance")
+ROOMS = ("spec", "reference", "adapters", "conformance", "testing")
 
-#: What each room may import of the others: `conformance -> adapters -> spec`, `conformance -> reference -> spec`.
+#: What each room may import of the others: `testing -> conformance -> adapters -> spec`, `conformance -> reference`.
 ALLOWED = {
     "spec": {"spec"},
     "reference": {"reference", "spec"},
     "adapters": {"adapters", "spec"},
     "conformance": {"conformance", "adapters", "reference", "spec"},
+    "testing": {"testing", "conformance", "adapters", "reference", "spec"},
 }
 
 #: What a room may import of other projects, beside the standard library.
@@ -29,6 +30,7 @@ DEPENDENCIES = {
         *("numpy", "ml_dtypes", "attrs", "click", "rich", "tomli", "tomllib", "matplotlib"),
         "distributed",
     },
+    "testing": {"numpy", "ml_dtypes", "attrs", "pytest", "_pytest", "hypothesis", "typing_extensions"},
 }
 
 #: Libraries of layers for a framework, imported in its folder.

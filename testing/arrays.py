@@ -1,0 +1,73 @@
+"""Arrays of any framework, wherever they lie, as NumPy arrays of the same numbers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..reference.arguments import FORMATS
+
+#: What copies an array of a framework to NumPy: TensorFlow and ONNX Runtime, MXNet, CuPy.
+_COPIES = ("numpy", "asnumpy", "get")
+
+
+def array(name: str, value: Any) -> np.ndarray:
+    """
+    Return the numbers of an array of any framework, on whatever device, as a NumPy array of the same dtype.
+
+    ``name`` stands in the message. Raises TypeError for what is no array or holds no floating point numbers.
+    """
+    found = _numpy(value)
+    if found is None:
+        raise TypeError(f"{name} is {_article(type(value).__name__)}: pass an array, of NumPy or of a framework")
+    if found.dtype.name not in FORMATS:
+        raise TypeError(f"{name} is of dtype {found.dtype}: pass an array of one of {', '.join(FORMATS)}")
+    return found
+
+
+def optional(name: str, value: Any) -> np.ndarray | None:
+    """The same, and None for None."""
+    return None if value is None else array(name, value)
+
+
+def _numpy(value: Any) -> np.ndarray | None:
+    if isinstance(value, np.ndarray):
+        return value
+    if callable(getattr(value, "detach", None)) and callable(getattr(value, "cpu", None)):
+        return _of_torch(value)
+    for copy in _COPIES:
+        # Before __array__: CuPy has that too, and refuses. A dict has a get, and a pandas frame is asked for an array.
+        if callable(getattr(value, copy, None)) and hasattr(value, "dtype"):
+            return np.asarray(getattr(value, copy)())
+    if callable(getattr(value, "numpy", None)):  # an OrtValue tells its dtype by another name
+        return np.asarray(value.numpy())
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    if hasattr(value, "__dlpack__"):
+        return _of_dlpack(value)
+    try:
+        return np.asarray(memoryview(value))
+    except TypeError:
+        return None
+
+
+def _of_torch(tensor: Any) -> np.ndarray:
+    """A tensor of PyTorch: NumPy has no bfloat16 of its own, so that its 16 bits are handed over as integers."""
+    here = tensor.detach().cpu().contiguous()
+    if str(here.dtype) == "torch.bfloat16":  # whoever holds a tensor has imported torch
+        return here.view(sys.modules["torch"].int16).numpy().view(ml_dtypes.bfloat16)
+    return here.numpy()
+
+
+def _of_dlpack(value: Any) -> np.ndarray:
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError):  # it lies on a device: NumPy 2.1 has its owner copy it
+        return np.from_dlpack(value, device="cpu", copy=True)  # type: ignore[call-arg]
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

@@ -1,0 +1,197 @@
+"""From arrays as a test holds them to a judgement, or to the AssertionError that says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..reference.arguments import channel_from_front, group_count, nonnegative, sample_channels, trailing_shape
+from ..reference.formats import FORMATS
+from ..spec.operators import OPERATORS, Groups
+from . import judging, parameters
+from .arrays import array, optional
+from .call import Call, sampled
+from .cause import mistakes
+from .judgement import Envelope, Judgement
+from .message import message
+from .options import Terms, wider
+
+
+class OutsideEnvelope(AssertionError):
+    """A result has elements that no sound algorithm returns; ``judgement`` has what is known of them."""
+
+    def __init__(self, text: str, judgement: Judgement) -> None:
+        super().__init__(text)
+        self.judgement = judgement
+
+
+def judged(
+    operator: str,
+    results: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    terms: Terms,
+    g: Any = None,
+) -> dict[str, Judgement]:
+    """
+    Judge results of one call by name; raise OutsideEnvelope on the first that has elements outside.
+
+    Raises AssertionError for a result of the wrong shape or dtype, ValueError and TypeError for arguments that do not
+    fit, and ValueError where nothing of a result could be judged.
+    """
+    __tracebackhide__ = True
+    given, settings, cotangent = _arguments(operator, inputs, settings, g)
+    got = {name: array(name, value) for name, value in results.items() if value is not None}
+    if not got:
+        raise ValueError(f"there is nothing to judge: pass at least one of {', '.join(results)}")
+    got = {name: _fitting(name, value, _owner(name, given), given) for name, value in got.items()}
+    # The dtype of y is that of its cotangent: either is what the arithmetic calls the result.
+    result = next((value for value in (got.get("y"), cotangent) if value is not None), given["x"])
+    assert result is not None
+    call = Call(operator, given, settings, result.dtype, terms.accuracy)
+    found: dict[str, Judgement] = {}
+    for name, judgement in _judgements(call, got, cotangent, terms):
+        if not judgement.holds:
+            causes = ()
+            if name in ("y", "dx"):
+                causes = mistakes(call, {name: got[name]}, cotangent, judgement.groups_outside)
+            allowed = "" if causes else _allowing(call, name, got[name], cotangent, terms)
+            raise OutsideEnvelope(message(judgement, causes, allowed), judgement)
+        if not judgement.judged:
+            raise ValueError(
+                f"nothing of {name} could be judged: all of it lies where intermediate results may overflow or"
+                " underflow (R1 to R6 of spec/accuracy.md), or depends on what is not finite"
+            )
+        found[name] = judgement
+    return found
+
+
+def _judgements(
+    call: Call, got: Mapping[str, np.ndarray], g: np.ndarray | None, terms: Terms
+) -> Iterator[tuple[str, Judgement]]:
+    """Every result judged, those of x's shape first."""
+    groups = sampled(call, terms.sample, terms.seed)
+    large = {name: value for name, value in got.items() if name in ("y", "dx")}
+    if large:
+        yield from judging.judge(call, large, g, groups, terms.seed).items()
+    small = tuple(name for name in got if name not in large)
+    if small:
+        looked_at = groups if call.layout.along_columns else None
+        for name, known in _parameter_values(call, small, g, terms, groups).items():
+            yield name, known.judge(call, name, got[name], terms.seed, looked_at)
+
+
+def _allowing(call: Call, name: str, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
+    """The keyword with which the result would have held: a wider class of algorithms; "" where there is none."""
+    for option, value in wider(terms, narrow=call.arithmetic.narrow, centred=call.record.centred):
+        other = attrs.evolve(terms, **{option: value})
+        again = attrs.evolve(call, accuracy=other.accuracy)
+        if all(judgement.holds for _, judgement in _judgements(again, {name: got}, g, other)):
+            return f'{option}="{value}"'
+    return ""
+
+
+def enveloped(
+    operator: str,
+    names: tuple[str, ...],
+    inputs: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    terms: Terms,
+    g: Any = None,
+) -> dict[str, Envelope]:
+    """The exact value of results and their envelope, by name."""
+    given, settings, cotangent = _arguments(operator, inputs, settings, g)
+    x = given["x"]
+    assert x is not None
+    call = Call(operator, given, settings, x.dtype, terms.accuracy)
+    small = tuple(name for name in names if name not in ("y", "dx"))
+    found = {name: judging.envelope(call, name, cotangent) for name in names if name not in small}
+    if small:
+        known = _parameter_values(call, small, cotangent, terms, None)
+        found |= {name: one.envelope(call.layout.parameter_shape) for name, one in known.items()}
+    return found
+
+
+def _arguments(
+    operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any], g: Any
+) -> tuple[dict[str, np.ndarray | None], dict[str, Any], np.ndarray | None]:
+    """Arrays, settings and a cotangent that fit one another; ValueError or TypeError where they do not."""
+    record = OPERATORS[operator]
+    x = array("x", inputs["x"])
+    given = {name: optional(name, value) for name, value in inputs.items()}
+    given["x"] = x
+    settings = {**settings, "eps": nonnegative("eps", settings["eps"])}
+    if "momentum" in settings:
+        settings["momentum"] = nonnegative("momentum", settings["momentum"], most=1.0)
+    if record.groups is Groups.TRAILING:
+        settings["axes"] = tuple(settings["axes"]) if isinstance(settings["axes"], (tuple, list)) else settings["axes"]
+        shape = trailing_shape(x, settings["axes"])
+    elif record.groups is Groups.CHANNEL:
+        shape = (x.shape[channel_from_front(x, settings["channel_axis"])],)
+    else:
+        _, channels = sample_channels(x, settings["channel_axis"])
+        group_count(settings.get("groups", 1), channels)
+        shape = (channels,)
+    for name, value in given.items():
+        if name != "x" and value is not None and value.shape != shape:
+            raise ValueError(f"{name} has shape {value.shape}: pass one of shape {shape}")
+    if record.has_modes and not settings["training"] and any(given[name] is None for name in record.statistics):
+        raise ValueError("without training the running statistics normalise x: pass running_mean and running_var")
+    if not x.size:
+        raise ValueError(f"x has shape {x.shape}, and no values: there is nothing to judge")
+    cotangent = optional("g", g)
+    if cotangent is not None and cotangent.shape != x.shape:
+        raise ValueError(f"g has shape {cotangent.shape}: pass one of x's shape, {x.shape}")
+    return given, settings, cotangent
+
+
+def _owner(name: str, given: Mapping[str, np.ndarray | None]) -> np.ndarray:
+    """The input that a result has the shape and dtype of."""
+    source = "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
+    owner = given.get(source)
+    if owner is None and source == "beta":
+        owner = given["gamma"]
+    if owner is None:
+        raise ValueError(f"{name} is given and {source} is not: pass {source}, or leave {name} out")
+    return owner
+
+
+def _fitting(name: str, got: np.ndarray, owner: np.ndarray, given: Mapping[str, np.ndarray | None]) -> np.ndarray:
+    """
+    A result of the shape and dtype that it must have.
+
+    One that was cast to a wider dtype afterwards is taken back, which changes no value; y may have the dtype of wider
+    parameters. AssertionError for any other.
+    """
+    if got.shape != owner.shape:
+        raise AssertionError(f"{name} has shape {got.shape} in place of {owner.shape}")
+    if got.dtype == owner.dtype:
+        return got
+    if FORMATS[got.dtype.name].unit_roundoff < FORMATS[owner.dtype.name].unit_roundoff:
+        with np.errstate(all="ignore"):
+            back = got.astype(owner.dtype)
+        if np.array_equal(back.astype(got.dtype), got, equal_nan=True):
+            return back
+        if name == "y" and any(value is not None and value.dtype == got.dtype for value in given.values()):
+            return got
+    raise AssertionError(
+        f"{name} is {got.dtype} in place of {owner.dtype}: pass it, and what it was computed from, as the function"
+        " was given them and returned it"
+    )
+
+
+def _parameter_values(
+    call: Call, names: tuple[str, ...], g: np.ndarray | None, terms: Terms, groups: np.ndarray | None
+) -> dict[str, parameters.Known]:
+    """What gradients of parameters, or running statistics, must be."""
+    if g is None:
+        found = parameters.statistics(call, terms.running_variance == "bessel", groups)
+        return {name: found[name] for name in names}
+    if groups is not None and not call.layout.along_columns:
+        raise ValueError(
+            f"{names[0]} is a sum over all groups, which a sample of them does not tell: leave out sample or {names[0]}"
+        )
+    return parameters.gradients(call, g, names, groups)

@@ -1,0 +1,193 @@
+"""
+Assertions for the operators that take no parts: results on data of one's own lie within their error envelope.
+
+Arrays may be of NumPy, PyTorch, TensorFlow, JAX, MXNet or CuPy, or anything that has ``__array__``, ``__dlpack__`` or a
+buffer, on any device, of float16, bfloat16, float32 or float64. Pass inputs as the function was given them, and results
+as it returned them. What the arguments mean says the operator's page in ``spec/``; gamma and beta may be None.
+
+``storage`` is about 16-bit data: "H0" where only results are rounded to it, "H1" where the normalised value is too,
+"H2" where the saved statistics are too, "native" where every operation is. options.py has the other keywords.
+
+Each returns what it judged: a :class:`Judgement`, whose ``ratio`` is the worst error in units of its bound, or several
+by the names of the results. Each raises :class:`OutsideEnvelope`, an AssertionError, where an element is outside;
+AssertionError for a result of the wrong shape or dtype; TypeError or ValueError for an argument that the operator does
+not take, and where nothing of the data can be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .asserting import judged
+from .judgement import Judgement
+from .options import Terms
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .options import CentredOptions, Options
+
+
+def assert_layer_norm(
+    y: Any, x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0",
+    **options: Unpack[CentredOptions],
+) -> Judgement:  # fmt: skip
+    """Assert that y is LayerNorm over the trailing axes ``axes`` of x; gamma and beta have the shape of these axes."""
+    __tracebackhide__ = True
+    terms = Terms(storage=storage, **options)
+    return judged("layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, terms)[
+        "y"
+    ]
+
+
+def assert_layer_norm_grads(
+    dx: Any, dgamma: Any, dbeta: Any, x: Any, gamma: Any, g: Any, *,
+    eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0", **options: Unpack[CentredOptions],
+) -> dict[str, Judgement]:  # fmt: skip
+    """
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+
+    LayerNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
+    """
+    __tracebackhide__ = True
+    results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
+    return judged("layer_norm", results, inputs, {"eps": eps, "axes": axes}, Terms(storage=storage, **options), g)
+
+
+def assert_rms_norm(
+    y: Any, x: Any, gamma: Any, *, eps: float = 1e-5, axes: Sequence[int] = (-1,),
+    storage: str = "H0", cast: str = "last", **options: Unpack[Options],
+) -> Judgement:  # fmt: skip
+    """Assert that y is RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes."""
+    __tracebackhide__ = True
+    terms = Terms(storage=storage, cast=cast, **options)
+    return judged("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, terms)["y"]
+
+
+def assert_rms_norm_grads(
+    dx: Any, dgamma: Any, x: Any, gamma: Any, g: Any, *,
+    eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0", cast: str = "last", **options: Unpack[Options],
+) -> dict[str, Judgement]:  # fmt: skip
+    """
+    Assert that dx and dgamma are the gradients of sum(y g), g of x's shape; None is not judged.
+
+    RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
+    """
+    __tracebackhide__ = True
+    results, inputs = {"dx": dx, "dgamma": dgamma}, {"x": x, "gamma": gamma}
+    return judged(
+        "rms_norm", results, inputs, {"eps": eps, "axes": axes}, Terms(storage=storage, cast=cast, **options), g
+    )
+
+
+def assert_group_norm(
+    y: Any, x: Any, gamma: Any, beta: Any, *, groups: int, eps: float = 1e-5, channel_axis: int = 1,
+    storage: str = "H0", **options: Unpack[CentredOptions],
+) -> Judgement:  # fmt: skip
+    """Assert that y is GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
+    __tracebackhide__ = True
+    terms = Terms(storage=storage, **options)
+    return judged(
+        "group_norm",
+        {"y": y},
+        {"x": x, "gamma": gamma, "beta": beta},
+        {"eps": eps, "groups": groups, "channel_axis": channel_axis},
+        terms,
+    )["y"]
+
+
+def assert_group_norm_grads(
+    dx: Any, dgamma: Any, dbeta: Any, x: Any, gamma: Any, g: Any, *,
+    groups: int, eps: float = 1e-5, channel_axis: int = 1, storage: str = "H0", **options: Unpack[CentredOptions],
+) -> dict[str, Judgement]:  # fmt: skip
+    """
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+
+    GroupNorm over ``groups`` groups of channels; samples lie along axis 0, gamma has shape (channels,).
+    """
+    __tracebackhide__ = True
+    results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
+    return judged(
+        "group_norm",
+        results,
+        inputs,
+        {"eps": eps, "groups": groups, "channel_axis": channel_axis},
+        Terms(storage=storage, **options),
+        g,
+    )
+
+
+def assert_instance_norm(
+    y: Any, x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5, channel_axis: int = 1,
+    storage: str = "H0", **options: Unpack[CentredOptions],
+) -> Judgement:  # fmt: skip
+    """Assert that y is InstanceNorm over each channel of each sample; samples lie along axis 0."""
+    __tracebackhide__ = True
+    terms = Terms(storage=storage, **options)
+    return judged(
+        "instance_norm",
+        {"y": y},
+        {"x": x, "gamma": gamma, "beta": beta},
+        {"eps": eps, "channel_axis": channel_axis},
+        terms,
+    )["y"]
+
+
+def assert_instance_norm_grads(
+    dx: Any, dgamma: Any, dbeta: Any, x: Any, gamma: Any, g: Any, *,
+    eps: float = 1e-5, channel_axis: int = 1, storage: str = "H0", **options: Unpack[CentredOptions],
+) -> dict[str, Judgement]:  # fmt: skip
+    """
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+
+    InstanceNorm over each channel of each sample; samples lie along axis 0, gamma has shape (channels,).
+    """
+    __tracebackhide__ = True
+    results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
+    return judged(
+        "instance_norm",
+        results,
+        inputs,
+        {"eps": eps, "channel_axis": channel_axis},
+        Terms(storage=storage, **options),
+        g,
+    )
+
+
+def assert_batch_norm(
+    y: Any, x: Any, gamma: Any, beta: Any, running_mean: Any = None, running_var: Any = None, *,
+    new_running_mean: Any = None, new_running_var: Any = None,
+    eps: float = 1e-5, momentum: float = 0.1, training: bool = True, channel_axis: int = 1,
+    running_variance: str = "biased", storage: str = "H0", **options: Unpack[CentredOptions],
+) -> dict[str, Judgement]:  # fmt: skip
+    """
+    Assert that y is BatchNorm over each channel of x; the parameters and statistics have shape (channels,).
+
+    Without ``training`` the running statistics normalise x. ``new_running_mean`` and ``new_running_var`` are judged
+    where they are given; ``momentum`` is the weight of the new statistic. ``running_variance``: "biased", or "bessel"
+    where the running variance takes up one that was divided by n - 1. A y that is None is not judged.
+    """
+    __tracebackhide__ = True
+    results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
+    inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
+    settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
+    terms = Terms(running_variance=running_variance, storage=storage, **options)
+    return judged("batch_norm", results, inputs, settings, terms)
+
+
+def assert_batch_norm_grads(
+    dx: Any, dgamma: Any, dbeta: Any, x: Any, gamma: Any, g: Any, running_mean: Any = None, running_var: Any = None, *,
+    eps: float = 1e-5, training: bool = True, channel_axis: int = 1, storage: str = "H0",
+    **options: Unpack[CentredOptions],
+) -> dict[str, Judgement]:  # fmt: skip
+    """
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+
+    BatchNorm over each channel of x; the statistics count without ``training``.
+    """
+    __tracebackhide__ = True
+    results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
+    inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
+    settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
+    return judged("batch_norm", results, inputs, settings, Terms(storage=storage, **options), g)

@@ -1,0 +1,169 @@
+"""One call of a normalisation on data of the user's: its groups as rows of a matrix, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..reference.accuracy import AccuracyClass, Arithmetic
+from ..reference.envelope import OperatorEnvelope
+from ..reference.envelope_derivatives import DerivativeEnvelope
+from ..reference.envelope_results import RowEnvelope
+from ..reference.envelope_rows import Rows
+from ..spec.layout import Layout
+from ..spec.operators import OPERATORS, Groups, Operator
+
+#: Values in a block: its float64 intermediates take a few MiB, and smaller ones are slower.
+_BLOCK = 1 << 17
+
+
+@attrs.frozen(eq=False, slots=False)
+class Call:
+    """One call of an operator that takes no parts, in an accuracy class; the arguments fit one another."""
+
+    operator: str
+    #: Arrays as given, by name; gamma and beta may be None.
+    inputs: Mapping[str, np.ndarray | None]
+    settings: Mapping[str, Any]
+    #: The dtype of y, and of its cotangent.
+    result: np.dtype[Any]
+    #: The algorithms that the envelope allows for.
+    accuracy: AccuracyClass
+
+    @property
+    def record(self) -> Operator:
+        """What its operator is."""
+        return OPERATORS[self.operator]
+
+    @property
+    def x(self) -> np.ndarray:
+        """The data."""
+        x = self.inputs["x"]
+        assert x is not None
+        return x
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the groups lie in x."""
+        return Layout.of(self.operator, self.x.shape, self.settings)
+
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        """The numbers that the envelope depends on."""
+        data, accuracy = self.x.dtype, self.accuracy
+        others = (value.dtype for name, value in self.inputs.items() if name != "x" and value is not None)
+        if data.itemsize > 2:  # the classes of storage are about 16-bit data
+            accuracy = attrs.evolve(accuracy, storage="H0", cast="last")
+        return Arithmetic.of(data, next((dtype for dtype in others if dtype != data), data), accuracy, self.result)
+
+    @property
+    def constant(self) -> bool:
+        """Whether mean and variance are given."""
+        return self.record.has_modes and not self.settings["training"]
+
+    @property
+    def wide(self) -> bool:
+        """Whether any of the data is float64, so that plain float64 values are not exact beside its envelope."""
+        return any(value is not None and value.dtype == np.float64 for value in self.inputs.values())
+
+    def blocks(self, groups: np.ndarray | None = None) -> Iterator[np.ndarray]:
+        """
+        The numbers of the groups, so many at a time; of those that are given, or of all.
+
+        All of them come in blocks that each have every parameter as often, so that sums over groups can be taken.
+        """
+        layout = self.layout
+        together = 1 if groups is not None or layout.along_columns else layout.blocks
+        step = max(1, _BLOCK // max(layout.size * together, 1)) * together
+        chosen = np.arange(layout.count) if groups is None else groups
+        for start in range(0, len(chosen), step):
+            yield chosen[start : start + step]
+
+    def rows(self, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """The values of some groups, in an array of x's shape, as a matrix with one group a row."""
+        view, places = self._view(values, groups)
+        return view[places].reshape(len(groups), self.layout.size)
+
+    def put(self, values: np.ndarray, groups: np.ndarray, rows: np.ndarray) -> None:
+        """Write such a matrix into an array of x's shape."""
+        view, places = self._view(values, groups)
+        view[places] = rows.reshape(view[places].shape)
+
+    def _view(self, values: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """An array of x's shape with the axes that tell groups apart in front, and the places of some groups there."""
+        layout = self.layout
+        moved = values.transpose(self._order)
+        if self.record.groups is Groups.TRAILING:
+            lead = moved.shape[: len(layout.before)]
+        elif layout.along_columns:
+            lead = moved.shape[:1]
+        else:  # channels of a sample: the axis of the channels is split, which copies nothing
+            lead = (moved.shape[0], layout.blocks)
+            moved = moved.reshape(*lead, layout.width, *moved.shape[2:])
+        return moved, tuple(np.unravel_index(groups, lead)) if lead else (None,)
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """The axes of x in the order in which the layout has them."""
+        return (*self.layout.before, *self.layout.parameter, *self.layout.after)
+
+    def parameter_rows(self, name: str, groups: np.ndarray, default: float) -> np.ndarray:
+        """A gamma or beta beside such a matrix: one row, one column, or a matrix as large."""
+        layout, value = self.layout, self.inputs.get(name)
+        if value is None:
+            return np.full((1, 1), default)
+        each = value.astype(np.float64).reshape(layout.blocks, layout.width)
+        if layout.blocks == 1:
+            return each.repeat(layout.positions, 1)
+        found = each[groups % layout.blocks]
+        return found if layout.width == 1 else found.repeat(layout.positions, 1)
+
+    def statistic(self, name: str, groups: np.ndarray) -> np.ndarray:
+        """A running statistic beside such a matrix, as a column."""
+        value = self.inputs[name]
+        assert value is not None
+        return value.astype(np.float64)[groups][:, None]
+
+    def envelope(self, groups: np.ndarray) -> OperatorEnvelope:
+        """The envelope of some groups, whose results are matrices with one group a row."""
+        rows = Rows(
+            self.rows(self.x, groups).astype(np.float64),
+            self.settings["eps"],
+            self.arithmetic,
+            given_mean=self.statistic("running_mean", groups) if self.constant else None,
+            given_variance=self.statistic("running_var", groups) if self.constant else None,
+            centred=self.record.centred,
+        )
+        gamma, beta = self.parameter_rows("gamma", groups, 1.0), self.parameter_rows("beta", groups, 0.0)
+        forward = RowEnvelope(rows, gamma, beta, self._block_layout(len(groups)))
+        matrix = Layout.trailing((len(groups), self.layout.size), 1)
+        return OperatorEnvelope(forward, DerivativeEnvelope(forward), matrix)
+
+    def _block_layout(self, count: int) -> Layout:
+        """How gamma lies beside so many groups, of which sums over groups are taken where they have all of it."""
+        whole = self.layout
+        after = tuple(whole.shape[axis] for axis in whole.after)
+        if self.record.groups is Groups.TRAILING:
+            return Layout.trailing((count, *whole.parameter_shape), len(whole.parameter))
+        if whole.along_columns:
+            return Layout.channels((count, *after), 0)
+        return Layout.of_samples((max(count // whole.blocks, 1), whole.parameters, *after), 1, whole.blocks)
+
+    def place(self, group: int, position: int) -> tuple[int, ...]:
+        """Where in x, or in y, a value of a group is."""
+        layout = self.layout
+        order = self._order
+        found = np.unravel_index(group * layout.size + position, tuple(layout.shape[axis] for axis in order))
+        return tuple(int(found[order.index(axis)]) for axis in range(len(order)))
+
+
+def sampled(call: Call, sample: int | None, seed: int) -> np.ndarray | None:
+    """The numbers of a sample of the groups, in order; None for all of them."""
+    count = call.layout.count
+    if sample is None or sample >= count:
+        return None
+    return np.sort(np.random.default_rng(seed).choice(count, sample, replace=False))

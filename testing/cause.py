@@ -1,0 +1,130 @@
+"""Which known mistake returns what was returned, on the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+import numpy as np
+
+from ..adapters.numpy.operators.implementation import Implementation
+from ..conformance.diagnosis.answers import TELLING, Values
+from ..reference.formats import format_of
+from ..spec.operators import Groups
+from .call import Call
+from .judging import envelope
+
+#: Values of x up to which all groups are put to every known mistake, and values of a few groups of larger data: a
+#: hundred calls of so many take a second, which only a failure waits for.
+_WHOLE = 1 << 15
+
+#: Mistakes that are looked for among so many of the groups that show one, beside as many others.
+_SHOWING = 4
+
+#: If more mistakes than so many return the same on this data, it does not tell what was done.
+_ALTERNATIVES = 3
+
+#: Faults that begin at a size of their author's choice: a target's begins elsewhere.
+_NAMELESS = ("size",)
+
+
+@attrs.frozen
+class Mistake:
+    """A fault of the library that returns what was returned, but for roundings."""
+
+    fault: str
+    sentence: str
+    requirement: str
+
+
+def mistakes(
+    call: Call, results: Mapping[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray
+) -> tuple[Mistake, ...]:
+    """
+    The known mistakes that return these values of "y", or of "dx", wherever they were judged; none where that is open.
+
+    ``groups``: those that have values outside. Of large data a few groups are looked at, so that a mistake that goes
+    across groups has no name there.
+    """
+    # Imported here: it builds every fault, a quarter of a second that data which holds does not wait for.
+    from ..conformance.faults import registered
+
+    fewer = _Fewer.of(call, groups)
+    some, cotangent = fewer.smaller(), None if g is None else fewer.taken(g)
+    if some.x.size > 8 * _WHOLE:
+        return ()
+    asked = {}
+    for name, value in results.items():
+        got, found = fewer.taken(value), envelope(some, name, cotangent)
+        unit = format_of(got.dtype).unit_roundoff
+        asked[name] = Values(got.astype(np.float64), found.exact, found.bound, unit)
+    if not any(values.off() >= TELLING for values in asked.values()):
+        return ()
+    dtype = some.x.dtype.name
+    found = []
+    for fault in registered():
+        if fault.operator == call.operator and fault.kind not in _NAMELESS and dtype in fault.dtypes:
+            answers = dict(_answers(fault.build(), some, cotangent))
+            if asked.keys() <= answers.keys() and all(_alike(asked[name], answers[name]) for name in asked):
+                found.append(Mistake(fault.name, fault.summary, fault.requirement))
+    return tuple(found) if len(found) <= _ALTERNATIVES else ()
+
+
+def _alike(asked: Values, answer: np.ndarray) -> bool:
+    return asked.agree(attrs.evolve(asked, got=answer.astype(np.float64)))
+
+
+def _answers(implementation: Implementation, call: Call, g: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
+    try:
+        with np.errstate(all="ignore"):
+            if g is None:
+                found = implementation.call(*call.inputs.values(), **call.settings)
+                yield "y", found[0] if isinstance(found, tuple) else found
+            else:
+                yield "dx", implementation.vjp(*call.inputs.values(), g, **call.settings)[0]
+    except Exception:  # a mistake may be that it raises
+        return
+
+
+@attrs.frozen(eq=False)
+class _Fewer:
+    """Some groups of a call that show a mistake and some that need not, as a call of its own."""
+
+    call: Call
+    #: The places along an axis that are kept, None for all. The axes in front are one where ``flat``.
+    places: np.ndarray | None
+    axis: int
+    flat: bool
+
+    @classmethod
+    def of(cls, call: Call, groups: np.ndarray) -> _Fewer:
+        layout = call.layout
+        if call.x.size <= _WHOLE:
+            return cls(call, None, 0, flat=False)
+        spread = np.linspace(0, layout.count - 1, _SHOWING).astype(int)
+        chosen = np.unique(np.concatenate([groups[:_SHOWING], spread]))
+        if call.record.groups is Groups.TRAILING:
+            return cls(call, chosen, 0, flat=True)
+        if layout.along_columns:
+            return cls(call, chosen, layout.parameter[0], flat=False)
+        return cls(call, np.unique(chosen // layout.blocks), 0, flat=False)
+
+    def taken(self, values: np.ndarray) -> np.ndarray:
+        """Those groups of an array of x's shape."""
+        if self.places is None:
+            return values
+        if self.flat:
+            values = values.reshape(-1, *self.call.layout.parameter_shape)
+        return np.ascontiguousarray(values.take(self.places, axis=self.axis))
+
+    def smaller(self) -> Call:
+        """The call of those groups; running statistics that nothing depends on are those of a fresh layer."""
+        call, places = self.call, self.places
+        inputs = {name: value for name, value in call.inputs.items() if name != "x"}
+        if places is not None and call.layout.along_columns:
+            inputs = {name: None if value is None else value[places] for name, value in inputs.items()}
+        x = self.taken(call.x)
+        for name, filled in (("running_mean", np.zeros), ("running_var", np.ones)):
+            if name in inputs and inputs[name] is None:
+                inputs[name] = filled(x.shape[call.layout.parameter[0]], x.dtype)
+        return attrs.evolve(call, inputs={"x": x, **inputs})

@@ -1,0 +1,174 @@
+"""
+Values of some groups in plain float64, each with a bound of how far it is from the exact one.
+
+They decide nearly every element of float64 data at a fiftieth of what the exact values cost: what is nearer to the
+envelope's edge than its bound is left to those. The bounds are those of this very evaluation, in which every sum is a
+sum of sums over stretches of about sqrt(n) values: it errs by at most h u sum|t|, h about 2 sqrt(n), in whatever order
+NumPy adds (A1 of spec/accuracy.md, twice). u = 2^-53; every first-order term is named where it arises, and SECOND
+covers what is of order u^2, h^2 u^2 among it. Where that is not small, or something might underflow or overflow, the
+bound is infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from ..reference.envelope_results import RowEnvelope
+from ..reference.envelope_rows import Array, Rows
+
+U = 2.0**-53
+
+#: h u is at most 2^-30 for groups of up to 2^44 values, and so the terms of second order are below 2^-20 of a bound.
+SECOND = 1 + 2.0**-20
+
+#: Sizes within which no square underflows or overflows by anything that the bounds would notice.
+_SMALLEST, _LARGEST = 2.0**-400, 2.0**400
+
+#: What the underflows of a handful of products may add up to, where each factor is at most _LARGEST.
+_UNDERFLOW = 2.0**-1070
+
+
+def height(n: int) -> int:
+    """How many additions a value passes through in a sum of n."""
+    length = _stretch(n)
+    return length + -(-n // length)
+
+
+def _stretch(n: int) -> int:
+    return 1 << max(0, round(math.log2(max(n, 1)) / 2))
+
+
+def total(z: Array) -> Array:
+    """The sum of each row, as a column, by stretches."""
+    n = z.shape[1]
+    length = _stretch(n)
+    whole = n - n % length
+    sums = z[:, :whole].reshape(len(z), -1, length).sum(axis=2).sum(axis=1, keepdims=True)
+    return sums + z[:, whole:].sum(axis=1, keepdims=True) if whole < n else sums
+
+
+def mean(z: Array) -> Array:
+    """The mean of each row, as a column: off by at most (h + 1) u mean|z|."""
+    return total(z) / z.shape[1]
+
+
+@attrs.frozen(eq=False, slots=False)
+class Certified:
+    """
+    The values of a matrix with one group a row, and their bounds.
+
+    Statistics, d and xhat are those that the envelope was evaluated with. How good they are is measured here.
+    """
+
+    forward: RowEnvelope
+
+    @property
+    def rows(self) -> Rows:
+        """The data, and its statistics in float64."""
+        return self.forward.rows
+
+    @property
+    def _constant(self) -> bool:
+        return self.rows.given_mean is not None
+
+    @cached_property
+    def h(self) -> int:
+        """The height of a sum over a group."""
+        return height(self.rows.n)
+
+    @cached_property
+    def _square(self) -> Array:
+        """The mean of d^2, a column: off by at most (h + 3) u of itself for the d that there is."""
+        return mean(self.rows.d * self.rows.d)
+
+    @cached_property
+    def off(self) -> Array:
+        """
+        E: how far the mean that was taken out is from the exact one, so that the error of d is at most u |d| + E.
+
+        What is left in d is their difference. Its mean is off by (h + 1) u mean|d|, d by u |d|, and mean|d| is at most
+        the root of the mean square.
+        """
+        if self._constant or not self.rows.centred:
+            return np.zeros((len(self.rows.x), 1))
+        return SECOND * (np.abs(mean(self.rows.d)) + U * (self.h + 2) * np.sqrt(self._square))
+
+    @cached_property
+    def v_error(self) -> Array:
+        """The error of the variance: each square is off by (2 + 1) u d^2 + 2 |d| E + E^2, their mean by (h + 1) u."""
+        if self.rows.given_variance is not None:
+            return np.zeros_like(self.rows.v)
+        v, e = self._square, self.off
+        return SECOND * (U * (self.h + 4) * v + 2 * e * np.sqrt(v) + e * e + np.abs(self.rows.v - v))
+
+    @cached_property
+    def rho(self) -> Array:
+        """
+        The relative error of r: half that of v + eps, and u/2 + 2 u of what forms r of it.
+
+        (1 - t)^(-1/2) - 1 is below 0.51 t for t up to 1/64; beyond, and outside the range, it is infinite.
+        """
+        w = self.rows.w
+        with np.errstate(all="ignore"):
+            t = self.v_error / w
+            size = np.abs(self.rows.x).max(axis=1, keepdims=True, initial=0.0)
+            sound = (t <= 2.0**-6) & (w >= _SMALLEST) & (w <= _LARGEST) & (size <= _LARGEST)
+        return np.where(sound, SECOND * (0.51 * t + 3 * U), np.inf)
+
+    @cached_property
+    def xh_error(self) -> Array:
+        """The error of xhat: u of d and u of the product, rho of r, and E."""
+        rows = self.rows
+        return SECOND * (np.abs(rows.xh) * (self.rho + 2 * U) + rows.r * self.off) + _UNDERFLOW
+
+    def y(self) -> tuple[Array, Array]:
+        """gamma xhat + beta, and its error: of xhat, and u of the product and of the sum each."""
+        rows, gamma = self.rows, self.forward.gamma
+        scaled = gamma * rows.xh
+        y = scaled + self.forward.beta
+        error = np.abs(scaled) * (SECOND * (self.rho + 3 * U)) + np.abs(gamma) * (
+            SECOND * rows.r * self.off + _UNDERFLOW
+        )
+        return y, _known(error + U * SECOND * np.abs(y) + _UNDERFLOW)
+
+    def dx(self, g: Array) -> tuple[Array, Array]:
+        """r P(gamma g), and its error."""
+        rows = self.rows
+        h = self.forward.gamma * g  # off by u |h|
+        if self._constant:
+            dx = h * rows.r
+            return dx, _known(SECOND * np.abs(dx) * (self.rho + 2 * U) + _UNDERFLOW)
+        size, xh = np.abs(h), np.abs(rows.xh)
+        first, second = mean(h) if rows.centred else np.zeros((len(h), 1)), mean(h * rows.xh)
+        # Of the means: (h + 1) u, u of h itself, and u of the product with xhat, or what xhat is off by.
+        e1 = U * (self.h + 2) * mean(size) * rows.centred
+        e2 = U * (self.h + 3) * mean(size * xh) + mean(size * self.xh_error)
+        moved = rows.xh * second
+        once = h - first
+        t = once - moved
+        error = U * (size + np.abs(once) + np.abs(moved) + np.abs(t)) + e1
+        error = error + self.xh_error * (np.abs(second) + e2) + xh * e2
+        dx = rows.r * t
+        return dx, _known(SECOND * (rows.r * (1 + self.rho) * error + np.abs(dx) * (self.rho + U)) + 16 * _UNDERFLOW)
+
+    def terms(self, g: Array) -> tuple[Array, Array]:
+        """The terms g xhat of dgamma, and their errors."""
+        terms = g * self.rows.xh
+        return terms, _known(SECOND * (np.abs(g) * self.xh_error + U * np.abs(terms)) + _UNDERFLOW)
+
+    def mean(self) -> tuple[Array, Array]:
+        """The mean of each group and its error, as columns."""
+        return self.rows.mu, _known(self.off + _UNDERFLOW)
+
+    def variance(self) -> tuple[Array, Array]:
+        """The variance of each group and its error, as columns."""
+        return self.rows.v, _known(self.v_error + _UNDERFLOW)
+
+
+def _known(error: Array) -> Array:
+    """An error; infinite where nothing is known of it."""
+    return np.where(np.isnan(error), np.inf, error)

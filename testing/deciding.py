@@ -1,0 +1,45 @@
+"""How far what was returned is outside its bound, where the exact value is known only nearly at first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..conformance.findings import ratios
+from ..reference.double_double import DD
+from ..reference.envelope_rows import Array
+from ..reference.formats import format_of
+
+#: What adding two numbers and comparing them with a third in float64 may lose.
+_ADDED = 1 + 2.0**-50
+
+
+def decided_ratios(
+    got: np.ndarray, value: Array, error: Array | None, bound: Array, exactly: Callable[[np.ndarray], DD]
+) -> Array:
+    """
+    Return |got - exact| / bound of every element, -1 where it is not judged, for values that are off by ``error``.
+
+    Rows in which that leaves a verdict open are judged by ``exactly(rows)``, and ``value`` holds what is exact there
+    from then on. ``error`` None: the bound covers it.
+    """
+    far = np.abs(got.astype(np.float64) - value)
+    inside = (far if error is None else (far + error) * _ADDED) <= bound
+    if inside.all() and bound.max(initial=1.0) < np.inf and bound.min(initial=1.0) > 0:
+        return far / bound
+    ratio = ratios(got, DD(value, np.zeros_like(value)), bound)
+    if error is not None:
+        open_ = ~(inside | _outside(got, value, far, error, bound)) & np.isfinite(bound)
+        rows = np.flatnonzero(open_.reshape(len(open_), -1).any(axis=1))
+        if rows.size:
+            exact = exactly(rows)
+            value[rows], ratio[rows] = exact.hi, ratios(got[rows], exact, bound[rows])
+    return ratio
+
+
+def _outside(got: np.ndarray, value: Array, far: Array, error: Array, bound: Array) -> np.ndarray:
+    """Where an element is outside its bound, wherever within ``error`` of ``value`` the exact value lies."""
+    # Near the largest number of the format infinity is right as well, which is for `ratios` to see.
+    ordinary = np.isfinite(value) & (np.abs(value) + bound < format_of(got.dtype).largest / 2)
+    return ordinary & ((far > (bound + error) * _ADDED) | np.isnan(got))

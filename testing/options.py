@@ -1,0 +1,78 @@
+"""The keywords that assertions and envelopes of every operator take beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypedDict
+
+import attrs
+
+from ..reference.accuracy import AccuracyClass
+
+
+class EnvelopeOptions(TypedDict, total=False):
+    """The class of algorithms that the envelope allows for: conventions, each normative by default."""
+
+    #: "kept", or "flushed" where subnormal numbers become zero.
+    subnormals: str
+
+
+class CentredEnvelopeOptions(EnvelopeOptions, total=False):
+    """Those of an operator that takes the mean out."""
+
+    #: "centred"; "shifted" or "one-pass" where the variance is a mean of squares less a squared mean.
+    variance_algorithm: str
+    #: "folded", or "centred" where (x - mean) r is formed before gamma and beta are applied.
+    affine: str
+
+
+class Options(EnvelopeOptions, total=False):
+    """The same of an assertion, and how much of the data it looks at."""
+
+    #: How many groups to look at, drawn with ``seed``; all of them by default.
+    sample: int | None
+    seed: int
+
+
+class CentredOptions(CentredEnvelopeOptions, Options, total=False):
+    """Those of an operator that takes the mean out."""
+
+
+def _count(_terms: object, _field: object, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ValueError(f"sample is {value!r}: pass the number of groups to look at, or None for all")
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """What a result is held to, and how much of it is looked at; the fields are the keywords."""
+
+    variance_algorithm: str = "centred"
+    affine: str = "folded"
+    storage: str = "H0"
+    cast: str = "last"
+    subnormals: str = "kept"
+    running_variance: str = attrs.field(default="biased", validator=attrs.validators.in_(("biased", "bessel")))
+    sample: int | None = attrs.field(default=None, validator=_count)
+    seed: int = 0
+
+    @property
+    def accuracy(self) -> AccuracyClass:
+        """The class of algorithms; ValueError where a name is none."""
+        return AccuracyClass(
+            variance=self.variance_algorithm, affine=self.affine, storage=self.storage, cast=self.cast,
+            subnormals=self.subnormals,
+        )  # fmt: skip
+
+
+def wider(terms: Terms, *, narrow: bool, centred: bool) -> Iterator[tuple[str, str]]:
+    """The fields that allow for more if they have another value, each by itself, in the order of how common that is."""
+    storages = ("H0", "H1", "H2", "native")
+    if narrow:
+        yield from (("storage", value) for value in storages[storages.index(terms.storage) + 1 :])
+        if not centred and terms.cast == "last":
+            yield "cast", "before-gain"
+    if centred and terms.variance_algorithm == "centred":
+        yield "variance_algorithm", "one-pass"
+    if terms.subnormals == "kept":
+        yield "subnormals", "flushed"

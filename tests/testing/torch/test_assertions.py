@@ -1,0 +1,26 @@
+"""Assertions on tensors of PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional
+
+from normspec import testing
+from normspec.testing import OutsideEnvelope
+
+
+@pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float32))
+def test_tensors_are_read_as_they_are(dtype):
+    """Tensors that need gradients, of any strides, bfloat16 among them."""
+    x = torch.randn(8, 6).to(dtype).t().requires_grad_()
+    gamma, beta = torch.randn(8).to(dtype).requires_grad_(), torch.randn(8).to(dtype)
+    y = functional.layer_norm(x, (8,), gamma, beta)
+    g = torch.randn(6, 8).to(dtype)
+    dx, dgamma = torch.autograd.grad(y, (x, gamma), g)
+    assert testing.assert_layer_norm(y, x, gamma, beta).holds
+    assert testing.assert_layer_norm_grads(dx, dgamma, None, x, gamma, g, storage="H2")["dgamma"].holds
+    with pytest.raises(OutsideEnvelope, match="Divides the squared deviations by n - 1"):
+        variance, mean = torch.var_mean(x.double(), -1, keepdim=True)
+        wrong = (x.double() - mean) / (variance + 1e-5).sqrt() * gamma.double() + beta.double()
+        testing.assert_layer_norm(wrong.to(dtype), x, gamma, beta)
