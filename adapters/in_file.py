@@ -34,7 +34,7 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
         raise NotImportable(f"{path}{line}: SyntaxError: {error.msg}") from error
     except (OSError, ValueError) as error:
         raise NotImportable(f"{path} cannot be read: {error}") from error
-    names = list(dict.fromkeys(_bound(tree.body)))
+    names = list(dict.fromkeys(bound(tree.body)))
     wanted = tuple(OPERATORS if op is None else op)
     found = tuple(f"{path}:{name}" for name in names if name in wanted)
     if not found:
@@ -52,7 +52,7 @@ def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
     )
 
 
-def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+def bound(body: Sequence[ast.stmt]) -> Iterator[str]:
     """The names that statements define, but for imports and what is neither called nor made, such as a number."""
     for one in body:
         if isinstance(one, (ast.FunctionDef, ast.ClassDef)):
@@ -64,7 +64,7 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
         elif isinstance(one, (ast.If, ast.Try, ast.With)):
             inner = [*one.body, *getattr(one, "orelse", ()), *getattr(one, "finalbody", ())]
             inner += [statement for handler in getattr(one, "handlers", ()) for statement in handler.body]
-            yield from _bound(inner)
+            yield from bound(inner)
 
 
 #: Values that nobody calls.

@@ -33,6 +33,8 @@ from .profiles import profile_of
 from .progress import Listener
 from .replay.replaying import replayed
 from .report import Report
+from .reproduce.files import ensure_folder
+from .reproduce.reproducing import reproduced
 from .request import Request, checked_dtypes
 
 #: The seed of a run that names none: the same cases today and tomorrow.
@@ -68,6 +70,7 @@ def check(
     resume: bool = False,
     cluster: str | None = None,
     replay: str | os.PathLike[str] | None = None,
+    reproduce: str | os.PathLike[str] | None = None,
     parameters: Mapping[str, str] | None = None,
     layout: str | None = None,
     fixed: Mapping[str, object] | None = None,
@@ -102,6 +105,9 @@ def check(
     operators and dtypes at a time; None: one for each of its threads.
 
     ``replay``: the JSON of a report, whose failed cases alone are judged, by one process.
+
+    ``reproduce``: a folder for scripts, one for each cause and for each violation without one, that show it without
+    normspec (docs/counterexamples.md); ``report.reproducers`` says where they lie, or why there is none.
 
     ``cache``: the folder where exact values, bounds and results are kept for the next run; None: what NORMSPEC_CACHE
     names, or ~/.cache/normspec; False: nothing is kept. No verdict depends on it: a target is not judged again where
@@ -144,8 +150,13 @@ def check(
         declared=declared_of(parameters, layout, fixed, layers),
     )
     listener = listener_of(progress)
+    folder = None if reproduce is None else path_of(reproduce, "reproduce", "scripts")
+    if folder is not None:
+        ensure_folder(folder)
     if replay is not None:
-        return replayed(request, path_of(replay, "replay", "report.json"), listener)
-    address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
-    count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
-    return report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
+        report = replayed(request, path_of(replay, "replay", "report.json"), listener)
+    else:
+        address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
+        count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
+        report = report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
+    return report if folder is None else reproduced(report, request, folder, listener)

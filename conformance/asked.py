@@ -46,6 +46,8 @@ class Ask:
     mode: str = "training"
     #: How often it is asked, one time after the other.
     times: int = 1
+    #: The inputs whose gradients alone are asked for; None: of all.
+    wrt: tuple[str, ...] | None = None
     #: The place in the sequence of the call that a gradient, or a second reading, is of; None: a call of its own.
     of: int | None = None
     #: Where the target raised, if it did.
@@ -91,7 +93,7 @@ class AskedSession:
 
     def start(self, inputs: Arrays, settings: Mapping[str, Any], **options: Any) -> AskedEvaluation:
         """Call the target."""
-        given = {name: options.get(name) for name in ("parts", "layouts", "mode")}
+        given = {name: options.get(name) for name in ("parts", "layouts", "mode", "wrt")}
         place = len(self.log)
         with self._noted("call", inputs, settings, **{name: one for name, one in given.items() if one is not None}):
             return AskedEvaluation(self._session.start(inputs, settings, **options), self, place)
@@ -106,11 +108,11 @@ class AskedSession:
 
     def vjp(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, parts: Parts | None = None,
-        times: int = 1, **options: Any,
+        times: int = 1, wrt: tuple[str, ...] | None = None, **options: Any,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """The gradients of several calls."""
-        with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times):
-            return self._session.vjp(inputs, settings, g, parts=parts, times=times, **options)
+        with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
+            return self._session.vjp(inputs, settings, g, parts=parts, times=times, wrt=wrt, **options)
 
     def recall(
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, parts: Parts | None = None,

@@ -9,6 +9,7 @@ import attrs
 
 from ..spec.errors import UnknownTarget, choices
 from .diagnosis.cause import Cause
+from .reproduce.reproducer import Reproducer
 from .verdicts import Deviation, Result, Taken, Verdict
 
 One = TypeVar("One", bound="Outcome")
@@ -26,6 +27,8 @@ class Outcome:
     subjects: tuple[Mapping[str, Any], ...] = ()
     #: What the authors of the targets did wrongly, and which violations that explains.
     causes: tuple[Cause, ...] = ()
+    #: The scripts that were asked for, one for each cause and for each violation without one.
+    reproducers: tuple[Reproducer, ...] = ()
     #: True when the run was interrupted or a target died: what is here was established, the rest was not.
     partial: bool = False
     #: The targets that died, where nothing else makes it partial: what is here of the others is all there is.
@@ -66,6 +69,7 @@ class Outcome:
             results=tuple(one for one in self.results if one.target == name),
             subjects=tuple(one for one in self.subjects if one.get("target") == name),
             causes=tuple(one for one in self.causes if one.target == name),
+            reproducers=tuple(one for one in self.reproducers if one.target == name),
             taken=tuple(one for one in self.taken if one.target == name),
             partial=self.partial and (not self.lost or name in self.lost),
             lost=tuple(one for one in self.lost if one == name),

@@ -80,6 +80,7 @@ class Report(Outcome):
             "taken": [plain(attrs.asdict(one)) for one in self.taken],
             "subjects": [plain(s) for s in self.subjects],
             "causes": [attrs.asdict(one) for one in self.causes],
+            "scripts": [attrs.asdict(one) for one in self.reproducers],
             "results": [result_in_json(r) for r in self.results],
         }
         return json.dumps(document, indent=1, allow_nan=False) + "\n"

@@ -36,7 +36,7 @@ from .options import (
     time_limit_option,
 )
 from .outputs import on_stdout, output_options, outputs_of, write_outputs
-from .replay import ensure_replayable, replay_option
+from .replay import ensure_replayable, replay_option, reproduce_option
 from .settings import chosen, interpreters, said_of_targets, targets_to_check
 
 #: The exit status of a command that could not be carried out.
@@ -86,6 +86,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @click.option("--resume", is_flag=True, help="Go on with the last run of this very command, if it was interrupted.")
 @config_option
 @replay_option
+@reproduce_option
 @output_options
 @click.pass_context
 def check(
@@ -104,6 +105,7 @@ def check(
     resume: bool,
     config: str | None,
     replay: str | None,
+    reproduce: str | None,
     **_: Any,  # files to write, and what may be configured, are asked of the context
 ) -> int:
     """Check targets: a framework's own layers, or your function.
@@ -145,6 +147,7 @@ def check(
         "resume": resume,
         "cluster": chosen(context, configured, "cluster"),
         "replay": replay,
+        "reproduce": reproduce,
         **declared_options(parameters, layout, fixed, layers),
     }
     with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report

@@ -1,4 +1,4 @@
-"""`--replay`: the failed cases of a report, on the target that they were found on or on another."""
+"""`--replay` and `--reproduce`: what failed, judged again on this target or another, and as scripts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ replay_option = click.option(
     "--replay",
     metavar="REPORT.json",
     help="Judge nothing but the failed cases of a report that --json wrote, each as it stands there.",
+)
+
+reproduce_option = click.option(
+    "--reproduce",
+    metavar="DIR",
+    help="Write a script for each cause, and for each violation without one, that shows it without normspec.",
 )
 
 

@@ -141,6 +141,8 @@ def _call(found: Counterexample, place: int) -> dict[str, Any]:
         written["mode"] = asked.mode
     if asked.times != 1:
         written["times"] = asked.times
+    if asked.wrt is not None:
+        written["wrt"] = list(asked.wrt)
     if asked.raised is not None:
         written["raised"] = _raised(asked.raised)
     return written

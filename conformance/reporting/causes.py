@@ -26,8 +26,22 @@ def print_causes(report: Outcome, console: Console) -> None:
             first=Text("Cause:", style="bold"),
         )
         rows = [("right", _remedy(cause)), ("breaks", ", ".join(cause.explains)), ("fault", _named(cause))]
+        rows.append(("script", script_of_cause(report, cause) or "--reproduce DIR writes one that needs no normspec"))
         for label, text in rows:
             print_prose(Text(text), console, indent=11, first=Text(f"  {label}", style="dim"))
+
+
+def script_of_cause(report: Outcome, cause: Cause) -> str:
+    """The script that shows a cause, or why there is none; empty where none was asked for."""
+    for one in report.reproducers:
+        if (one.target, one.op, one.fault) == (cause.target, cause.op, cause.faults[0]):
+            return one.file or f"none: {one.why_not}"
+    return ""
+
+
+def scripts_without_cause(report: Outcome) -> dict[str, str]:
+    """By requirement, the script that shows a violation which no cause explains, or why there is none."""
+    return {one.requirement: one.file or f"none: {one.why_not}" for one in report.reproducers if not one.fault}
 
 
 def _remedy(cause: Cause) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 from rich.console import Console
@@ -18,6 +18,10 @@ from .wording import page_order, sentence, title
 
 #: Violations shown in full. One mistake often breaks many laws, and the first few tell what it is.
 DETAILED = 5
+
+#: What is said of the script for each violated requirement, where one was asked for.
+Scripts = Mapping[str, str]
+NO_SCRIPTS: Scripts = {}
 
 #: A call as anyone writes it: not worth a word.
 _PLAIN_MODES = ("", "eager")
@@ -90,17 +94,21 @@ def _leading(results: Sequence[Result]) -> str:
     return results[0].same_case_as if all(one.same_case_as for one in results) else ""
 
 
-def _outcome_rows(finding: Finding, result: Result) -> list[tuple[str, str]]:
+def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
     case = result.counterexample
     rows = [] if case is None else provoked_rows(case)
     if result.reason and (case is None or result.reason != case.note):
         rows.append(("first", result.reason))
     if finding.also:
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
+    if finding.requirement in scripts:
+        rows.append(("script", scripts[finding.requirement]))
     return rows
 
 
-def detail_rows(finding: Finding, seen: dict[tuple[object, ...], str]) -> list[tuple[str, str]]:
+def detail_rows(
+    finding: Finding, seen: dict[tuple[object, ...], str], scripts: Scripts = NO_SCRIPTS
+) -> list[tuple[str, str]]:
     """
     Label and text of each line that describes the finding.
 
@@ -118,23 +126,25 @@ def detail_rows(finding: Finding, seen: dict[tuple[object, ...], str]) -> list[t
         first = seen.setdefault((result.target, result.op, *inputs), finding.requirement)
         rows += inputs if first == finding.requirement else [("case", f"the same as for {first}")]
         rows += wrong_rows(case)
-    return rows + _outcome_rows(finding, result)
+    return rows + _outcome_rows(finding, result, scripts)
 
 
-def _print_detail(finding: Finding, seen: dict[tuple[object, ...], str], console: Console, symbols: Symbols) -> None:
+def _print_detail(
+    finding: Finding, seen: dict[tuple[object, ...], str], scripts: Scripts, console: Console, symbols: Symbols
+) -> None:
     symbol, style = look(finding.results[0], symbols)
     console.print()
     console.print(Text.assemble((f"{symbol} {finding.requirement}", style), "  ", (title(finding.requirement), "bold")))
     words = sentence(finding.requirement)
     if words:
         print_prose(Text(words), console, indent=2)
-    rows = detail_rows(finding, seen)
+    rows = detail_rows(finding, seen, scripts)
     indent = 4 + max(len(label) for label, _ in rows)
     for label, text in rows:
         print_prose(Text(text), console, indent=indent, first=Text(f"  {label}", style="dim"))
 
 
-def _print_brief(finding: Finding, console: Console, symbols: Symbols) -> None:
+def _print_brief(finding: Finding, console: Console, symbols: Symbols, scripts: Scripts = NO_SCRIPTS) -> None:
     symbol, style = look(finding.results[0], symbols)
     ratio = finding.clearest.ratio
     amount = f"; {ratio_text(ratio)} envelopes" if ratio is not None and ratio > 1 else ""
@@ -142,23 +152,28 @@ def _print_brief(finding: Finding, console: Console, symbols: Symbols) -> None:
     how = f"; {case.note}" if case is not None and case.note else ""
     how += f", at {raised_at(case)}" if case is not None and raised_at(case) else ""
     how += f"; also {', '.join(finding.also)}, for the same reason" if finding.also else ""
+    how += f"; script {scripts[finding.requirement]}" if finding.requirement in scripts else ""
     line = Text.assemble((title(finding.requirement), "bold"), f" ({finding.where()}{amount}{how})")
     print_prose(line, console, indent=10, first=Text(f"{symbol} {finding.requirement}", style=style))
 
 
 def print_failures(
-    results: Sequence[Result], console: Console, symbols: Symbols, advice: Sequence[Result] = ()
+    results: Sequence[Result],
+    console: Console,
+    symbols: Symbols,
+    advice: Sequence[Result] = (),
+    scripts: Scripts = NO_SCRIPTS,
 ) -> None:
     """Print the violated requirements: the first few in full, with the advice that stands so; a line for the others."""
     found = findings(results, advice)
     seen: dict[tuple[object, ...], str] = {}
     for finding in found[:DETAILED]:
-        _print_detail(finding, seen, console, symbols)
+        _print_detail(finding, seen, scripts, console, symbols)
     if found[DETAILED:]:
         console.print()
         console.print(Text("And also, with their cases in --json:", style="dim"))
     for finding in found[DETAILED:]:
-        _print_brief(finding, console, symbols)
+        _print_brief(finding, console, symbols, scripts)
 
 
 def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) -> None:

@@ -43,6 +43,7 @@ WRONG = {
     "jobs": ["a", 0, -1, 1.5, True],
     "cache": [3, "", ["folder"], 1.5],
     "replay": [3, "", ["report.json"], "nonesuch.json"],
+    "reproduce": [3, "", ["scripts"]],
     "parameters": [3, "gamma=g", {"gain": "g"}, {"gamma": 3}, ["gamma"]],
     "layout": [3, "channels-somewhere", ["channels-first"], ""],
     "layers": ["yes", 3, None],

@@ -12,6 +12,7 @@ import pytest
 
 import normspec
 from normspec.conformance.diagnosis.cause import Cause
+from normspec.conformance.reproduce.reproducer import Reproducer
 from normspec.conformance.verdicts import Deviation
 
 from .blocks import CHECKOUT
@@ -51,6 +52,7 @@ def test_every_field_is_documented_once_and_no_other(document):
         "taken": document["taken"][0],
         "subjects": document["subjects"][0],
         "causes": attrs.asdict(Cause("", "", (), (), (), "", "", "", (), ())),
+        "scripts": attrs.asdict(Reproducer("", "", "", "", "", "", "", "")),
         "results": failed,
         "counterexample": failed["counterexample"],
     }

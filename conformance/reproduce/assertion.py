@@ -1,0 +1,432 @@
+"""What a script asserts: the plainest thing that the target's own results, as the probe saw them, violate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ...reference.formats import FORMATS
+from ...spec.layout import Layout
+from ..asked import Ask
+from ..findings import Comparison, Elements
+from ..reporting.numbers import decimal
+from ..truth import owner_of
+from ..verdicts import Counterexample
+from .probe import Happened, Seen
+from .spelling import CannotWrite, literal
+from .steps import Step
+from .truths import Judge
+
+#: The factors that a law which holds to the last bit has between two results.
+_FACTORS = tuple(sign * 2.0**power for power in range(-8, 9) for sign in (1, -1))
+
+
+@attrs.frozen
+class Assertion:
+    """The end of a script."""
+
+    #: The last step that it needs.
+    last: int
+    #: What stands behind that step, each time that it is done.
+    lines: tuple[str, ...]
+    #: What is wrong, in a few words.
+    words: str
+    #: What stands before all steps.
+    first: tuple[str, ...] = ()
+    #: Lines that stand before the call of a step, once its tensors are there; and behind a step.
+    before: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
+    after: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
+    #: Whether the last step is to raise.
+    raises: bool = False
+
+
+def assertion(
+    found: Counterexample, steps: Sequence[Step], happened: Sequence[Sequence[Happened]], judge: Judge
+) -> Assertion:
+    """What fails of what happened. Raises CannotWrite where nothing does that a script could show."""
+    looked = _Looked(found, steps, happened, judge)
+    for look in (
+        *(looked.raising, looked.accepted, looked.form, looked.lost_nan, looked.changed, looked.value),
+        *(looked.derived, looked.given, looked.contained, looked.repeated, looked.related, looked.missing),
+    ):
+        made = look()
+        if made is not None:
+            return made
+    raise CannotWrite(f"no single result of a plain call shows what is wrong with {found.output}")
+
+
+@attrs.frozen
+class _Looked:
+    found: Counterexample
+    steps: Sequence[Step]
+    happened: Sequence[Sequence[Happened]]
+    judge: Judge
+
+    @property
+    def last(self) -> int:
+        return len(self.steps) - 1
+
+    def _all(self, place: int, name: str) -> list[Seen]:
+        """What a variable held, each time."""
+        return [one.seen[name] for one in self.happened[place] if name in one.seen]
+
+    # How it fails, where the numbers do not say -------------------------------------------------------------
+
+    def raising(self) -> Assertion | None:
+        """A call that raises, and must return."""
+        kinds = [one.raised for one in self.happened[self.last] if one.raised]
+        if not kinds:
+            return None
+        told = self.found.raised.type if self.found.raised is not None else kinds[0]
+        if self.found.failure not in ("raises", "type", "shape", "missing") or told != kinds[0]:
+            raise CannotWrite(f"its call raises {kinds[0]} in a script")
+        step = self.steps[self.last]
+        name = "dx" if self.found.output == "gradient" and "dx" in step.results else next(iter(step.results))
+        shape = step.ask.inputs["x" if name in ("y", "dx") else owner_of(name)]
+        lines = () if shape is None else (f"assert tuple({step.results[name]}.shape) == {literal(tuple(shape.shape))}",)
+        return Assertion(self.last, lines, f"the call raises {kinds[0]}, and must return")
+
+    def accepted(self) -> Assertion | None:
+        """A call that returns, and must raise."""
+        if self.found.failure != "accepts":
+            return None
+        return Assertion(self.last, (), "the call returns, and must raise", raises=True)
+
+    def form(self) -> Assertion | None:
+        """A result of another type, shape or dtype, or none at all."""
+        if self.found.failure not in ("type", "shape", "dtype", "missing"):
+            return None
+        step = self.steps[self.last]
+        for name, variable in step.results.items():
+            owner = step.ask.inputs.get(owner_of(name))
+            for seen in self._all(self.last, name):
+                if owner is None:
+                    continue
+                x = step.inputs[owner_of(name)]
+                if seen.missing and name != "y":
+                    return Assertion(self.last, (f"assert {variable} is not None",), f"{name} is missing")
+                if seen.values is None:
+                    words = f"{name} is a {seen.kind}"
+                    return Assertion(self.last, (f"assert isinstance({variable}, type({x}))",), words)
+                shape = tuple(owner.shape)
+                if seen.values.shape != shape:
+                    words = f"{name} has shape {seen.values.shape} in place of {shape}"
+                    return Assertion(self.last, (f"assert tuple({variable}.shape) == {literal(shape)}",), words)
+                if seen.dtype != str(owner.dtype):
+                    words = f"{name} has dtype {seen.dtype} in place of {owner.dtype}"
+                    return Assertion(self.last, (f"assert {variable}.dtype == {x}.dtype",), words)
+        return None
+
+    def lost_nan(self) -> Assertion | None:
+        """A number where NaN belongs."""
+        if self.found.expected is None or not math.isnan(self.found.expected):
+            return None
+        step = self.steps[self.last]
+        name, variable = self.found.output, step.results.get(self.found.output, "")
+        handed = [one for one in (*step.ask.inputs.values(), step.ask.g) if one is not None]
+        nan = any(np.isnan(one.astype(np.float64)).any() for one in handed)  # of an infinity, one may remain
+        must, test = ("be NaN", "np.isnan(got)") if nan else ("not be finite", "not np.isfinite(got)")
+        for seen in self._all(self.last, name) if variable else ():
+            if seen.values is None or len(self.found.index) != seen.values.ndim:
+                continue
+            got = float(seen.values[self.found.index])
+            if math.isfinite(got) or (nan and not math.isnan(got)):
+                element = _element(variable, self.found.index)
+                lines = (f"got = float({element})", f"assert {test}, f{f'{element} is {{got}}, and must {must}'!r}")
+                return Assertion(self.last, lines, f"{element} must {must}, and is {decimal(got)}")
+        return None
+
+    def changed(self) -> Assertion | None:
+        """What was handed over, or returned, and has changed since."""
+        for place, step in enumerate(self.steps):
+            if step.again is None:
+                continue
+            return self._changed_inputs(place, step) or self._changed_results(place, step) or self._later(place)
+        return None
+
+    def _later(self, place: int) -> Assertion | None:
+        """The same of what is read again after this."""
+        for other in range(place + 1, len(self.steps)):
+            step = self.steps[other]
+            if step.again is not None:
+                made = self._changed_inputs(other, step) or self._changed_results(other, step)
+                if made is not None:
+                    return made
+        return None
+
+    def _changed_inputs(self, place: int, step: Step) -> Assertion | None:
+        assert step.again is not None
+        given = {**step.ask.inputs, "g": step.ask.g}
+        if self.judge.subject.conventions.get("gain") == "one-plus-gamma":
+            given.pop("gamma", None)  # it is handed gamma - 1
+        for name, variable in step.inputs.items():
+            array = given.get(name)
+            for seen in self._all(place, f"{name} now"):
+                if array is not None and seen.values is not None and not _alike(seen.values, array):
+                    # Taken where the variable got its value, which for a cotangent may be a later step.
+                    home = next(
+                        k for k, one in enumerate(self.steps) if any(_sets(line, variable) for line in one.lines)
+                    )
+                    return self._kept(place, home, variable, f"{variable} was changed by the call", before=True)
+        return None
+
+    def _changed_results(self, place: int, step: Step) -> Assertion | None:
+        assert step.again is not None
+        for name, variable in step.results.items():
+            firsts, nows = self._all(step.again, name), self._all(place, name)
+            if not firsts or not nows or firsts[-1].values is None or nows[-1].values is None:
+                continue
+            if not _alike(firsts[-1].values, nows[-1].values):
+                return self._kept(
+                    place, step.again, variable, f"{variable} changed since it was returned", before=False
+                )
+        return None
+
+    def _kept(self, place: int, home: int, variable: str, words: str, *, before: bool) -> Assertion:
+        lines = (f"assert np.array_equal(numbers({variable}), before, equal_nan=True), {words!r}",)
+        kept = {home: (f"before = numbers({variable})",)}
+        if before:
+            return Assertion(place, lines, words, before=kept)
+        return Assertion(place, lines, words, after=kept)
+
+    # Numbers ------------------------------------------------------------------------------------------------
+
+    def value(self) -> Assertion | None:
+        """An output or a gradient that is not what it must be."""
+        shown = [self.last] if self.found.output in self.steps[self.last].results else []
+        for place in [*shown, *(one for one in range(self.last, -1, -1) if one not in shown)]:
+            step = self.steps[place]
+            if step.again is not None:
+                continue
+            wrong = dict(self._violations(place))
+            for name in sorted(wrong, key=lambda one: one != self.found.output):
+                made = self._value(place, step.results[name], *self._shown(place, name, wrong[name]))
+                if made is not None:
+                    return made
+        return None
+
+    def _violations(self, place: int) -> Iterator[tuple[str, Comparison]]:
+        step = self.steps[place]
+        for one in self.happened[place]:
+            seen = {name: one.seen[name] for name in step.results if name in one.seen}
+            yield from self.judge.violations(step.ask, seen)
+
+    def _shown(self, place: int, name: str, worst: Comparison) -> tuple[tuple[int, ...], float, float, float]:
+        """The element of the counterexample, where it is wrong in itself; else the one that is furthest off."""
+        elements = worst.elements
+        if place == self.last and name == self.found.output and elements is not None and self.found.index:
+            index = self.found.index
+            if len(index) == elements.ratio.ndim and elements.ratio[index] > 1:
+                return index, *_numbers(elements, index)
+        return worst.index, worst.expected, worst.got, worst.envelope
+
+    def _value(
+        self, place: int, variable: str, index: tuple[int, ...], expected: float, got: float, envelope: float
+    ) -> Assertion | None:
+        """That an element lies within the envelope; None where it lies at the edge of what its dtype holds."""
+        stored = FORMATS[self.judge.subject.dtype]
+        if abs(expected) + envelope >= stored.largest * (1 - 4 * stored.unit_roundoff):
+            return None
+        element = _element(variable, index)
+        message = f"{element} is {{got}}, and must be {{expected}}"
+        lines = [f"got, expected = float({element}), {literal(expected)}"]
+        if envelope:
+            lines.append(f"assert abs(got - expected) <= {literal(envelope)}, f{message!r}")
+        else:
+            lines.append(f"assert got == expected, f{message!r}")
+        within = f" within {decimal(envelope)}" if envelope else ""
+        words = f"{element} must be {decimal(expected)}{within}, and is {decimal(got)}"
+        return Assertion(place, tuple(lines), words)
+
+    def derived(self) -> Assertion | None:
+        """A tangent, or a derivative of a derivative: the counterexample has the exact value."""
+        found, variable = self.found, self.steps[self.last].results.get(self.found.output)
+        if variable is None or " " not in found.output or None in (found.expected, found.got, found.envelope):
+            return None
+        assert found.expected is not None and found.envelope is not None
+        for seen in self._all(self.last, found.output):
+            if seen.values is not None and len(found.index) == seen.values.ndim:
+                got = float(seen.values[found.index])
+                if not abs(got - found.expected) <= found.envelope:
+                    return self._value(self.last, variable, found.index, found.expected, got, found.envelope)
+        return None
+
+    def given(self) -> Assertion | None:
+        """A result that must be a number which is known: zero, what was handed over, or an exact value out of range."""
+        found, step = self.found, self.steps[self.last]
+        variable = step.results.get(found.output)
+        if variable is None or found.expected is None or found.got is None:
+            return None
+        for seen in self._all(self.last, found.output):
+            if seen.values is None or len(found.index) != seen.values.ndim:
+                continue
+            got = float(seen.values[found.index])
+            if got == found.expected or (math.isnan(got) and math.isnan(found.expected)):
+                continue
+            exact = self.judge.exact(step.ask, found.output, found.index)
+            known = exact == found.expected
+            if known and found.envelope is not None and not abs(got - found.expected) <= found.envelope:
+                return self._value(self.last, variable, found.index, found.expected, got, found.envelope)
+            if found.envelope is None and not self._differ() and (known or not seen.values.size or exact is None):
+                return self._value(self.last, variable, found.index, found.expected, got, 0.0)
+        return None
+
+    def contained(self) -> Assertion | None:
+        """A result that must not show what is not finite elsewhere: it is the one without that."""
+        found, step = self.found, self.steps[self.last]
+        if found.case is None or found.output not in step.results or found.expected is None:
+            return None
+        handed = [one for one in step.ask.inputs.values() if one is not None]
+        if all(np.isfinite(one.astype(np.float64)).all() for one in handed):
+            return None
+        clean = Ask("vjp", found.case.inputs, found.case.settings, found.case.parts, found.case.g)
+        for seen in self._all(self.last, found.output):
+            compared = self.judge.compared(clean, found.output, seen)
+            if compared is None or compared.elements is None or len(found.index) != compared.elements.ratio.ndim:
+                continue
+            elements, index = compared.elements, found.index
+            if elements.ratio[index] > 1:
+                return self._value(self.last, step.results[found.output], index, *_numbers(elements, index))
+        return None
+
+    def missing(self) -> Assertion | None:
+        """A gradient that is not always there."""
+        for place, step in enumerate(self.steps):
+            for name, variable in step.results.items():
+                owner = step.ask.inputs.get(owner_of(name))
+                if owner is not None and any(seen.missing for seen in self._all(place, name)):
+                    return Assertion(place, (f"assert {variable} is not None",), f"{name} is missing")
+        return None
+
+    # Several results ----------------------------------------------------------------------------------------
+
+    def _same_calls(self) -> Iterator[tuple[int, int]]:
+        """Pairs of steps that ask the same, the earlier one first; each with itself where it is done several times."""
+        for place, step in enumerate(self.steps):
+            if step.again is not None:
+                continue
+            if step.ask.times > 1:
+                yield place, place
+            for earlier in range(place):
+                other = self.steps[earlier]
+                if other.again is None and _asks_the_same(other, step):
+                    yield earlier, place
+
+    def _differ(self) -> tuple[int, int, str] | None:
+        """Two places whose results have other bits, where the same is asked."""
+        for earlier, place in self._same_calls():
+            for name in self.steps[place].results:
+                seen = [*self._all(earlier, name), *self._all(place, name)]
+                values = [one.values for one in seen if one.values is not None]
+                if any(not _alike(values[0], other) for other in values[1:]):
+                    return earlier, place, name
+        return None
+
+    def repeated(self) -> Assertion | None:
+        """Calls that differ in their bits, where the same is asked."""
+        differ = self._differ()
+        if differ is None:
+            return None
+        earlier, place, name = differ
+        words = f"repeated calls give another {name}"
+        first, second = self.steps[earlier].results[name], self.steps[place].results[name]
+        keep = f"several.append(numbers({first}))"
+        check = f"assert all(np.array_equal(numbers({second}), one, equal_nan=True) for one in several), {words!r}"
+        if earlier == place:
+            return Assertion(place, (keep, check), words, first=("several = []",))
+        return Assertion(place, (check,), words, first=("several = []",), after={earlier: (keep,)})
+
+    def related(self) -> Assertion | None:
+        """A law of two calls that holds to the last bit."""
+        found = self.found
+        if found.envelope != 0 or found.expected is None or found.got is None:
+            return None
+        for place in range(self.last, -1, -1):
+            step = self.steps[place]
+            variable = step.results.get(found.output)
+            for seen in self._all(place, found.output) if variable else ():
+                if seen.values is None or len(found.index) != seen.values.ndim:
+                    continue
+                if float(seen.values[found.index]) != found.got:
+                    continue
+                for other, index, factor in self._partners(place, found.output, found.index, found.expected):
+                    mine = _element(variable or "", found.index)
+                    theirs = _element(self.steps[other].results[found.output], index)
+                    times = "" if factor == 1 else f"{factor:g} * "
+                    lines = (
+                        f"got, expected = float({mine}), {times}float({theirs})",
+                        f"assert got == expected, f{f'{mine} is {{got}}, and must be {{expected}}'!r}",
+                    )
+                    return Assertion(max(place, other), lines, f"{mine} must be {times}{theirs}, to the last bit")
+        return None
+
+    def _partners(
+        self, place: int, name: str, index: tuple[int, ...], expected: float
+    ) -> Iterator[tuple[int, tuple[int, ...], float]]:
+        """Elements of other calls' results that the expected value is, or a power of two times."""
+        for other, step in enumerate(self.steps):
+            if other == place or step.again is not None or name not in step.results:
+                continue
+            for seen in self._all(other, name)[:1]:
+                if seen.values is None:
+                    continue
+                for where in self._counterparts(place, other, index):
+                    value = float(seen.values[where])
+                    factor = next((one for one in _FACTORS if one * value == expected), None)
+                    if factor is not None and value != 0:
+                        yield other, where, factor
+
+    def _counterparts(self, place: int, other: int, index: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The element of another call's x that this one is: of the same group of values, wherever that stands."""
+        mine, theirs = self.steps[place].ask, self.steps[other].ask
+        x, there = mine.inputs["x"], theirs.inputs["x"]
+        assert x is not None and there is not None
+        if x.shape == there.shape and np.count_nonzero(x) and _multiple(x, there):
+            yield index
+            return
+        here = Layout.of(self.judge.operator, x.shape, mine.settings)
+        away = Layout.of(self.judge.operator, there.shape, theirs.settings)
+        numbered = here.rows(np.arange(x.size).reshape(x.shape))
+        elsewhere = away.rows(np.arange(there.size).reshape(there.shape))
+        if here.size != away.size:
+            return
+        group, position = (int(one[0]) for one in np.nonzero(numbered == np.ravel_multi_index(index, x.shape)))
+        values, others = here.rows(x.astype(np.float64)), away.rows(there.astype(np.float64))
+        for row in np.flatnonzero((others == values[group]).all(axis=1)):
+            yield tuple(int(one) for one in np.unravel_index(int(elsewhere[row, position]), there.shape))
+
+
+def _numbers(elements: Elements, index: tuple[int, ...]) -> tuple[float, float, float]:
+    """What is exact, what was received and the envelope, at one element."""
+    return float(elements.expected[index]), float(elements.got[index]), float(elements.envelope[index])
+
+
+def _multiple(x: np.ndarray, other: np.ndarray) -> bool:
+    """Whether one array is a power of two, or its negative, times the other."""
+    a, b = x.astype(np.float64), other.astype(np.float64)
+    return any(np.array_equal(a, factor * b, equal_nan=True) for factor in _FACTORS)
+
+
+def _element(variable: str, index: Sequence[int]) -> str:
+    return f"{variable}[{', '.join(map(str, index))}]" if index else variable
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.array_equal(one, np.asarray(other).astype(np.float64), equal_nan=True)
+
+
+def _asks_the_same(one: Step, other: Step) -> bool:
+    a, b = one.ask, other.ask
+    same = a.does == b.does and a.settings == b.settings and a.parts == b.parts and a.layouts == b.layouts
+    if not same or a.inputs.keys() != b.inputs.keys() or a.mode != b.mode:
+        return False
+    pairs = [(a.inputs[name], b.inputs[name]) for name in a.inputs] + [(a.g, b.g)]
+    return all((p is None and q is None) or (p is not None and q is not None and _alike(np.asarray(p, np.float64), q))
+               for p, q in pairs)  # fmt: skip
+
+
+def _sets(line: str, variable: str) -> bool:
+    return line.startswith(f"{variable} = ")

@@ -1,0 +1,77 @@
+"""Files of scripts: each written whole or not at all, and none over a file of other content."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...spec.errors import NormspecError
+from .spelling import CannotWrite
+
+#: The longest that a word in the name of a file may be.
+_LONGEST = 60
+
+
+class UnwritableFolder(NormspecError):
+    """Scripts cannot be written to a folder."""
+
+
+def ensure_folder(name: str) -> None:
+    """Make the folder where there is none. Raises UnwritableFolder where nothing can be written to it."""
+    path = Path(name)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnwritableFolder(
+            f"--reproduce {name} is no folder and cannot be made one ({error.strerror or error}); name another"
+        ) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UnwritableFolder(f"--reproduce {name} may not be written to; name another folder")
+
+
+def file_name(words: Sequence[str]) -> str:
+    """The words as the name of a Python file, whatever characters they have."""
+    plain = [re.sub(r"[^A-Za-z0-9_]+", "-", word)[:_LONGEST].strip("-") for word in words]
+    return f"{'-'.join(filter(None, plain)) or 'script'}.py"
+
+
+def write(folder: str, name: str, text: str) -> str:
+    """
+    Write a script and return its path. The same text that is there already stays as it is.
+
+    Raises CannotWrite where the file has other content, or cannot be written.
+    """
+    path = Path(folder) / name
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".normspec-", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+            os.chmod(temporary, 0o644)
+            _move(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+    except FileExistsError:
+        if not path.is_file() or path.read_bytes() != data:
+            raise CannotWrite(f"{path} is there with other content; move it away, or name another folder") from None
+    except OSError as error:
+        raise CannotWrite(f"{path} could not be written: {error.strerror or error}") from error
+    return str(path)
+
+
+def _move(temporary: str, path: Path) -> None:
+    """Give the file its name, at once, unless there is one of that name. Raises FileExistsError."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if path.exists():
+            raise FileExistsError(str(path)) from None
+        os.replace(temporary, path)

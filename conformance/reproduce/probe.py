@@ -1,0 +1,145 @@
+"""A probe: the same calls as in the script, made in a process of their own, to see what each of them returns."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.dtypes import DTYPES
+from .spelling import CannotWrite
+
+#: Seconds that a process of a script may take.
+_SECONDS = 300
+
+#: Runs a Python program: (its text, the file that it may write to) -> what it says on standard error where it fails,
+#: and None where it ends well.
+Runner = Callable[[str], "str | None"]
+
+
+@attrs.frozen(eq=False)
+class Seen:
+    """What a variable held after a step."""
+
+    #: One of DTYPES; empty where it was no tensor of one.
+    dtype: str = ""
+    #: In float64; None where it was no tensor.
+    values: np.ndarray | None = None
+    #: The name of its class.
+    kind: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """Whether it was None."""
+        return self.kind == "NoneType"
+
+    @property
+    def stored(self) -> np.ndarray | None:
+        """The values in their dtype; None where there are none."""
+        return None if self.values is None or not self.dtype else self.values.astype(DTYPES[self.dtype])
+
+
+@attrs.frozen(eq=False)
+class Happened:
+    """What came of one step, one time."""
+
+    seen: Mapping[str, Seen] = attrs.field(factory=dict)
+    #: The class of the exception that it raised; empty for none.
+    raised: str = ""
+
+
+#: The lines at the head of a probe, which note what every step gives.
+_NOTING = """
+import json as _json
+_notes = []
+def _one(value):
+    try:
+        values = [one.hex() for one in numbers(value).ravel().tolist()]
+        shape = [int(size) for size in value.shape]
+        return {"kind": type(value).__name__, "dtype": str(value.dtype), "shape": shape, "values": values}
+    except Exception:
+        return {"kind": type(value).__name__}
+def _note(place, raised="", **read):
+    _notes.append([place, raised, {name: _one(value) for name, value in read.items()}])
+"""
+
+
+def probe(head: Sequence[str], bodies: Sequence[tuple[Sequence[str], Mapping[str, str], int]], file: str) -> str:
+    """
+    The text of a probe, which writes what it sees to a file.
+
+    ``bodies``: of each step its lines, what to read by name, and how often it is done.
+    """
+    lines = [*head, *_NOTING.splitlines()]
+    for place, (body, read, times) in enumerate(bodies):
+        noted = ", ".join(f"{name!r}: {variable}" for name, variable in read.items())
+        inner = [*body, f"_note({place}, **{{{noted}}})"]
+        lines += [f"for _ in range({times}):", "    try:", *indented(inner, 2)]
+        lines += ["    except Exception as _error:", f"        _note({place}, type(_error).__name__)"]
+    lines += [f"with open({file!r}, 'w') as _stream:", "    _stream.write(_json.dumps(_notes))", ""]
+    return "\n".join(lines)
+
+
+def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    """The lines, and those within them, further to the right."""
+    return ["    " * depth + one for line in lines for one in line.split("\n")]
+
+
+def seen(text: Callable[[str], str], count: int, run: Runner) -> list[list[Happened]]:
+    """
+    What came of each of so many steps, each time that it was done.
+
+    ``text``: the probe that writes to a file of this name. Raises CannotWrite where nothing can be seen.
+    """
+    with tempfile.TemporaryDirectory(prefix="normspec-") as folder:
+        file = Path(folder) / "seen.json"
+        said = run(text(str(file)))
+        try:
+            notes = json.loads(file.read_text(encoding="utf-8"))
+            found: list[list[Happened]] = [[] for _ in range(count)]
+            for place, raised, read in notes:
+                found[place].append(Happened({name: _seen(one) for name, one in read.items()}, str(raised)))
+        except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise CannotWrite(f"its calls could not be made by a script: {said or error}") from error
+    return found
+
+
+def _seen(one: Mapping[str, Any]) -> Seen:
+    if "values" not in one:
+        return Seen(kind=str(one["kind"]))
+    named = re.search("bfloat16|float16|float32|float64", str(one["dtype"]))
+    values = np.array([float.fromhex(value) for value in one["values"]], np.float64).reshape(one["shape"])
+    return Seen(named.group() if named else "", values, str(one["kind"]))
+
+
+def in_a_process(python: str, environment: Mapping[str, str] | None = None) -> Runner:
+    """Programs run by this interpreter, each in a process and a file of its own."""
+
+    def run(text: str) -> str | None:
+        with tempfile.TemporaryDirectory(prefix="normspec-") as folder:
+            file = Path(folder) / "program.py"
+            file.write_text(text, encoding="utf-8")
+            try:
+                ended = subprocess.run(
+                    [python, str(file)],
+                    capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
+                    stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})},
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                return f"it took longer than {_SECONDS} seconds"
+            except OSError as error:
+                return str(error)
+        if ended.returncode == 0:
+            return None
+        lines = ended.stderr.strip().splitlines()
+        return lines[-1] if lines else f"it ended with status {ended.returncode}"
+
+    return run

@@ -1,0 +1,143 @@
+"""`--reproduce`: a script for each cause in a report, and for each violation that no cause explains."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from ...reference.formats import FORMATS
+from ...spec import pages, requirement
+from ..progress import Listener, Progress
+from ..report import Report
+from ..reporting.failures import findings
+from ..request import Request
+from ..verdicts import Result
+from .files import file_name, write
+from .probe import in_a_process
+from .reproducer import Reproducer
+from .script import script
+from .source import Source
+from .spelling import CannotWrite
+
+#: How many results of one mistake are tried until one can be written as a script.
+_TRIED = 4
+
+
+@attrs.frozen
+class _Mistake:
+    """What one script is about."""
+
+    #: The results that it explains, the first to be tried first.
+    results: tuple[Result, ...]
+    fault: str
+    sentence: str
+    #: The requirements that it violates.
+    violated: tuple[str, ...]
+
+
+def reproduced(report: Report, request: Request, folder: str, listener: Listener | None = None) -> Report:
+    """The report with its scripts, which are written to a folder that is there."""
+    found: list[Reproducer] = []
+    mistakes = list(_mistakes(report))
+    for place, mistake in enumerate(mistakes, 1):
+        found.append(_reproducer(report, request, folder, mistake))
+        if listener is not None:
+            listener(Progress(place, len(mistakes), "writing scripts", len(report.failures())))
+    return attrs.evolve(report, reproducers=tuple(found))
+
+
+def _mistakes(report: Report) -> Iterator[_Mistake]:
+    explained: set[int] = set()
+    for cause in report.causes:
+        results = [one for one in report.failures() if cause.explains_result(one)]
+        explained |= {id(one) for one in results}
+        yield _Mistake(tuple(sorted(results, key=_plainness)), cause.faults[0], cause.sentence, cause.explains)
+    for finding in findings([one for one in report.failures() if id(one) not in explained]):
+        results = tuple(sorted(finding.results, key=_plainness))
+        also = (finding.requirement, *finding.also)
+        yield _Mistake(results, "", f"Not so: {requirement(finding.requirement).sentence}", also)
+
+
+def _plainness(result: Result) -> tuple[bool, int]:
+    """Cases that show a wrong result come before those of laws, and small ones before large ones."""
+    case = result.counterexample
+    if case is None:
+        return True, 1 << 62
+    plain = case.output in ("y", "dx", "dgamma", "dbeta") and case.index != () and len(case.calls) <= 1
+    return not plain, sum(one.size for one in case.inputs.values() if one is not None)
+
+
+def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake) -> Reproducer:
+    """The script for a mistake, by the first of its results that can be written as one."""
+    why_not = ""
+    for result in mistake.results[:_TRIED]:
+        made = Reproducer(
+            result.target, result.op, result.binding, result.dtype, result.requirement, mistake.fault, "", ""
+        )
+        try:
+            text = _written(report, request, result, mistake)
+            place, _, name = result.target.rpartition(":")
+            words = [Path(place).stem, name, mistake.fault or result.requirement, result.dtype]
+            return attrs.evolve(made, file=write(folder, file_name(words), text))
+        except CannotWrite as why:
+            why_not = why_not or _one_line(str(why))
+    first = mistake.results[0]
+    return Reproducer(first.target, first.op, first.binding, first.dtype, first.requirement, mistake.fault, "", why_not)
+
+
+def _written(report: Report, request: Request, result: Result, mistake: _Mistake) -> str:
+    subject = next(
+        one for one in report.subjects
+        if (one["target"], one["binding"], one["op"]) == (result.target, result.binding, result.op)
+    )  # fmt: skip
+    if request.declared_of(result.target):
+        raise CannotWrite("it is not called as its operator is, but as was declared of it")
+    source = Source.of(result.target, request.files.get(result.target, ""))
+    if source.is_class or result.binding != result.target:
+        raise CannotWrite("it is a layer, which normspec calls with parameters that it sets")
+    conventions, flushes = _conventions(subject, result.dtype)
+    head = [
+        f"{result.target}, {result.op} in {result.dtype}: {mistake.sentence}",
+        f"It violates {', '.join(mistake.violated)} of normspec, edition {_edition()}.",
+        *(
+            ["With another file behind its name, this script runs on that: python SCRIPT.py FILE.py"]
+            * bool(source.file)
+        ),
+    ]
+    run = in_a_process(request.python_of(result.target) or sys.executable)
+    return script(result, source, str(subject["framework"]), conventions, flushes, run, head)
+
+
+def _conventions(subject: Mapping[str, Any], dtype: str) -> tuple[dict[str, str], frozenset[str]]:
+    """What a binding declares, what was measured of its platform, and the formats whose subnormals may be lost."""
+    conventions: dict[str, str] = {}
+    flushed = set[str]()
+    for one in subject.get("measured") or ():
+        key, _, value = str(one["convention"]).partition("=")
+        formats = set(one["dtypes"])
+        if key == "subnormals":
+            flushed |= formats
+        if dtype in formats or (FORMATS[dtype].narrow and "float32" in formats):
+            conventions[key] = value
+    conventions |= dict(subject.get("conventions") or {})
+    declared = "subnormals" in (subject.get("conventions") or {})
+    return conventions, frozenset(FORMATS if declared else flushed)
+
+
+def _edition() -> str:
+    found = re.search(r"^\*Edition (\d+)\.", "\n".join(pages().values()), re.M)
+    return found[1] if found else ""
+
+
+def _one_line(words: str) -> str:
+    return " ".join(words.split())[:200]
+
+
+def unwritten(reproducers: Sequence[Reproducer]) -> int:
+    """How many mistakes have no script."""
+    return sum(not one.file for one in reproducers)

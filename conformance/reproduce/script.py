@@ -1,0 +1,140 @@
+"""A script that shows one violation: from a counterexample to text, by way of a probe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import attrs
+
+from ...spec.operators import OPERATORS
+from ..verdicts import Result
+from .assertion import Assertion, assertion
+from .language import Language, language_of
+from .probe import Happened, Runner, indented, probe, seen
+from .source import Source
+from .spelling import CannotWrite, Spelling
+from .steps import Step, sequences, steps
+from .truths import Judge
+
+#: The names in a line of code.
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+#: Steps that a script takes at most: longer ones nobody reads.
+_STEPS = 24
+
+
+def script(
+    result: Result, source: Source, framework: str, conventions: Mapping[str, str], flushes: frozenset[str],
+    run: Runner, head: Sequence[str],
+) -> str:  # fmt: skip
+    """
+    The text of a script that fails where the target violates what this result says, and ends well where it does not.
+
+    ``conventions``: those that the target declares. ``run``: runs the probe. ``head``: what it is about, in lines.
+    Raises CannotWrite with the reason why there is none.
+    """
+    found = result.counterexample
+    if found is None:
+        raise CannotWrite("no case of it was kept")
+    language = language_of(framework)
+    judge = Judge(result.op, result.dtype, conventions, flushes)
+    reasons: list[str] = []
+    for written_out, calls in product(_ways(source, language), sequences(found)):
+        if len(calls) > _STEPS:
+            continue
+        spelling = Spelling(result.op, OPERATORS[result.op], language, conventions, result.device, written_out)
+        try:
+            made = steps(calls, spelling)
+            text = _Text(source, spelling, made)
+            happened = seen(text.probe, len(made), run)
+            return text.whole(assertion(found, made, happened, judge), head, happened)
+        except CannotWrite as why:
+            reasons.append(str(why))
+    raise CannotWrite(reasons[-1] if reasons else "what shows it takes too many calls")
+
+
+def _ways(source: Source, language: Language) -> list[frozenset[str]]:
+    """Which derivatives are called by name: in NumPy all; elsewhere the vjp where the framework's shows nothing."""
+    beside = source.beside()
+    if "differentiated" not in language.functions:
+        return [beside]
+    return [beside - {"vjp"}, beside] if "vjp" in beside else [beside]
+
+
+@attrs.frozen
+class _Text:
+    source: Source
+    spelling: Spelling
+    steps: Sequence[Step]
+
+    def probe(self, file: str) -> str:
+        """The probe of all steps."""
+        bodies = [(step.lines, step.read, step.ask.times if step.again is None else 1) for step in self.steps]
+        return probe(
+            self._head(bodies=[line for step in self.steps for line in step.lines], more=("numbers",)), bodies, file
+        )
+
+    def whole(self, end: Assertion, head: Sequence[str], happened: Sequence[Sequence[Happened]]) -> str:
+        """The script; of calls that raise, where that is not what it shows, nothing is left."""
+        body = list(end.first)
+        for place, step in enumerate(self.steps[: end.last + 1]):
+            if place < end.last and any(one.raised for one in happened[place]):
+                continue
+            lines = list(step.lines)
+            if step.again is None:
+                lines = _with_before(lines, end.before.get(place, ()))
+            lines += end.after.get(place, ())
+            if place == end.last:
+                lines = _raising(lines) if end.raises else [*lines, *end.lines]
+            times = step.ask.times if step.again is None else 1
+            body += [f"for _ in range({times}):", *indented(lines)] if times > 1 else lines
+        comments = [f"# {_comment(line)}" for line in (*head, f"{end.words}.")]
+        return "\n".join([*comments, *self._head(bodies=body), "", *body, ""])
+
+    def _head(self, bodies: Sequence[str], more: Sequence[str] = ()) -> list[str]:
+        """Imports, the helpers that these lines call, and the target."""
+        words = {word for line in bodies for word in _WORD.findall(line)}
+        language = self.spelling.language
+        helpers = language.copied([*more, *(one for one in language.functions if one in words)])
+        modules = {*self.source.imports, *(one for one in ("functools", "operator") if one in words)}
+        needed = [f"import {one}" for one in sorted(modules)]
+        third = list(language.imports)
+        if not any("numpy" in one for one in third):
+            third.append("import numpy as np")
+        if any("bfloat16" in line for line in bodies) and not language.backend and "strided" in language.functions:
+            third.append("import ml_dtypes  # numpy's bfloat16")
+        if language.backend:
+            needed += ["", f"os.environ['KERAS_BACKEND'] = {language.backend!r}"]
+        derivatives = [one for one in self.spelling.written_out if f"{self.spelling.function}_{one}" in words]
+        gaps = [part for helper in helpers for part in ("", "", *helper.splitlines())]
+        return [*needed, "", *third, *gaps, "", "", *self.source.lines(self.spelling.function, sorted(derivatives))]
+
+
+def _with_before(lines: list[str], before: Sequence[str]) -> list[str]:
+    """The lines of a step, with what keeps a tensor right behind the line that makes it."""
+    for one in before:
+        match = re.fullmatch(r"before = numbers\((\w+)\)", one)
+        if match:
+            place = next((k for k, line in enumerate(lines) if line.startswith(f"{match[1]} = ")), -1)
+            lines = [*lines[: place + 1], one, *lines[place + 1 :]]
+    return lines
+
+
+def _raising(lines: Sequence[str]) -> list[str]:
+    """A last call that must raise."""
+    return [
+        *lines[:-1],
+        "try:",
+        *indented(lines[-1:]),
+        "except Exception:",
+        "    pass  # as it should be",
+        "else:",
+        "    raise AssertionError('the call returned, and must raise')",
+    ]
+
+
+def _comment(words: str) -> str:
+    """Words as they can stand in a comment: on one line, whatever a target put into them."""
+    return "".join(one if one.isprintable() else "?" for one in " ".join(words.split()))

@@ -1,0 +1,357 @@
+"""The calls of a counterexample as steps of a script, each with the variables in which its results stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import differentiable
+from ..asked import Ask
+from ..truth import gradient_name
+from ..verdicts import Counterexample
+from .spelling import CannotWrite, Spelling, identifier
+
+#: The derivatives of derivatives, by what a check calls them: the function beside a target, and the helper.
+_NESTED = {
+    "jvp of the vjp": ("jvp_vjp", "jvp_of_vjp"),
+    "vjp of the jvp": ("vjp_jvp", "vjp_of_jvp"),
+    "jvp of the jvp": ("jvp_jvp", "jvp_of_jvp"),
+}
+
+#: What is read again, and of what.
+_AGAIN = {
+    "read the outputs again": "results",
+    "read the gradients again": "results",
+    "read the inputs again": "inputs",
+    "read the cotangent again": "cotangent",
+}
+
+
+@attrs.frozen
+class Step:
+    """One thing that the script asks of the target."""
+
+    ask: Ask
+    lines: tuple[str, ...]
+    #: The variable of each result, and of what was handed over, by name; "g" is the cotangent.
+    results: Mapping[str, str]
+    inputs: Mapping[str, str]
+    #: Of what is read again: the place of the step that it is of.
+    again: int | None = None
+
+    @property
+    def read(self) -> dict[str, str]:
+        """What is known once it is done: results by name, and what was handed over as "x now"."""
+        return {**self.results, **{f"{name} now": variable for name, variable in self.inputs.items()}}
+
+
+def sequences(found: Counterexample) -> Iterator[tuple[Ask, ...]]:
+    """
+    The calls that may show a violation, the fewest first.
+
+    One call alone; then all that the check made; then these behind the plain call of the case, and its gradients, which
+    a check does not make anew where another check has made them.
+    """
+    calls = found.calls if found.shown_by is None else found.calls[: found.shown_by + 1]
+    if calls and calls[-1].of is None and not calls[-1].does.startswith("call with"):
+        yield calls[-1:]
+    elif calls and calls[-1].of is not None and calls[calls[-1].of].of is None:
+        yield calls[calls[-1].of], attrs.evolve(calls[-1], of=0)
+    if len(calls) > 1:
+        yield calls
+    plain = _plain(found)
+    yield (*plain, *(one if one.of is None else attrs.evolve(one, of=one.of + len(plain)) for one in calls))
+
+
+def _plain(found: Counterexample) -> tuple[Ask, ...]:
+    """The plain call of the case, and its gradients where these are what is wrong."""
+    case = found.case
+    inputs = {name: value for name, value in found.inputs.items() if name != "g"} if case is None else case.inputs
+    settings, parts = (found.settings, found.parts) if case is None else (case.settings, case.parts)
+    g = found.inputs["g"] if case is None else case.g
+    call = Ask("call", inputs, settings, parts)
+    if found.output == "gradient" or found.output.removeprefix("d") in inputs:
+        return (call, attrs.evolve(call, does="vjp", g=g))
+    return (call,)
+
+
+def steps(calls: Sequence[Ask], spelling: Spelling) -> list[Step]:
+    """A step for each of these. Raises CannotWrite."""
+    made: list[Step] = []
+    writer = _Writer(calls, spelling)
+    for place in range(len(calls)):
+        made.append(writer.step(place, made))
+    return made
+
+
+class _Writer:
+    def __init__(self, calls: Sequence[Ask], spelling: Spelling) -> None:
+        self.calls, self.spelling = calls, spelling
+        #: How often a variable's name was taken.
+        self.taken: dict[str, int] = {}
+
+    def step(self, place: int, before: Sequence[Step]) -> Step:
+        """The step of one call, behind those before it."""
+        ask = self.calls[place]
+        if ask.does in _AGAIN:
+            return self._again(ask, before)
+        if ask.does == "call":
+            return self._call(ask, pulled=any(one.of == place and one.does == "vjp" for one in self.calls))
+        if ask.does.startswith("call with"):
+            return self._overwritten(ask, before[-1])
+        if ask.does == "vjp":
+            return self._vjp(ask) if ask.of is None else self._pulled(ask, before[ask.of])
+        if ask.does == "jvp":
+            return self._jvp(ask)
+        if ask.does == "vjp of the vjp":
+            return self._second_order(ask)
+        if ask.does in _NESTED:
+            return self._nested(ask)
+        raise CannotWrite(ask.does)
+
+    # Variables ------------------------------------------------------------------------------------------------
+
+    def _variable(self, name: str) -> str:
+        """A variable of this name that no step before has."""
+        name = identifier(name)
+        count = self.taken[name] = self.taken.get(name, 0) + 1
+        return name if count == 1 else f"{name}_{count}"
+
+    def _tensors(self, arrays: Mapping[str, np.ndarray | None], layouts: Mapping[str, str]) -> tuple[list[str], dict]:
+        lines, variables = [], {}
+        for name, array in arrays.items():
+            if array is not None:
+                variables[name] = self._variable(name)
+                lines.append(f"{variables[name]} = {self.spelling.array(array, layouts.get(name, ''))}")
+        return lines, variables
+
+    def _inputs(self, ask: Ask) -> tuple[list[str], dict[str, str]]:
+        return self._tensors(self.spelling.inputs(ask), ask.layouts)
+
+    def _outputs(self) -> dict[str, str]:
+        return {name: self._variable(name) for name in self.spelling.operator.outputs}
+
+    def _wrt(self, ask: Ask) -> list[str]:
+        """The inputs whose gradients are asked for."""
+        names = differentiable(self.spelling.operator.name, ask.inputs)
+        return [name for name in names if ask.wrt is None or name in ask.wrt]
+
+    @property
+    def _own(self) -> bool:
+        return "vjp" in self.spelling.written_out
+
+    # Calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, ask: Ask, *, pulled: bool) -> Step:
+        lines, inputs = self._inputs(ask)
+        if pulled and not self._own:
+            made, results = self._differentiated(ask, inputs)
+            return Step(ask, (*lines, *made), results, inputs)
+        results, call = self._outputs(), self.spelling.call(ask, inputs)
+        if ask.mode == "inference" and self.spelling.has("untracked"):
+            call = f"untracked(lambda: {call})"
+        return Step(ask, (*lines, f"{', '.join(results.values())} = {call}"), results, inputs)
+
+    def _differentiated(self, ask: Ask, inputs: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """y and the function that takes its gradients, by the framework."""
+        if not self.spelling.has("differentiated"):
+            raise CannotWrite("it has no gradients that a script could take")
+        names = self._wrt(ask)
+        call, y, pull = self._variable("call"), self._variable("y"), self._variable("pull")
+        tensors = ", ".join(inputs[name] for name in names)
+        lines = [self._function(ask, inputs, call, names), f"{y}, {pull} = differentiated({call}, [{tensors}])"]
+        return lines, {"y": y, "pull": pull}
+
+    def _function(self, ask: Ask, inputs: Mapping[str, str], name: str, moving: Sequence[str]) -> str:
+        """y as a function of some of the inputs."""
+        parameters = {one: identifier(one) for one in moving}
+        call = self.spelling.call(ask, {**inputs, **parameters})
+        one = "[0]" if len(self.spelling.operator.outputs) > 1 else ""
+        return f"def {name}({', '.join(parameters.values())}):\n    return {call}{one}"
+
+    def _gradients(self, names: Sequence[str]) -> dict[str, str]:
+        return {gradient_name(name): self._variable(gradient_name(name)) for name in names}
+
+    def _vjp(self, ask: Ask) -> Step:
+        lines, inputs = self._inputs(ask)
+        given, handed = self._tensors({"g": ask.g}, ask.layouts)
+        if self._own:
+            results = self._outputs()
+            lines.append(f"{', '.join(results.values())} = {self.spelling.call(ask, inputs)}")
+            more, gradients = self._by_hand(ask, inputs, handed["g"])
+            return Step(ask, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
+        made, results = self._differentiated(ask, inputs)
+        gradients = self._gradients(self._wrt(ask))
+        taken = f"{', '.join(gradients.values())}{',' * (len(gradients) == 1)} = {results['pull']}({handed['g']})"
+        return Step(ask, (*lines, *given, *made, taken), {**results, **gradients}, {**inputs, **handed})
+
+    def _by_hand(self, ask: Ask, inputs: Mapping[str, str], g: str) -> tuple[list[str], dict[str, str]]:
+        """The gradients of a function that stands beside the target."""
+        if self.spelling.operator.composed:
+            raise CannotWrite("in NumPy its gradients take parts that have derivatives of their own")
+        if ask.wrt is not None:
+            raise CannotWrite("a call for some gradients alone is none that NumPy knows of")
+        names = self.spelling.operator.differentiable
+        gradients = {gradient_name(name): self._variable(gradient_name(name)) for name in names}
+        call = self.spelling.call(ask, inputs, f"{self.spelling.function}_vjp", g)
+        line = f"{', '.join(gradients.values())} = {call}"
+        return [line], {gradient_name(n): gradients[gradient_name(n)] for n in names if ask.inputs[n] is not None}
+
+    def _pulled(self, ask: Ask, first: Step) -> Step:
+        """The gradients of a call that was made earlier."""
+        given, handed = self._tensors({"g": ask.g}, ask.layouts)
+        inputs = {**first.inputs, **handed}
+        if self._own:
+            lines, gradients = self._by_hand(attrs.evolve(first.ask, wrt=None), first.inputs, handed["g"])
+        else:
+            gradients = self._gradients(self._wrt(first.ask))
+            comma = "," * (len(gradients) == 1)
+            lines = [f"{', '.join(gradients.values())}{comma} = {first.results['pull']}({handed['g']})"]
+        return Step(attrs.evolve(first.ask, does="vjp", g=ask.g), (*given, *lines), gradients, inputs)
+
+    def _again(self, ask: Ask, before: Sequence[Step]) -> Step:
+        assert ask.of is not None
+        first = before[ask.of]
+        what = _AGAIN[ask.does]
+        read = first.results if what == "results" else first.inputs
+        return Step(first.ask, (), dict(read) if what == "results" else {}, dict(first.inputs), again=ask.of)
+
+    def _overwritten(self, ask: Ask, first: Step) -> Step:
+        """A second call on the memory of the first."""
+        if not self.spelling.has("overwritten"):
+            raise CannotWrite(f"a {ask.does}")
+        fresh = ask.does.startswith("call with new")
+        lines, inputs = [], {}
+        for name, array in self.spelling.inputs(ask).items():
+            if array is not None:
+                inputs[name] = self._variable(name)
+                other = self.spelling.array(array)
+                lines.append(f"{inputs[name]} = overwritten({first.inputs[name]}, {other}, {fresh})")
+        if ask.g is None:
+            results = self._outputs()
+            line = f"{', '.join(results.values())} = {self.spelling.call(ask, inputs)}"
+            return Step(ask, (*lines, line), results, inputs)
+        given, handed = self._tensors({"g": ask.g}, {})
+        if self._own:
+            results = self._outputs()
+            lines.append(f"{', '.join(results.values())} = {self.spelling.call(ask, inputs)}")
+            more, gradients = self._by_hand(ask, inputs, handed["g"])
+        else:
+            made, results = self._differentiated(ask, inputs)
+            gradients = self._gradients(self._wrt(ask))
+            comma = "," * (len(gradients) == 1)
+            more = [*made, f"{', '.join(gradients.values())}{comma} = {results['pull']}({handed['g']})"]
+        return Step(ask, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
+
+    # Other derivatives ----------------------------------------------------------------------------------------
+
+    def _directions(self, ask: Ask, given: Mapping[str, Any], prefix: str) -> tuple[list[str], dict[str, str]]:
+        """A tensor for each input that moves, zero where none is given."""
+        names = self.spelling.operator.differentiable
+        if not self._beside(ask):
+            names = differentiable(self.spelling.operator.name, ask.inputs)
+        arrays: dict[str, np.ndarray | None] = {}
+        for name in names:
+            like = ask.inputs[name]
+            if like is not None:
+                one = given.get(name)
+                arrays[f"{prefix}{name}"] = np.zeros_like(like) if one is None else one
+        return self._tensors(arrays, {})
+
+    def _beside(self, ask: Ask) -> bool:
+        """Whether the derivative is a function beside the target."""
+        name = {"jvp": "jvp", "vjp of the vjp": "vjp_vjp"}.get(ask.does) or _NESTED[ask.does][0]
+        if name in self.spelling.written_out and self.spelling.operator.composed:
+            raise CannotWrite("in NumPy its derivatives take parts that have derivatives of their own")
+        return name in self.spelling.written_out
+
+    def _explicit(self, variables: Mapping[str, str], prefix: str) -> list[str]:
+        return [variables.get(f"{prefix}{name}", "None") for name in self.spelling.operator.differentiable]
+
+    def _helper(self, name: str) -> str:
+        if not self.spelling.has(name):
+            raise CannotWrite(f"a script takes no {name.replace('_', ' ')} in this framework")
+        return name
+
+    def _jvp(self, ask: Ask) -> Step:
+        lines, inputs = self._inputs(ask)
+        moved, tangents = self._directions(ask, ask.tangents, "t")
+        ty = self._variable("ty")
+        if self._beside(ask):
+            function = f"{self.spelling.function}_jvp"
+            call = [f"{ty} = {self.spelling.call(ask, inputs, function, *self._explicit(tangents, 't'))}"]
+        else:
+            names = differentiable(self.spelling.operator.name, ask.inputs)
+            name = self._variable("call")
+            tensors, directions = _listed(inputs, names), _listed(tangents, [f"t{one}" for one in names])
+            helper = self._helper("tangent")
+            call = [self._function(ask, inputs, name, names), f"{ty} = {helper}({name}, {tensors}, {directions})"]
+        return Step(ask, (*lines, *moved, *call), {"tangent of y": ty}, inputs)
+
+    def _second_order(self, ask: Ask) -> Step:
+        lines, inputs = self._inputs(ask)
+        given, handed = self._tensors({"g": ask.g}, {})
+        record = self.spelling.operator
+        if self._beside(ask):
+            moved, second = self._directions(ask, ask.cotangents, "s")
+            bars = {name: self._variable(f"bar_{name}") for name in record.second}
+            function = f"{self.spelling.function}_vjp_vjp"
+            call = self.spelling.call(ask, inputs, function, handed["g"], *self._explicit(second, "s"))
+            made = [f"{', '.join(bars.values())} = {call}"]
+        else:
+            helper = self._helper("second_order")
+            moved, second = self._directions(ask, ask.cotangents, "s")
+            names = differentiable(record.name, ask.inputs)
+            bars = {name: self._variable(f"bar_{name}") for name in (*names, "g")}
+            name = self._variable("call")
+            tensors, seconds = _listed(inputs, names), _listed(second, [f"s{one}" for one in names])
+            made = [
+                self._function(ask, inputs, name, names),
+                f"{', '.join(bars.values())} = {helper}({name}, {tensors}, {handed['g']}, {seconds})",
+            ]
+        results = {
+            f"second-order gradient of {name}": variable
+            for name, variable in bars.items()
+            if name == "g" or ask.inputs[name] is not None
+        }
+        return Step(ask, (*lines, *given, *moved, *made), results, {**inputs, **handed})
+
+    def _nested(self, ask: Ask) -> Step:
+        beside, helper = _NESTED[ask.does]
+        lines, inputs = self._inputs(ask)
+        given, handed = self._tensors({"g": ask.g}, {})
+        moved, tangents = self._directions(ask, ask.tangents, "t")
+        more, again = self._directions(ask, ask.tangents_again, "a") if ask.g is None else ([], {})
+        names = self.spelling.operator.differentiable
+        bare = ask.does == "jvp of the jvp"
+        results = {"y": self._variable("tty")} if bare else {one: self._variable(f"bar_{one}") for one in names}
+        if self._beside(ask):
+            first, last = self._explicit(tangents, "t"), self._explicit(again, "a") if bare else [handed["g"]]
+            order = [*last, *first] if ask.does == "jvp of the vjp" else [*first, *last]
+            call = self.spelling.call(ask, inputs, f"{self.spelling.function}_{beside}", *order)
+            made = [f"{', '.join(results.values())} = {call}"]
+        else:
+            moving = differentiable(self.spelling.operator.name, ask.inputs)
+            results = results if bare else {one: results.get(one) or self._variable(f"bar_{one}") for one in moving}
+            name = self._variable("call")
+            tensors, directions = _listed(inputs, moving), _listed(tangents, [f"t{one}" for one in moving])
+            last = _listed(again, [f"a{one}" for one in moving]) if bare else handed["g"]
+            variables = f"{', '.join(results.values())}{',' * (not bare and len(results) == 1)}"
+            made = [
+                self._function(ask, inputs, name, moving),
+                f"{variables} = {self._helper(helper)}({name}, {tensors}, {directions}, {last})",
+            ]
+        words = {"jvp_vjp": "forward over reverse in", "vjp_jvp": "reverse over forward in"}
+        told = {
+            "forward over forward of y" if bare else f"{words[beside]} {name}": variable
+            for name, variable in results.items()
+            if bare or ask.inputs.get(name) is not None
+        }
+        return Step(ask, (*lines, *given, *moved, *more, *made), told, {**inputs, **handed})
+
+
+def _listed(variables: Mapping[str, str], names: Sequence[str]) -> str:
+    return f"[{', '.join(variables[name] for name in names)}]"

@@ -1,0 +1,76 @@
+"""The exact values of a step's results, and the largest errors that a sound algorithm makes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from ...adapters.binding import Binding
+from ...adapters.target import Target
+from ...spec.operators import OPERATORS
+from ..asked import Ask
+from ..cases.case import Case
+from ..findings import Comparison, compare
+from ..subject import Subject
+from .probe import Seen
+
+
+class Judge:
+    """Compares what steps gave with what they must give, under the conventions that a target declares."""
+
+    def __init__(self, operator: str, dtype: str, conventions: Mapping[str, str], flushes: frozenset[str]) -> None:
+        self.operator = operator
+        binding = Binding(operator, operator, lambda *_, **__: None)
+        self.subject = Subject(
+            cast(Target, None), binding, dtype, conventions=dict(conventions), flushes=flushes
+        )  # nothing is asked of a target here
+        self._cases: dict[int, Case] = {}
+
+    def violations(self, ask: Ask, seen: Mapping[str, Seen]) -> Iterator[tuple[str, Comparison]]:
+        """Each output and gradient of a call that is not what it must be, with the place where it is furthest off."""
+        for name, one in seen.items():
+            found = self.compared(ask, name, one)
+            if found is not None and found.judged and found.ratio > 1:
+                yield name, found
+
+    def compared(self, ask: Ask, name: str, one: Seen) -> Comparison | None:
+        """One output or gradient beside the exact one; None where nothing is known of it."""
+        got = one.stored
+        if got is None:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                exact = self._exact(ask, name)
+                if exact is None:
+                    return None
+                case = self._case(ask)
+                return compare(got, exact, self.subject.truth(case).bound(name, self.subject.arithmetic(case)))
+        except Exception:  # a case without elements, or one that no truth is about
+            return None
+
+    def exact(self, ask: Ask, name: str, index: tuple[int, ...]) -> float | None:
+        """One element of an output or gradient; None where nothing is known of it."""
+        try:
+            with np.errstate(all="ignore"):
+                found = self._exact(ask, name)
+            return None if found is None else float(found.hi[index])
+        except Exception:  # as above
+            return None
+
+    def _exact(self, ask: Ask, name: str) -> Any:
+        case = self._case(ask)
+        outputs = name in OPERATORS[case.operator].outputs
+        if not outputs and (ask.g is None or name[:1] != "d"):
+            return None
+        truth = self.subject.truth(case)
+        return (truth.outputs() if outputs else truth.gradients()).get(name)
+
+    def _case(self, ask: Ask) -> Case:
+        if id(ask) not in self._cases:
+            x = ask.inputs["x"]
+            assert x is not None
+            g = np.ones_like(x) if ask.g is None else ask.g
+            self._cases[id(ask)] = Case(self.subject.operator, dict(ask.inputs), dict(ask.settings), g, parts=ask.parts)
+        return self._cases[id(ask)]

@@ -1,0 +1,220 @@
+"""A script shows a violation without normspec: it fails on the function it is about, and passes on a sound one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import attrs
+import pytest
+
+from normspec import check
+from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.reproduce.files import UnwritableFolder, file_name, write
+from normspec.conformance.reproduce.language import language_of
+from normspec.conformance.reproduce.source import Source
+from normspec.conformance.reproduce.spelling import CannotWrite, literal
+from normspec.conformance.verdicts import Result
+from normspec.spec.operators import OPERATORS
+
+from .runs import FAULT
+from .scripts import judged, violation, written
+
+#: A fault for every kind of thing that a script asserts, and what its text shows that by.
+KINDS = {
+    "ln-rms-norm": "got, expected = float(y[",
+    "ln-variance-detached": "layer_norm_vjp(",
+    "ln-jvp-detached": "layer_norm_jvp(",
+    "ln-double-backward-no-gamma": "layer_norm_vjp_vjp(",
+    "ln-forward-over-reverse-detached": "layer_norm_jvp_vjp(",
+    "ln-reverse-over-forward-detached": "layer_norm_vjp_jvp(",
+    "ln-forward-over-forward-detached": "layer_norm_jvp_jvp(",
+    "ln-strides-ignored": "strided(",
+    "ln-cotangent-strides-ignored": "g = strided(",
+    "ln-zero-groups-refused": ".shape) == ",
+    "ln-eps-unchecked": "raise AssertionError",
+    "ln-output-float32": ".dtype == x.dtype",
+    "ln-output-flattened": ".shape) == ",
+    "ln-statistics-returned-too": "isinstance(y",
+    "ln-dgamma-not-returned": "is not None",
+    "ln-nan-to-zero": "np.isnan(got)",
+    "ln-inf-clipped": "not np.isfinite(got)",
+    "ln-nan-leaks-to-neighbour": "nan",
+    "ln-x-overwritten": "before = numbers(x",
+    "ln-output-buffer-shared": "before = numbers(y",
+    "ln-last-bit-on-alternate-calls": "for _ in range(",
+    "ln-drifts-after-ten-calls": "for _ in range(",
+    "ln-saved-statistics-shared": "layer_norm_vjp(",
+    "ln-reciprocal-root-by-power": "assert got == expected",
+    "ln-odd-groups-last-bit": "assert got == expected",
+    "ln-mixed-output-as-parameters": "'float16'",
+    "bn-momentum-convention": "new_running_mean",
+    "rs-activation-ignored": "activation=",
+    "hw-carry-added": "lambda x: ",
+    "mh-weights-unnormalised": "mhc(",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name in FAULT])
+def test_a_script_fails_on_the_fault_and_passes_on_the_sound_function(name: str, tmp_path: Path) -> None:
+    """For every kind of check, the script that it leads to tells the wrong function from the right one."""
+    assert judged(FAULT[name], tmp_path) == ""
+    assert KINDS[name] in written(violation(FAULT[name]), tmp_path / "bad.py", "target")
+
+
+#: Why there is no script, by words that say what it would take.
+WITHOUT = (
+    "take parts that have derivatives of their own",
+    "a call for some gradients alone",
+    "takes more than an expression",
+    "no single result of a plain call",
+    "takes too many calls",
+)
+
+
+def outcomes(faults: list[Fault], folder: Path) -> tuple[list[str], Counter[str]]:
+    """What is wrong with the scripts of these faults, and why how many have none."""
+    wrong, without = [], Counter[str]()
+    for fault in faults:
+        try:
+            words = judged(fault, folder)
+        except CannotWrite as why:
+            reason = next((one for one in WITHOUT if one in str(why)), str(why))
+            without[reason] += 1
+        else:
+            wrong += [words] if words else []
+    return wrong, without
+
+
+@pytest.mark.campaign  # some ten minutes
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_script_of_the_fault_library(operator: str, tmp_path: Path) -> None:
+    """Of the whole library no script is wrong; where there is none, the reason is a known one."""
+    faults = [fault for fault in FAULTS if fault.operator == operator]
+    wrong, without = outcomes(faults, tmp_path)
+    print(f"{operator}: {len(faults) - without.total()} of {len(faults)} have a script; {dict(without)}")
+    assert wrong == []
+    assert set(without) <= set(WITHOUT)
+
+
+# From the command line ------------------------------------------------------------------------------------------
+
+FAULTY = """
+import numpy as np
+
+def eps_outside(x, gamma, beta, *, eps, axes):
+    d = x.astype(np.float64) - x.mean(axes, keepdims=True, dtype=np.float64)
+    y = d / ({root})
+    y = y if gamma is None else y * gamma
+    return (y if beta is None else y + beta).astype(x.dtype)
+"""
+WRONG = FAULTY.format(root="np.sqrt(np.square(d).mean(axes, keepdims=True)) + eps")
+RIGHT = FAULTY.format(root="np.sqrt(np.square(d).mean(axes, keepdims=True) + eps)")
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory):
+    """A report on a wrong function whose file has a hostile name, and the folder of its script."""
+    folder = tmp_path_factory.mktemp("a folder'); import nothing #")
+    file = folder / "mine \"'; raise SystemExit #.py"
+    file.write_text(WRONG)
+    scripts = folder / "scripts"
+    report = check(
+        f"{file}:eps_outside", op="layer_norm", dtypes=["float32"], profile="quick", only="LN-F*", reproduce=scripts
+    )
+    return report, scripts
+
+
+def test_a_cause_has_one_script_that_needs_no_normspec(reproduced, tmp_path: Path) -> None:
+    """It names the mistake, is short, imports nothing but NumPy, and fails; on the mended file it ends well."""
+    report, _ = reproduced
+    (one,) = report.reproducers
+    assert (one.fault, one.why_not) == ("ln-eps-on-std", "")
+    text = Path(one.file).read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.strip()]
+    assert len(lines) <= 24 and "Divides by sqrt(var) + eps." in lines[0]
+    assert "import normspec" not in text and "from normspec" not in text
+    mended = tmp_path / "mended.py"
+    mended.write_text(RIGHT)
+    alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    told = [
+        subprocess.run([sys.executable, one.file, *more], capture_output=True, text=True, env=alone, cwd=tmp_path)
+        for more in ((), (str(mended),))
+    ]
+    assert [one.returncode for one in told] == [1, 0], told
+    assert "AssertionError: y[0, 0] is -0.66" in told[0].stderr
+
+
+def test_the_report_says_where_the_script_lies(reproduced) -> None:
+    """The text names the file beside the cause, and so does the JSON."""
+    report, scripts = reproduced
+    file = f"{scripts}/mine-raise-SystemExit-eps_outside-ln-eps-on-std-float32.py"
+    assert "".join(f"script{file}".split()) in "".join(str(report).split())
+    assert '"fault": "ln-eps-on-std"' in report.to_json()
+
+
+def test_without_the_option_the_report_says_how(reproduced) -> None:
+    """Under a cause stands that --reproduce writes a script."""
+    report, _ = reproduced
+    assert "--reproduce DIR" in str(attrs.evolve(report, reproducers=()))
+
+
+# What is written --------------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_other_content_is_not_overwritten(tmp_path: Path) -> None:
+    """The same text may be written twice; another is refused with one clear reason, and nothing is left behind."""
+    assert write(str(tmp_path), "a.py", "one\n") == write(str(tmp_path), "a.py", "one\n")
+    with pytest.raises(CannotWrite, match=r"a\.py is there with other content; move it away"):
+        write(str(tmp_path), "a.py", "two\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.py"]
+    assert (tmp_path / "a.py").read_text() == "one\n"
+
+
+def test_a_folder_that_cannot_be_is_told_before_anything_is_checked(tmp_path: Path) -> None:
+    """A file where the folder should be is one error that says so."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UnwritableFolder, match="is no folder and cannot be made one"):
+        check("sound:ln-plain", profile="quick", reproduce=tmp_path / "file")
+
+
+def test_names_become_names_of_files() -> None:
+    """Whatever a target is called, its script lies in the folder that was named."""
+    assert file_name(["../../etc/passwd\n;rm", "", "LN-F3"]) == "etc-passwd-rm-LN-F3.py"
+
+
+def test_numbers_are_written_to_the_last_bit_and_nothing_else_is() -> None:
+    """Floats in hexadecimal, NaN and infinities too; what is no number or tuple is refused."""
+    values = (0.1, -0.0, float("inf"), float("nan"), (-2, -1), True, None)
+    assert repr([eval(literal(one)) for one in values]) == repr(list(values))
+    with pytest.raises(CannotWrite):
+        literal("__import__('os')")
+
+
+def test_a_target_that_is_no_function_of_a_file_has_no_script() -> None:
+    """A framework, a command and a sound function are called by normspec alone."""
+    for target in ("torch", "sound:ln-plain", "exec:./kernel"):
+        with pytest.raises(CannotWrite):
+            Source.of(target)
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch", "tensorflow", "jax", "mxnet", "onnx", "keras[jax]"])
+def test_every_framework_has_what_a_script_needs(framework: str) -> None:
+    """Its file is read without importing it, and each helper is plain code without annotations."""
+    language = language_of(framework)
+    assert {"tensor", "numbers", "zeros", "tanh", "relu", "matmul", "view"} <= language.functions.keys()
+    for source in language.functions.values():
+        compile(source, framework, "exec")
+        assert "Any" not in source
+
+
+def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
+    """In NumPy the gradients of a block take parts with derivatives of their own: one line says so."""
+    (tmp_path / "bad.py").write_text("def target(): pass\ndef target_vjp(): pass\n")
+    result: Result = violation(FAULT["rs-gradient-of-identity-twice"])
+    with pytest.raises(CannotWrite, match="parts that have derivatives of their own"):
+        written(result, tmp_path / "bad.py", "target")
