@@ -42,6 +42,7 @@ WRONG = {
     "progress": [3, "bar"],
     "jobs": ["a", 0, -1, 1.5, True],
     "cache": [3, "", ["folder"], 1.5],
+    "resume": ["yes", 3, None],
     "replay": [3, "", ["report.json"], "nonesuch.json"],
     "reproduce": [3, "", ["scripts"]],
     "parameters": [3, "gamma=g", {"gain": "g"}, {"gamma": 3}, ["gamma"]],
