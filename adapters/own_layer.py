@@ -29,12 +29,18 @@ _BASES = {
 
 def room_of_layer(value: Any) -> str | None:
     """The room for a layer or a class of layers, told from the classes it derives from; None for anything else."""
-    kind = value if inspect.isclass(value) else type(value)
+    kind = value if inspect.isclass(value) else type(bare(value))
     for base in getattr(kind, "__mro__", ()):
         room = _BASES.get((getattr(base, "__module__", ""), base.__name__))
         if room is not None:
             return room
     return None
+
+
+def bare(value: Any) -> Any:
+    """The layer of a pair of layer and state, as Equinox makes them; anything else as it is."""
+    paired = isinstance(value, tuple) and len(value) == 2 and type(value[1]).__module__.startswith("equinox.")
+    return value[0] if paired else value
 
 
 def layer_target(
@@ -55,16 +61,16 @@ def layer_target(
     kind = value
     if room_of_layer(value) is None:  # a factory
         example = _example(value, label)
-        kind = type(example)
+        kind = type(bare(example))
         if not inspect.signature(value).parameters:
             value = example
     name = room_of_layer(kind)
     if name is None:
         raise WrongSignature(f"{label} returned {kind.__name__}: it has to return a layer")
     room = adapter(name)
-    kind = kind if inspect.isclass(kind) else type(kind)
+    kind = kind if inspect.isclass(kind) else type(bare(kind))
     kit = kit_of(room, name, kind, label)
-    operator = _operator(kit, value if kit.is_layer(value) else kind, label, file, operators)
+    operator = _operator(kit, bare(value) if kit.is_layer(value) else kind, label, file, operators)
     binding = binding_of(kit, value, operator, label, declared, arguments)
     slow = full_name(kit.framework) in SLOW
     return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=slow)
@@ -97,7 +103,7 @@ def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str,
 
 def _example(make: Any, label: str) -> Any:
     """What a factory returns for ordinary settings."""
-    constructor = Constructor.of(make, label, {})
+    constructor = Constructor.of(make, label)
     try:
         return constructor(size=8, eps=1e-5, momentum=0.25, groups=2, affine=True, scale=True, center=True)
     except Exception as error:

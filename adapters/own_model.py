@@ -37,9 +37,15 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
             ) from error
     name = room_of_layer(type(model))
     if name is None:
-        raise WrongSignature(f"{label} is {type(model).__name__}: --layers is for a model of torch or Keras")
+        raise WrongSignature(
+            f"{label} is {type(model).__name__}: --layers is for a model of torch, Keras, flax.nnx or Equinox"
+        )
     room = adapter(name)
     kit = kit_of(room, name, type(model), label)
+    if not kit.models:
+        raise WrongSignature(
+            f"{label} of {kit.base.__module__.rpartition('.')[0]} has its layers only while it is called"
+        )
     kinds: dict[Any, list[str]] = {}
     within = kit.within(model)
     for path, operator in _normalising(within).items():

@@ -13,6 +13,7 @@ from ..spec.operators import OPERATORS
 from . import own_function
 from .declared import NOTHING, Declared
 from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, full_name, installed
+from .own_layer import is_layer_like
 from .target import Target
 
 __all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
@@ -60,7 +61,7 @@ def resolve(
     if not isinstance(target, str):
         if framework is not None:
             _check_framework_name(framework)
-        if not callable(target):
+        if not (callable(target) or is_layer_like(target)):
             kind = type(target).__name__
             names = ", ".join(TARGETS)
             raise UnknownTarget(f"an object of type {kind} is no target: give a callable, {names}, {_FORMS}")

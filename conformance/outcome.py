@@ -14,6 +14,9 @@ from .verdicts import Deviation, Result, Taken, Verdict
 
 One = TypeVar("One", bound="Outcome")
 
+#: The verdicts of what was judged.
+_JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
+
 
 @attrs.frozen
 class Outcome:
@@ -98,21 +101,29 @@ class Outcome:
         return tuple(r for r in self.results if r.verdict is Verdict.ERROR)
 
     @property
+    def unchecked(self) -> tuple[str, ...]:
+        """The targets of which nothing was judged."""
+        judged = {r.target for r in self.results if r.verdict in _JUDGED}
+        return tuple(name for name in self.targets if name not in judged)
+
+    @property
     def conforms(self) -> bool:
-        """Whether something was judged, everything asked for was, and no MUST is violated."""
-        judged = any(r.verdict in (Verdict.PASS, Verdict.ADVICE, Verdict.DEVIATES) for r in self.results)
+        """Whether something was judged of each target, everything asked for was, and no MUST is violated."""
+        judged = bool(self.targets) and not self.unchecked
         return judged and not self.partial and not self.failures() and not self.errors() and not self.defects
 
     @property
     def exit_status(self) -> int:
-        """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part."""
+        """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part, as where a target was not."""
         if self.partial:
             return 3
         if self.failures():
             return 1
         if self.errors() or self.defects:
             return 3
-        return 0 if self.conforms else 2
+        if len(self.unchecked) == len(self.targets):
+            return 2
+        return 3 if self.unchecked else 0
 
     def counts(self) -> dict[str, int]:
         """How many results have each verdict."""

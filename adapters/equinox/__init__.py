@@ -7,8 +7,12 @@ from importlib.metadata import version
 from ..jax import BRIDGE
 from ..target import Target
 from . import composed, layers
+from .own_layers import EquinoxKit
 
-__all__ = ["BRIDGE", "target"]
+__all__ = ["BRIDGE", "KITS", "target"]
+
+#: The layers of one's own.
+KITS = (EquinoxKit(BRIDGE),)
 
 
 def target() -> Target:

@@ -7,8 +7,13 @@ from importlib.metadata import version
 from ..jax import BRIDGE
 from ..target import Target
 from . import composed, linen_layers, nnx_layers
+from .own_linen_layers import LinenKit
+from .own_nnx_layers import NnxKit
 
-__all__ = ["BRIDGE", "target"]
+__all__ = ["BRIDGE", "KITS", "target"]
+
+#: The layers of one's own, of each interface.
+KITS = (NnxKit(BRIDGE), LinenKit(BRIDGE))
 
 
 def target() -> Target:

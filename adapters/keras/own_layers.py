@@ -6,7 +6,7 @@ A layer computes in the dtype that it is made with, so that one is made anew of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -42,9 +42,12 @@ class KerasKit(Kit):
         trained = {id(one) for one in layer.trainable_weights}
         return {_dotted(one.path): Own(tuple(one.shape), id(one) in trained) for one in layer.weights}
 
-    def built(self, layer: Any, size: tuple[int, ...], rank: int) -> Any:
+    def maker(self, layer: Any) -> Callable[[], Any] | None:
+        return None if layer.built else lambda: type(layer).from_config(layer.get_config())
+
+    def built(self, layer: Any, shape: tuple[int | None, ...]) -> Any:
         if not layer.built:
-            layer.build((*(None,) * (rank - len(size)), *size))
+            layer.build(shape)
         return layer
 
     def axis_of(self, layer: Any) -> int:
@@ -71,7 +74,10 @@ class KerasKit(Kit):
             self._anew[key] = (anew, layer)
         return self._anew[key][0]
 
-    def run(self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any]]:
+    def run(
+        self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool, sample: int
+    ) -> tuple[Any, Mapping[str, Any]]:
+        del sample
         # One that was made anew may have other names, in the same order.
         names = self._names(layer, lent)
         own = dict(zip(names, layer.weights))
@@ -93,6 +99,8 @@ class KerasKit(Kit):
     def inherited(self, owner: Any, operator: str) -> Binding | None:
         known = {binding.name: binding for binding in BINDINGS if binding.operator == operator}
         for kind in type(owner).__mro__:
+            if getattr(kind, "call", None) is not type(owner).call:
+                continue
             for name in (f"keras.layers.{kind.__name__}", f"keras.layers.{kind.__name__}(groups=-1)"):
                 if name in known and kind.__module__.startswith("keras."):
                     return known[name]

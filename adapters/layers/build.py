@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from .constructor import Constructor
 from .kit import Kit
 from .names import operator_named
 from .study import studied
+from .trial import easy, rank_of, shape_of, tried
 
 
 def operator_of(kit: Kit, value: Any, names: tuple[str, ...]) -> str | None:
@@ -31,17 +33,24 @@ def binding_of(
     """
     The binding of a layer, of a class of layers or of a factory.
 
-    It follows the conventions of the framework's own layer that it is or derives from, and is known to violate what
-    that does. ``arguments``: what a class is made with where its constructor does not tell what it takes. Raises
+    It follows the conventions of the framework's own layer that it computes with, and is known to violate what that
+    does. ``arguments``: what a class is made with where its constructor does not tell what it takes. Raises
     WrongSignature.
     """
-    constructor = None if kit.is_layer(value) else _constructor(kit, value, label, arguments)
-    instance = value if kit.is_layer(value) else None
+    if kit.is_layer(value):
+        make, instance = kit.maker(value), value
+        constructor = Constructor(make, {}) if make is not None else None
+    else:
+        constructor, instance = _constructor(kit, value, label, arguments), None
     if constructor is None and instance is None:
         instance = _instance(value, arguments or (), label)
     layers = Layers(kit, operator, label, declared, constructor, instance)
     sample = studied(layers)
     inherited = _inherited(kit, sample, operator)
+    if inherited is None:
+        x = easy(shape_of(layers, rank_of(layers)))
+        with contextlib.suppress(Exception):  # it has no call as plain as this
+            inherited = kit.called_by(lambda: tried(layers, x), operator)
     binding = Binding(operator, label, layers, has_modes=True, fixed=layers.fixed)
     if inherited is None:
         return binding
@@ -58,7 +67,7 @@ def binding_of(
 def _constructor(kit: Kit, value: Any, label: str, arguments: tuple[Any, ...] | None) -> Constructor | None:
     """What makes layers of any size; None where nothing but these arguments makes one."""
     try:
-        found = Constructor.of(value, label, kit.always())
+        found = Constructor.of(value, label, kit.handed("float32"))
     except WrongSignature:
         if arguments is None:
             raise
@@ -74,7 +83,7 @@ def _instance(value: Any, arguments: tuple[Any, ...], label: str) -> Any:
 
 
 def _inherited(kit: Kit, sample: Made, operator: str) -> Binding | None:
-    """The binding of the framework's own layer that a layer is, derives from, or has within it."""
+    """The binding of the framework's own layer that a layer is, or has within it; one with its own call is another."""
     within = kit.within(sample.layer)
     owner = next(iter(sample.roles.values()), "").rpartition(".")[0]  # what holds the parameters
     found = (kit.inherited(one, operator) for one in (within.get(owner, sample.layer), *within.values()))

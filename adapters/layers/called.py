@@ -60,6 +60,8 @@ class Layers:
     fixed: Fixed = field(default_factory=Fixed)
     #: Whether one extent is handed over as a tuple.
     tuples: bool = False
+    #: Whether x is handed over with the axes of a batch, where the framework's own layers take one sample.
+    whole: bool = False
     _kept: dict[Any, Made] = field(default_factory=dict)
 
     def takes(self, key: str) -> bool:
@@ -74,33 +76,57 @@ class Layers:
         return self.declared.layout == "channels-first" and OPERATORS[self.operator].groups is Groups.TRAILING
 
     def made(
-        self, size: tuple[int, ...], given: tuple[str, ...], device: str = "cpu", rank: int = 2, **settings: Any
+        self,
+        size: tuple[int, ...],
+        given: tuple[str, ...],
+        device: str = "cpu",
+        rank: int = 2,
+        dtype: str = "float32",
+        **settings: Any,
     ) -> Made:
         """
-        The layer for these extents, or channels, with these of gamma and beta, to be called with x of a rank.
+        The layer for these extents, or channels, with these of gamma and beta, to be called with x of a rank and dtype.
 
         Raises WrongSignature.
         """
         if self.constructor is None:
             size, given, settings = (), (), {}
         rank = rank if self.kit.builds and self.constructor is not None else 2
-        key = (size, given, device, rank, self.tuples, tuple(sorted(settings.items())))
+        handed = self.kit.handed(dtype) if self.constructor is not None and self.constructor.handed else {}
+        key = (size, given, device, rank, dtype if handed else "", self.tuples, tuple(sorted(settings.items())))
         if key not in self._kept:
-            layer = self.instance if self.constructor is None else self._new(size, given, rank, settings)
+            layer = self.instance
+            if self.constructor is not None:
+                with self.kit.making():
+                    layer = self._new(size, given, rank, settings, handed)
             own = self.kit.tensors(layer)
             trained = [name for name, one in own.items() if one.trained]
             roles = parameters_of(own, trained, self.operator, self.declared.parameters, self.label)
             self._kept[key] = Made(self.kit.placed(layer, device), roles, own)
         return self._kept[key]
 
-    def _new(self, size: tuple[int, ...], given: tuple[str, ...], rank: int, settings: Mapping[str, Any]) -> Any:
+    def _new(
+        self,
+        size: tuple[int, ...],
+        given: tuple[str, ...],
+        rank: int,
+        settings: Mapping[str, Any],
+        handed: Mapping[str, Any],
+    ) -> Any:
         assert self.constructor is not None
         extent = size if len(size) != 1 or self.tuples else size[0]
         affine = {"affine": bool(given), "scale": "gamma" in given, "center": "beta" in given}
-        layer = self.constructor(size=extent, **affine, **settings)
+        layer = self.constructor(handed, size=extent, **affine, **settings)
         if not self.kit.is_layer(layer):
             raise WrongSignature(f"{self.label} returned {type(layer).__name__}: it has to return a layer")
-        return self.kit.built(layer, size, max(rank, len(size)))
+        return self.kit.built(layer, self._shape(layer, size, rank))
+
+    def _shape(self, layer: Any, size: tuple[int, ...], rank: int) -> tuple[int | None, ...]:
+        """What is known of the shape of x, of a rank, that a layer for this size is handed."""
+        if OPERATORS[self.operator].groups is Groups.TRAILING and not self.channels_first:
+            return (*(None,) * (rank - len(size)), *size)
+        axis = 1 if self.channels_first else self.kit.axis_of(layer)
+        return tuple(size[0] if one == axis % rank else None for one in range(rank))
 
     def __call__(self, x: Any, *tensors: Any, mode: str, **settings: Any) -> Any:
         """The canonical call. Raises CannotVary where no layer can be called so."""
@@ -112,12 +138,16 @@ class Layers:
             tuple(name for name in ("gamma", "beta") if values.get(name) is not None),
             _device(x),
             len(self._lifted(tuple(x.shape))),
+            str(x.dtype),
             **{name: value for name, value in settings.items() if name in _NUMBERS and self.takes(name)},
         )
         lent = {made.roles[role]: self._lent(made, role, value) for role, value in values.items() if value is not None}
         lifted = self._in_its_rank(x)
         handed = self.kit.bridge.moved(lifted, -1, 1) if self.channels_first else lifted
-        y, after = self.kit.run(self.kit.ready(made.layer, x, lent), lent, handed, training=training)
+        layer = self.kit.ready(made.layer, x, lent)
+        y, after = self.kit.run(
+            layer, lent, handed, training=training, sample=self._sample(len(handed.shape), settings)
+        )
         if self.channels_first:
             self.kit.bridge.written_back(handed, lifted, 1, -1)
         y = self._returned(y, tuple(x.shape))
@@ -127,6 +157,13 @@ class Layers:
             y,
             *(self.kit.reshaped(after[made.roles[name]], tuple(values[name].shape)) for name in record.statistics),
         )
+
+    def _sample(self, rank: int, settings: Mapping[str, Any]) -> int:
+        """How many trailing axes of what is handed over are those of one sample."""
+        if self.whole:
+            return rank
+        trailing = OPERATORS[self.operator].groups is Groups.TRAILING and not self.channels_first
+        return len(settings["axes"]) if trailing else rank - 1
 
     def _size(self, shape: tuple[int, ...], settings: Mapping[str, Any]) -> tuple[int, ...]:
         """The extents, or the number of channels, of x of this shape."""

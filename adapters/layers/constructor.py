@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ...spec.errors import WrongSignature
@@ -18,13 +19,13 @@ class Constructor:
     make: Callable[..., Any]
     #: The name of the argument, by what it sets (names.ARGUMENTS).
     arguments: Mapping[str, str]
-    #: What else it is always given.
-    always: Mapping[str, Any] = field(default_factory=dict)
+    #: What else it takes that its framework hands over: a random key, or the dtype of x.
+    handed: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, make: Callable[..., Any], label: str, always: Mapping[str, Any]) -> Constructor:
+    def of(cls, make: Callable[..., Any], label: str, handed: Iterable[str] = ()) -> Constructor:
         """
-        The constructor that a class or a function is, ``always`` what its framework hands to each that takes it.
+        The constructor that a class or a function is, ``handed`` what its framework hands to each that takes it.
 
         Raises WrongSignature where it needs an argument whose name tells nothing.
         """
@@ -34,12 +35,12 @@ class Constructor:
             key = meaning(parameter.name)
             if key is not None and key not in arguments:
                 arguments[key] = parameter.name
-        handed = {name: value for name, value in always.items() if any(one.name == name for one in taken)}
+        handed = tuple(name for name in handed if any(one.name == name for one in taken))
         needed = [
             one.name
             for one in taken
             if one.default is inspect.Parameter.empty
-            and one.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+            and one.kind not in _ANYTHING
             and one.name not in arguments.values()
             and one.name not in handed
         ]
@@ -54,10 +55,12 @@ class Constructor:
         """Whether a layer can be made with another value of this."""
         return key in self.arguments
 
-    def __call__(self, **values: Any) -> Any:
+    def __call__(self, handed: Mapping[str, Any] = MappingProxyType({}), **values: Any) -> Any:
         """A layer with these values, each by what it is; those that are not taken are left out."""
+        if "scale" in self.arguments and "center" in self.arguments:
+            values.pop("affine", None)  # which says both at once
         named = {self.arguments[key]: value for key, value in values.items() if key in self.arguments}
-        return self.make(**named, **self.always)
+        return self.make(**named, **{name: handed[name] for name in self.handed})
 
 
 def is_factory(function: Any) -> bool:
@@ -81,8 +84,15 @@ def attribute(layers: list[Any], key: str) -> Any:
     return None
 
 
+_ANYTHING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def _parameters(make: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
-        return list(inspect.signature(make).parameters.values())
+        found = list(inspect.signature(make).parameters.values())
+        if inspect.isclass(make) and all(one.kind in _ANYTHING for one in found):
+            # A metaclass, as flax.nnx has one, hands on whatever it is given.
+            found = list(inspect.signature(make.__init__).parameters.values())[1:]
     except (TypeError, ValueError):
         return []
+    return found

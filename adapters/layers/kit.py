@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,10 @@ class Kit(abc.ABC):
 
     #: Whether a layer learns its size when it is built, and not from an argument of its constructor.
     builds: bool = False
+    #: Whether a layer takes one sample, which is mapped over the axes of a batch.
+    maps: bool = False
+    #: Whether a model's layers are there before it is called.
+    models: bool = True
     #: The class that its layers derive from.
     base: type
 
@@ -40,9 +45,19 @@ class Kit(abc.ABC):
         """Whether a value is a layer of this framework, and no class of them."""
         return isinstance(value, self.base)
 
-    def always(self) -> Mapping[str, Any]:
-        """What every constructor of a layer that takes it is given: a random key, say."""
+    def handed(self, dtype: str) -> Mapping[str, Any]:
+        """What every constructor of a layer that takes it is given: a random key, say, or the dtype of x."""
+        del dtype
         return {}
+
+    def maker(self, layer: Any) -> Callable[[], Any] | None:
+        """What makes layers such as this one, which has no size yet; None where it has one."""
+        del layer
+        return None
+
+    def making(self) -> AbstractContextManager[Any]:
+        """What a layer is made in."""
+        return nullcontext()
 
     @abc.abstractmethod
     def within(self, layer: Any) -> dict[str, Any]:
@@ -52,15 +67,20 @@ class Kit(abc.ABC):
     def tensors(self, layer: Any) -> dict[str, Own]:
         """The tensors that a layer holds, by name."""
 
-    def built(self, layer: Any, size: tuple[int, ...], rank: int) -> Any:
-        """The layer, built for x of this rank with these extents, or channels, where that is left to it."""
-        del size, rank
+    def built(self, layer: Any, shape: tuple[int | None, ...]) -> Any:
+        """The layer, built for x of this shape, of which it may not know all, where that is left to it."""
+        del shape
         return layer
 
     def axis_of(self, layer: Any) -> int:
         """The axis of a layer's channels."""
         del layer
         return self.channel_axis
+
+    def dtype_of(self, layer: Any) -> str | None:
+        """The dtype that a layer computes in, if it takes no other."""
+        del layer
+        return None
 
     @abc.abstractmethod
     def placed(self, layer: Any, device: str) -> Any:
@@ -72,8 +92,14 @@ class Kit(abc.ABC):
         return layer
 
     @abc.abstractmethod
-    def run(self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool) -> tuple[Any, Mapping[str, Any]]:
-        """What a layer makes of x with these tensors in place of its own, and what they are afterwards."""
+    def run(
+        self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool, sample: int
+    ) -> tuple[Any, Mapping[str, Any]]:
+        """
+        What a layer makes of x with these tensors in place of its own, and what they are afterwards.
+
+        ``sample``: how many trailing axes of x are those of one sample, for a layer that takes one.
+        """
 
     @abc.abstractmethod
     def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
@@ -81,4 +107,9 @@ class Kit(abc.ABC):
 
     @abc.abstractmethod
     def inherited(self, owner: Any, operator: str) -> Binding | None:
-        """The binding of the framework's own layer that this one is, or derives from; None where there is none."""
+        """The binding of the framework's own layer whose call this one has; None where its call is its own."""
+
+    def called_by(self, call: Callable[[], Any], operator: str) -> Binding | None:
+        """The binding of the framework's own function of an operator that a call runs; None where it runs none."""
+        del call, operator
+        return None

@@ -44,7 +44,7 @@ def studied(layers: Layers) -> Made:
         _fix(layers, channel_axis=_channel_axis(layers, first))
         _fix(layers, **_channels(layers, first))
     if not layers.fixed.ranks:
-        ranks = _ranks_and_layout(layers)
+        ranks = _ranks_and_batch(layers)
         _fix(layers, **{"native" if record.groups is Groups.TRAILING else "ranks": ranks})
     if record.has_modes and layers.fixed.training is None and _is_frozen(layers, first):
         _fix(layers, training=False)
@@ -156,6 +156,20 @@ def _channels(layers: Layers, first: Made) -> dict[str, Any]:
             raise WrongSignature(f"{layers.label} does not say how many groups it has: say --fixed groups=8")
         found["groups"] = groups
     return found
+
+
+def _ranks_and_batch(layers: Layers) -> tuple[int, ...]:
+    """The same, where layers take one sample with whole batches too, if no call works with a sample."""
+    try:
+        return _ranks_and_layout(layers)
+    except WrongSignature:
+        if not layers.kit.maps:
+            raise
+        layers.whole = True
+        with contextlib.suppress(WrongSignature):
+            return _ranks_and_layout(layers)
+        layers.whole = False
+        raise
 
 
 def _ranks_and_layout(layers: Layers) -> tuple[int, ...]:

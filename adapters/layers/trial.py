@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...spec.operators import OPERATORS, Groups
+from ..dtypes import DTYPES
 from .called import Layers
 
 #: The size that a class of layers is first made with, and how many groups its channels form.
@@ -78,6 +79,7 @@ def tried(
     values = {"gamma": 1.0, "beta": 0.0, "running_mean": 0.0, "running_var": variance}
     given = {*given_of(layers), *record.statistics}
     arrays = [np.full(size, values[name]) if name in given else None for name in record.parameters]
+    dtype = layers.kit.dtype_of(layers.made(size_of(layers), given_of(layers), **numbers_of(layers)).layer) or dtype
     fixed = layers.fixed
     settings = {
         "eps": 1e-5 if fixed.eps is None else fixed.eps,
@@ -90,7 +92,8 @@ def tried(
     failed: Exception | None = None
     for device in bridge.devices():
         tensors = [
-            None if one is None else bridge.tensor(one.astype(dtype), "contiguous", device) for one in (x, *arrays)
+            None if one is None else bridge.tensor(one.astype(DTYPES[dtype]), "contiguous", device)
+            for one in (x, *arrays)
         ]
         try:
             with bridge.guarded(x.size, gradients=False):

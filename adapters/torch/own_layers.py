@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 from torch.func import functional_call
+from torch.overrides import TorchFunctionMode
 
 from ..binding import Binding
 from ..layers.kit import Kit, Own
@@ -37,8 +38,9 @@ class TorchKit(Kit):
         return copy.deepcopy(layer).to(device)
 
     def run(
-        self, layer: nn.Module, lent: Mapping[str, Any], x: torch.Tensor, *, training: bool
+        self, layer: nn.Module, lent: Mapping[str, Any], x: torch.Tensor, *, training: bool, sample: int
     ) -> tuple[Any, Mapping[str, Any]]:
+        del sample
         layer.train(training)
         # Buffers are lent too, as copies: what one call leaves in them, such as a count of batches, the next does not
         # find, and transformations of torch.func refuse what is changed outside of them.
@@ -52,14 +54,29 @@ class TorchKit(Kit):
         return tensor.reshape(shape)
 
     def inherited(self, owner: nn.Module, operator: str) -> Binding | None:
-        known = {binding.name: binding for binding in _bindings() if binding.operator == operator}
+        # PyTorch's own layers are known by the functions that they call.
+        known = {binding.name: binding for binding in rms_norm_transformers.bindings() if binding.operator == operator}
         for kind in type(owner).__mro__:
-            for name in (f"torch.nn.{kind.__name__}", f"transformers {kind.__name__}"):
-                if name in known and kind.__module__.split(".")[0] == name.replace(" ", ".").split(".")[0]:
-                    return known[name]
+            name = f"transformers {kind.__name__}"
+            own = kind.__module__.startswith("transformers.") and kind.forward is type(owner).forward
+            if own and name in known:
+                return known[name]
         return None
 
+    def called_by(self, call: Callable[[], Any], operator: str) -> Binding | None:
+        with _Functions() as called:
+            call()
+        known = {binding.name: binding for binding in (*layers.BINDINGS, *rms_norm.BINDINGS, *group_norm.BINDINGS)}
+        return known.get(f"torch.nn.functional.{operator}") if operator in called.names else None
 
-def _bindings() -> tuple[Binding, ...]:
-    """What is known of the layers that others derive from."""
-    return (*layers.BINDINGS, *rms_norm.BINDINGS, *group_norm.BINDINGS, *rms_norm_transformers.bindings())
+
+class _Functions(TorchFunctionMode):
+    """The names of PyTorch's functions that are called within it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))

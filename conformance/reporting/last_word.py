@@ -10,8 +10,8 @@ from .chosen import in_words as in_what_was_asked
 from .failures import violated
 from .wording import several
 
-#: The exit statuses of what was checked in part, and of what was not.
-_NOTHING, _IN_PART = 2, 3
+#: The exit status of what was checked in part.
+_IN_PART = 3
 
 
 def last_word(report: Outcome) -> tuple[str, str]:
@@ -24,18 +24,18 @@ def _of_all(report: Outcome) -> tuple[str, str]:
     each = {name: report.target(name) for name in report.targets}
     failing = [name for name, one in each.items() if one.failures()]
     stopped = [name for name, one in each.items() if one.exit_status == _IN_PART]
-    nothing = [name for name, one in each.items() if one.exit_status == _NOTHING]
+    nothing = report.unchecked
     if report.partial or (stopped and not failing):
         first = f"{_share(failing, each)} violated something: {several(failing)}; " if failing else ""
         return f"PARTIAL: {first}not judged to the end: {several(stopped)}.", "bold yellow"
+    unchecked = f" Of {several(nothing)} nothing was checked." if nothing else ""
     if failing:
-        return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.", "bold red"
+        return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.{unchecked}", "bold red"
     if len(nothing) == len(each):
         return "NOTHING WAS CHECKED", "bold yellow"
-    words, style = of_target(report)
     if nothing:
-        return f"{words}; of {several(nothing)} nothing was checked", "bold yellow"
-    return words, style
+        return f"PARTIAL: no violation.{unchecked}", "bold yellow"
+    return of_target(report)
 
 
 def _share(names: Sequence[str], each: Collection[str]) -> str:

@@ -110,6 +110,44 @@ def test_a_layer_of_torch_is_found_out_to_vary_as_it_does():
     assert binding.conventions == {"storage": "H2"}
 
 
+class Derived(nn.LayerNorm):
+    """LayerNorm that derives from torch's, and computes by itself."""
+
+    def forward(self, input):
+        return Plain.forward(self, input)  # type: ignore[arg-type]
+
+    hidden = (1e-5,)
+
+
+class Around(nn.LayerNorm):
+    """The same, that calls torch's function."""
+
+    def forward(self, input):
+        return nn.functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class Holding(nn.Module):
+    """A layer that has one of torch's within it, for its parameters alone."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x):
+        return (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt() * self.norm.weight
+
+
+@pytest.mark.parametrize(
+    ("layer", "conventions"),
+    [(Derived, {}), (Holding(8), {}), (Around, {"storage": "H2"}), (nn.LayerNorm, {"storage": "H2"})],
+)
+def test_only_what_computes_with_a_layer_of_torch_may_differ_as_that_does(layer, conventions):
+    """Whatever it derives from, or has within it: torch's own function has to be called."""
+    _, binding = fixed_of(layer, "layer_norm")
+    assert binding.conventions == conventions
+    assert bool(binding.known_violations) is bool(conventions)
+
+
 def test_a_rank_and_a_layout_are_found_out():
     """What takes images with their channels first is handed such, whatever x is."""
     fixed, binding = fixed_of(OnImages(8), "layer_norm")

@@ -1,0 +1,72 @@
+"""What a user's own layers have in both interfaces of Flax: the dtype they compute in, and what they follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+
+from ...spec.errors import Unsupported
+from ...spec.operators import OPERATORS
+from ..binding import Binding
+from ..jax.own_layers import JaxKit
+
+#: Why y of a layer without a dtype of its own is of the wider dtype.
+_PROMOTED = "a layer that is made without dtype= computes and returns the widest dtype of x and its parameters"
+
+#: The names of running statistics, of any operator.
+STATISTICS = frozenset(name for one in OPERATORS.values() for name in one.statistics)
+
+
+class FlaxKit(JaxKit):
+    """Layers of Flax, which may say the dtype that they compute in."""
+
+    channel_axis = -1
+    old_momentum = True
+    #: The module in which the layers of the interface are defined, and the interface as users write it.
+    home: str
+    interface: str
+    bindings: tuple[Binding, ...]
+
+    def axis_of(self, layer: Any) -> int:
+        axis = getattr(self.within(layer)[""], "axis", self.channel_axis)
+        return axis if isinstance(axis, int) else self.channel_axis
+
+    def ready(self, layer: Any, x: Any, lent: Mapping[str, Any]) -> Any:
+        dtype = self.dtype_of(layer)
+        if dtype not in (None, str(x.dtype)):
+            raise Unsupported(f"it computes in {dtype}")
+        return layer
+
+    def dtype_of(self, layer: Any) -> str | None:
+        own = (getattr(one, "dtype", None) for one in self.within(layer).values())
+        return next((str(jnp.dtype(one)) for one in own if one is not None), None)
+
+    def inherited(self, owner: Any, operator: str) -> Binding | None:
+        known = {binding.name: binding for binding in self.bindings if binding.operator == operator}
+        for kind in type(owner).__mro__:
+            if kind.__module__ != self.home or type(owner).__call__ is not kind.__call__:
+                continue
+            name = f"{self.interface}.{kind.__name__}"
+            slow = not getattr(owner, "use_fast_variance", True)
+            found = (slow and known.get(f"{name}(use_fast_variance=False)")) or known.get(name)
+            if found is not None:
+                return found if owner.dtype is not None else _promoted(found)
+        return None
+
+
+def _promoted(binding: Binding) -> Binding:
+    """The binding of a layer that is made without dtype: it is that with x's dtype, but for mixed ones."""
+    return replace(
+        binding,
+        conventions={**binding.conventions, "mixed_dtypes": "promoted"},
+        reasons={**binding.reasons, "mixed_dtypes": _PROMOTED},
+        known_violations=tuple(one for one in binding.known_violations if one.requirement != "CM-D1"),
+    )
+
+
+def dotted(path: Iterable[Any]) -> str:
+    """The name of what lies at a path."""
+    return ".".join(map(str, path))

@@ -1,0 +1,59 @@
+"""Layers of a user's own on flax.nnx: merged anew for each call with the parameters that are lent to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+
+from ..jax.own_layers import MODES, held, modes
+from ..layers.kit import Own
+from .nnx_layers import BINDINGS
+from .own_layers import FlaxKit, dotted
+
+
+class NnxKit(FlaxKit):
+    """Layers that are flax.nnx.Modules."""
+
+    base = nnx.Module
+    home = "flax.nnx.nn.normalization"
+    interface = "flax.nnx"
+    bindings = BINDINGS
+
+    def handed(self, dtype: str) -> Mapping[str, Any]:
+        return {"rngs": nnx.Rngs(0), "dtype": jnp.dtype(dtype)}
+
+    def within(self, layer: Any) -> dict[str, Any]:
+        return {dotted(path): module for path, module in sorted(nnx.iter_modules(layer), key=lambda one: len(one[0]))}
+
+    def tensors(self, layer: Any) -> dict[str, Own]:
+        return {
+            dotted(path): Own(tuple(variable.shape), isinstance(variable, nnx.Param))
+            for path, variable in _variables(layer)
+            if not isinstance(variable, nnx.RngState)
+        }
+
+    def applied(
+        self, layer: Any, lent: Mapping[str, Any], x: Any, training: bool, sample: int
+    ) -> tuple[Any, dict[str, Any]]:
+        del sample
+        own = {dotted(path): variable for path, variable in _variables(layer)}
+        values = {name: value if isinstance(own[name], nnx.Param) else held(value) for name, value in lent.items()}
+        # New variables, or what is merged would be the layer's own.
+        state = [
+            (path, one.copy(values[dotted(path)]) if dotted(path) in values else one.copy())
+            for path, one in _variables(layer)
+        ]
+        merged: Any = nnx.merge(nnx.graphdef(layer), nnx.from_flat_state(state))
+        attributes = {name: value is training for name, value in MODES.items() if name != "train"}  # it is a method
+        merged.set_attributes(raise_if_not_found=False, **attributes)
+        y = merged(x, **modes(type(merged).__call__, training=training))
+        after = {dotted(path): variable[...] for path, variable in _variables(merged)}
+        return y, {name: after[name].astype(value.dtype) for name, value in lent.items()}
+
+
+def _variables(layer: Any) -> list[tuple[tuple[Any, ...], Any]]:
+    """The variables that a layer holds, with their paths."""
+    return list(nnx.to_flat_state(nnx.state(layer)))
