@@ -79,12 +79,15 @@ class AskedSession:
 
     def __init__(self, session: Any, log: list[Ask]) -> None:
         self._session, self.log = session, log
+        #: How often the target was called.
+        self.asked = 0
 
     @contextmanager
     def _noted(self, does: str, inputs: Arrays, settings: Mapping[str, Any], **rest: Any) -> Iterator[None]:
         asked = Ask(does, inputs, settings, rest.pop("parts", None) or {}, **rest)
         place = len(self.log)
         self.log.append(asked)
+        self.asked += asked.times
         try:
             yield
         except TargetRaised as error:

@@ -113,6 +113,7 @@ class Subject:
     #: What the check at hand has asked of the target.
     log: list[Ask] = attrs.field(factory=list)
     _session: Session | None = None
+    _counted: AskedSession | None = None
     #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
     #: What a case recorded at the seams of a layer, kept for the checks that ask (checks/seams.py).
@@ -157,8 +158,14 @@ class Subject:
             translation = self._translation
             if translation:
                 session = cast(Session, TranslatedSession(session, translation))
-            self._session = cast(Session, AskedSession(session, self.log))
+            self._counted = AskedSession(session, self.log)
+            self._session = cast(Session, self._counted)
         return self._session
+
+    @property
+    def calls(self) -> int:
+        """How often the target was called for this subject."""
+        return 0 if self._counted is None else self._counted.asked
 
     # -- calling the target ----------------------------------------------------------------------
 

@@ -154,7 +154,8 @@ class Result:
     violated_on: Any = None
     #: The requirement that fails on the same case for the same reason, and tells more; empty where none does.
     same_case_as: str = ""
-    #: The first of the faults of the cause that explains the violation (diagnosis/cause.py); None where none does.
+    #: The first of the faults of the cause that explains the violation (diagnosis/cause.py), or its sentence where it
+    #: has no name; None where no cause explains it.
     diagnosis: str | None = None
     #: The traceback of a defect of normspec; empty where there was none.
     traceback: str = ""

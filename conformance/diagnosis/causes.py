@@ -17,6 +17,8 @@ from ..engine import Run
 from ..report import Report
 from ..verdicts import Result, Verdict
 from .cause import Cause
+from .patterns.describer import Describer
+from .patterns.pattern import Pattern
 from .search import Found, Search, is_violation
 
 #: The dtypes by how much they tell: in float32 a mistake is not lost among roundings, and 16 bits hide what is small.
@@ -63,6 +65,7 @@ def _of_binding(
     """What is wrong in one binding: what is found in one dtype is tried first in the next."""
     causes: list[Cause] = []
     known: tuple[tuple[str, ...], ...] = ()
+    nameless: list[tuple[str, Search]] = []
     for dtype in sorted({result.dtype for result in violations}, key=_TELLING.index):
         here = [result for result in violations if result.dtype == dtype]
         satisfied = frozenset(
@@ -71,10 +74,43 @@ def _of_binding(
             if (one.target, one.op, one.binding, one.dtype) == (target.name, binding.operator, binding.name, dtype)
             and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
         )
-        found = Search(run.subject(target, binding, dtype), here, satisfied, known).found()
+        search = Search(run.subject(target, binding, dtype), here, satisfied, known)
+        found = search.found()
         if found is not None:
             known = (*known, *(candidate.names for candidate in found.candidates))
             causes += _told(target, binding, dtype, found)
+        elif not causes:
+            nameless.append((dtype, search))
+    return causes or _described(target, binding, nameless)
+
+
+def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, Search]]) -> list[Cause]:
+    """What is wrong where no mistake of the library matches in any dtype."""
+    causes: list[Cause] = []
+    pattern: Pattern | None = None
+    for dtype, search in nameless:
+        describer = Describer.after(search)
+        again = None if pattern is None else describer.again(pattern)
+        found = again or describer.described()
+        if found is None:
+            continue
+        pattern = pattern or found
+        first = found.explains[0]
+        causes.append(
+            Cause(
+                target=target.name,
+                op=binding.operator,
+                bindings=(binding.name,),
+                dtypes=(dtype,),
+                faults=(),
+                sentence=found.sentence,
+                remedy=requirement(first).sentence,
+                requirement=first,
+                errata=tuple(one.id for one in errata().values() if first in one.requirements),
+                explains=found.explains,
+                begins=found.begins,
+            )
+        )
     return causes
 
 
@@ -121,7 +157,9 @@ def _merged(causes: Iterable[Cause]) -> list[Cause]:
 def _same(one: Cause, other: Cause) -> bool:
     """Whether two causes are one mistake: in 16 bits two may look alike that another dtype tells apart."""
     here, there = set(one.faults), set(other.faults)
-    return (one.target, one.op) == (other.target, other.op) and (here <= there or here >= there)
+    if (one.target, one.op) != (other.target, other.op) or bool(here) != bool(there):
+        return False
+    return here <= there or here >= there if here else one.sentence == other.sentence
 
 
 def _together(one: Cause, other: Cause) -> Cause:
@@ -138,5 +176,5 @@ def _referring(result: Result, causes: Sequence[Cause]) -> Result:
         return result
     for cause in causes:
         if cause.explains_result(result):
-            return attrs.evolve(result, diagnosis=cause.faults[0])
+            return attrs.evolve(result, diagnosis=cause.name or cause.sentence)
     return result

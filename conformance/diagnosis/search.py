@@ -105,6 +105,11 @@ class Search:
             return None if case.bulky else Question(case, fit, derivative=derivative, without=without)
         return Question(case, fit, check, derivative=_of_derivatives(check)) if check.when(case) else None
 
+    @property
+    def answered(self) -> Iterable[tuple[Question, Answer]]:
+        """What the target has answered so far."""
+        return self._answers.items()
+
     def answer(self, question: Question) -> Answer:
         """What the target answers, asked once."""
         if question not in self._answers:

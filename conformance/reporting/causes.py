@@ -13,6 +13,9 @@ from ..verdicts import Result
 from .layout import print_prose
 from .wording import title
 
+#: What stands before a description that has no name.
+_NAMELESS = "No known mistake matches. "
+
 
 def print_causes(report: Outcome, console: Console) -> None:
     """Print a paragraph for each mistake."""
@@ -20,12 +23,13 @@ def print_causes(report: Outcome, console: Console) -> None:
         console.print()
         where = ", ".join(cause.dtypes) if cause.bindings == (cause.target,) else f"{', '.join(cause.bindings)}"
         print_prose(
-            Text.assemble((cause.sentence, "bold"), f" ({cause.op}; {where})"),
+            Text.assemble(_NAMELESS if not cause.faults else "", (cause.sentence, "bold"), f" ({cause.op}; {where})"),
             console,
             indent=7,
             first=Text("Cause:", style="bold"),
         )
-        rows = [("right", _remedy(cause)), ("breaks", ", ".join(cause.explains)), ("fault", _named(cause))]
+        rows = [("right", _remedy(cause)), ("breaks", ", ".join(cause.explains))]
+        rows += [("fault", _named(cause))] if cause.faults else []
         rows.append(("script", script_of_cause(report, cause) or "--reproduce DIR writes one that needs no normspec"))
         for label, text in rows:
             print_prose(Text(text), console, indent=11, first=Text(f"  {label}", style="dim"))
@@ -34,7 +38,8 @@ def print_causes(report: Outcome, console: Console) -> None:
 def script_of_cause(report: Outcome, cause: Cause) -> str:
     """The script that shows a cause, or why there is none; empty where none was asked for."""
     for one in report.reproducers:
-        if (one.target, one.op, one.fault) == (cause.target, cause.op, cause.faults[0]):
+        same = (one.target, one.op, one.fault) == (cause.target, cause.op, cause.name)
+        if same and one.requirement in cause.explains:
             return one.file or f"none: {one.why_not}"
     return ""
 

@@ -56,7 +56,7 @@ def _mistakes(report: Report) -> Iterator[_Mistake]:
     for cause in report.causes:
         results = [one for one in report.failures() if cause.explains_result(one)]
         explained |= {id(one) for one in results}
-        yield _Mistake(tuple(sorted(results, key=_plainness)), cause.faults[0], cause.sentence, cause.explains)
+        yield _Mistake(tuple(sorted(results, key=_plainness)), cause.name, cause.sentence, cause.explains)
     for finding in findings([one for one in report.failures() if id(one) not in explained]):
         results = tuple(sorted(finding.results, key=_plainness))
         also = (finding.requirement, *finding.also)

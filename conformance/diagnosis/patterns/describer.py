@@ -1,0 +1,220 @@
+"""The describer: what is wrong with a target, each word of it proven on cases that it was not formed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+import numpy as np
+
+from ....spec.operators import OPERATORS
+from ...cases.case import Case
+from ...cases.description import Description
+from ...cases.generate import generate
+from ...folding import telling
+from ...profiles import profile_of
+from ...verdicts import Result
+from ..search import Search
+from .moments import parameter_relations, spread_relation
+from .observing import Observer, Seen
+from .pattern import Pattern, Wrong
+from .places import EVERYWHERE, Place, place_of, share
+from .relation import Relation, plain_relations
+from .running import running_relations
+from .terms import clipped_relations, term_relations
+
+Array = np.ndarray
+
+#: Cases that a description is formed on beside the violated ones, and others that it must survive; where calls are
+#: slow, what the search for a name has asked already is all there is.
+_FORMED, _FRESH = 16, 24
+#: Free cases are drawn with a seed that no user gives.
+_SEED = 1 << 65
+#: Where calls are slow, the search and the description together make so many calls.
+_MOST_SLOW = 30
+#: Groups in whose squares the range of a dtype ends.
+_EXTREME = frozenset({"subnormal", "near_overflow"})
+#: So many of the violated cases are looked at.
+_SHOWN = 16
+
+
+@attrs.define
+class Describer:
+    """The description of one subject."""
+
+    observer: Observer
+    violations: Sequence[Result]
+    operator: str = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.operator = self.observer.subject.operator
+
+    @classmethod
+    def after(cls, search: Search) -> Describer:
+        """The describer of a subject that no mistake was found for: what that search has asked is known."""
+        most = _MOST_SLOW if search.subject.slow else None
+        observer = Observer(search.subject, search.library, most)
+        for question, answer in search.answered:
+            observer.knows(question, answer)
+        return cls(observer, search.violations)
+
+    def described(self) -> Pattern | None:
+        """The description; None where nothing was found that holds."""
+        before, after = [*self.observer.seen(self._formed())], [*self.observer.seen(self._fresh())]
+        names = dict.fromkeys(one.name for one in (*before, *after))
+        wrong = [one for name in names if (one := self._wrong(name, before, after)) is not None]
+        explains = self._explained(wrong, before)
+        if not explains:
+            return None
+        return Pattern(sentence_of(wrong, [*names], OPERATORS[self.operator].outputs), explains, wrong=tuple(wrong))
+
+    def again(self, pattern: Pattern) -> Pattern | None:
+        """The same description of the same target in another dtype; None where it does not hold there."""
+        seen = [*self.observer.seen([*self._formed(), *self._fresh()])]
+        if {one.name for one in seen if one.wrong.any()} != {one.name for one in pattern.wrong}:
+            return None
+        for wrong in pattern.wrong:
+            there = [one for one in seen if one.name == wrong.name]
+            if wrong.place is not None and wrong.place is not EVERYWHERE:
+                part = share(wrong.place, there)
+                if part is None or not part.explains:
+                    return None
+            elif wrong.relation is None:
+                return None
+            where = [_where(one, wrong.place) for one in there]
+            if wrong.relation is not None and not wrong.relation.holds(wrong.number, there, where):
+                return None
+        explains = self._explained(pattern.wrong, seen)
+        return attrs.evolve(pattern, explains=explains) if explains else None
+
+    # -- cases -----------------------------------------------------------------------------------
+
+    def _formed(self) -> list[Case]:
+        """The cases that show violations, and others of the deck."""
+        shown = [one.violated_on for one in self.violations if one.violated_on is not None]
+        plain = [one for one in profile_of("quick").cases(self.operator, 0) if _ordinary(one)]
+        return self._cases([*dict.fromkeys(shown)][:_SHOWN]) + self._cases(plain[:: max(1, len(plain) // _FORMED)])
+
+    def _fresh(self) -> list[Case]:
+        return self._cases(_tamed(one) for one in generate(self.operator, _SEED, _FRESH) if _ordinary(one))
+
+    def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
+        found = [self.observer.case(one) for one in descriptions]
+        return [
+            one for one in dict.fromkeys(found) if one is not None and not one.bulky and one.x.size and _lively(one)
+        ]
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def _wrong(self, name: str, before: Sequence[Seen], after: Sequence[Seen]) -> Wrong | None:
+        seen, fresh = ([one for one in some if one.name == name] for some in (before, after))
+        if not any(one.wrong.any() for one in seen):
+            return None
+        for place in (EVERYWHERE, place_of(self.operator, seen, fresh)):
+            found = None if place is None else self._related(name, seen, fresh, place)
+            if found is not None:
+                return Wrong(name, *found, place)
+        if place is not None:
+            return Wrong(name, place=place)
+        relation, number = self._related(name, seen, fresh, None) or (None, 0.0)
+        return Wrong(name, relation, number, size=_size(seen, fresh))
+
+    def _related(
+        self, name: str, seen: Sequence[Seen], fresh: Sequence[Seen], place: Place | None
+    ) -> tuple[Relation, float] | None:
+        """What the result is in a place, or without one wherever it is wrong; the same on fresh cases."""
+        where = [_where(one, place) for one in seen]
+        again = [_where(one, place) for one in fresh]
+        if not any(one.telling and here.any() for one, here in zip(fresh, again, strict=True)):
+            return None
+        for relation in self._relations(name, seen, place):
+            number = relation.fitted(seen, where)
+            if number is not None and relation.holds(number, fresh, again):
+                return relation, number
+        return None
+
+    def _relations(self, name: str, seen: Sequence[Seen], place: Place | None) -> Iterable[Relation]:
+        yield from plain_relations(name)
+        yield from running_relations(name)
+        yield from term_relations(self.operator, name)
+        record = OPERATORS[self.operator]
+        if name == "y" and record.normalises and not record.normalises_handed:
+            yield from parameter_relations()
+            yield from clipped_relations()
+            if place is EVERYWHERE:
+                found = spread_relation(seen)
+                if found is not None:
+                    yield found
+
+    def _explained(self, wrong: Sequence[Wrong], seen: Sequence[Seen]) -> tuple[str, ...]:
+        """The violations on whose cases one of the results is wrong where the description says so."""
+        names = {one.name for one in wrong}
+        shown = {id(one.case) for one in seen if one.name in names and one.wrong.any()}
+        found = []
+        for one in self.violations:
+            case = None if one.violated_on is None else self.observer.case(one.violated_on)
+            if case is not None and id(case) in shown:
+                found.append(one.requirement)
+        return tuple(sorted(dict.fromkeys(found), key=telling))
+
+
+def _ordinary(description: Description) -> bool:
+    return not description.mixed and bool(description.n) and bool(description.count_of_groups)
+
+
+def _lively(case: Case) -> bool:
+    """Whether gamma is not zero throughout: nothing is known there of how far roundings carry."""
+    gamma = case.inputs.get("gamma")
+    return gamma is None or bool(np.any(gamma != 0))
+
+
+def _tamed(description: Description) -> Description:
+    """The case without groups in which a wrong formula may underflow or overflow where the right one does not."""
+    groups = tuple(("normal", index) if name in _EXTREME else (name, index) for name, index in description.groups)
+    return attrs.evolve(description, groups=groups)
+
+
+def _where(one: Seen, place: Place | None) -> Array:
+    if place is None:
+        return one.wrong
+    mask = place.mask(one)
+    return np.zeros(one.got.shape, bool) if mask is None else mask
+
+
+def _size(seen: Sequence[Seen], fresh: Sequence[Seen]) -> str:
+    """In how many cases it is wrong, and by how much: what can be said of whatever has no pattern."""
+    cases = [*seen, *fresh]
+    wrong = [one for one in cases if one.wrong.any()]
+    return f"wrong in {len(wrong)} of {len(cases)} cases, without a pattern that was found{_at_most(wrong)}"
+
+
+def _at_most(wrong: Sequence[Seen]) -> str:
+    errors = []
+    for one in wrong:
+        with np.errstate(all="ignore"):
+            error = np.abs(one.got - one.expected)[one.wrong].max()
+            errors.append(float(error / np.abs(one.expected[one.judged]).max()))
+    largest = max(errors, default=np.inf)
+    if not np.isfinite(largest) or largest > 0.5:
+        return ""
+    return f"; the largest error is {100 * largest:.1g} % of the largest right value of its case"
+
+
+def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[str]) -> str:
+    """One sentence for all results that are wrong; of gradients that only follow from a wrong y, that they do."""
+    bad = {one.name for one in wrong}
+    follows = {one.name for one in wrong if one.name not in outputs and bad & set(outputs)}
+    told = [one.words for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)]
+    right = [name for name in names if name not in bad]
+    if follows:
+        told.append("gradients are wrong too")
+    elif right and not bad & set(outputs):
+        told.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right")
+    elif right and "y" in bad and any(name not in outputs for name in right):
+        told.append("the gradients are those of the right formula")
+    return f"{'; '.join(told)}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names in a row."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,169 @@
+"""What a description compares values with: the steps of the formula on one case, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from ....adapters.build_parts import build_part
+from ....adapters.numpy import BRIDGE
+from ....spec.parts import Part
+from ...cases.case import Case
+
+Array = np.ndarray
+
+
+@attrs.frozen(eq=False, slots=False)
+class Facts:
+    """The steps of the formula on one case. Rows are groups; everything else has x's shape."""
+
+    case: Case
+
+    @classmethod
+    def of(cls, case: Case) -> Facts:
+        """Those of a case, made once."""
+        return case.derived("facts for a description", cls)
+
+    def given(self, name: str) -> Array | None:
+        """An input in float64; None where it is not given."""
+        value = self.case.inputs.get(name)
+        return None if value is None else value.astype(np.float64)
+
+    def _spread(self, name: str, absent: float) -> Array:
+        value = self.given(name)
+        if value is None:
+            return np.full(self.x.shape, absent)
+        laid = value if self.case.record.composed else self.case.layout.spread(value)
+        return np.broadcast_to(laid, self.x.shape)
+
+    @cached_property
+    def x(self) -> Array:
+        """x in float64."""
+        return self.case.x.astype(np.float64)
+
+    @cached_property
+    def g(self) -> Array:
+        """The cotangent of y in float64."""
+        return self.case.g.astype(np.float64)
+
+    @cached_property
+    def gamma(self) -> Array:
+        """gamma for each value of x, ones where it is None."""
+        return self._spread("gamma", 1.0)
+
+    @cached_property
+    def beta(self) -> Array:
+        """beta for each value of x, zeros where it is None."""
+        return self._spread("beta", 0.0)
+
+    @property
+    def eps(self) -> float:
+        """eps; 0 where the operator has none."""
+        return float(self.case.settings.get("eps", 0.0))
+
+    @cached_property
+    def n(self) -> int:
+        """Values in a group."""
+        return self.case.layout.size
+
+    @cached_property
+    def count(self) -> int:
+        """Groups."""
+        return self.case.layout.count
+
+    @property
+    def training(self) -> bool:
+        """Whether statistics are those of x itself."""
+        return bool(self.case.settings.get("training", True))
+
+    def rows(self, values: Array) -> Array:
+        """An array of x's shape, one group a row."""
+        return self.case.layout.rows(values)
+
+    def back(self, rows: Array) -> Array:
+        """Rows, or one number for each, in x's shape."""
+        return self.case.layout.back(np.broadcast_to(rows, (self.count, self.n)))
+
+    @cached_property
+    def data(self) -> Array:
+        """What is normalised, one group a row: x, or where a block normalises its sum, that."""
+        if self.case.record.normalises_sum:
+            return self.rows(self.x + self.part("sublayer", self.x))
+        return self.rows(self.x)
+
+    @cached_property
+    def mean(self) -> Array:
+        """What is subtracted, a column."""
+        if not self.case.record.centred:
+            return np.zeros((self.count, 1))
+        if not self.training:
+            return np.asarray(self.given("running_mean")).reshape(self.count, 1)
+        return self.data.mean(axis=1, keepdims=True)
+
+    @cached_property
+    def variance(self) -> Array:
+        """What eps is added to, a column."""
+        if not self.training:
+            return np.asarray(self.given("running_var")).reshape(self.count, 1)
+        return np.square(self.data - self.mean).mean(axis=1, keepdims=True)
+
+    @cached_property
+    def r(self) -> Array:
+        """The reciprocal root, a column."""
+        with np.errstate(all="ignore"):
+            return 1 / np.sqrt(self.variance + self.eps)
+
+    @cached_property
+    def xhat(self) -> Array:
+        """What gamma multiplies."""
+        return self.back((self.data - self.mean) * self.r)
+
+    @cached_property
+    def normalised(self) -> Array:
+        """gamma xhat + beta."""
+        return self.gamma * self.xhat + self.beta
+
+    # -- parts of composed operators -------------------------------------------------------------
+
+    def part(self, role: str, handed: Array) -> Array:
+        """What the part of a role returns; what it is handed where there is none."""
+        part = self.case.parts.get(role)
+        return _called(part, self.case.inputs, handed) if isinstance(part, Part) else handed
+
+    @cached_property
+    def branches(self) -> tuple[Array, ...]:
+        """What each branch returns."""
+        parts = self.case.parts.get("branches") or ()
+        return tuple(_called(part, self.case.inputs, self.x) for part in parts)  # type: ignore[union-attr]
+
+    @cached_property
+    def gate(self) -> Array:
+        """t of a highway layer."""
+        return _logistic(self.part("gate", self.x))
+
+    @cached_property
+    def carry(self) -> Array:
+        """c of a highway layer."""
+        if self.case.parts.get("carry") is None:
+            return 1 - self.gate
+        return _logistic(self.part("carry", self.x))
+
+    # -- sums over what shares a parameter -------------------------------------------------------
+
+    def total(self, values: Array) -> Array:
+        """Summed over all that shares a parameter, in gamma's shape."""
+        layout = self.case.layout
+        return layout.parameter_back(layout.total(layout.rows(values)))
+
+
+def _called(part: Part, inputs: Mapping[str, Array | None], handed: Array) -> Array:
+    tensors = {name: None if value is None else value.astype(np.float64) for name, value in inputs.items()}
+    return np.asarray(build_part(part, tensors, BRIDGE, memory={}, notes={})(handed)).astype(np.float64)
+
+
+def _logistic(z: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return 1 / (1 + np.exp(-z))

@@ -1,0 +1,80 @@
+"""Numbers that a description tells: the simplest one that every observation allows, and how it is written."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import numpy as np
+
+
+@attrs.frozen
+class Interval:
+    """All that a number may be."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def empty(self) -> bool:
+        """Whether no number is left."""
+        return not self.low <= self.high
+
+    def within(self, lows: np.ndarray, highs: np.ndarray) -> Interval:
+        """What lies between all of these bounds too; nothing where one of them is no number."""
+        low = float(lows.max()) if lows.size else -math.inf
+        high = float(highs.min()) if highs.size else math.inf
+        if math.isnan(low) or math.isnan(high):
+            return Interval(1.0, 0.0)
+        return Interval(max(self.low, low), min(self.high, high))
+
+    def known(self, beside: float) -> bool:
+        """Whether the number is known well: to a tenth of how far it is from another."""
+        if self.empty or not math.isfinite(self.high - self.low):
+            return False
+        return self.high - self.low <= abs((self.low + self.high) / 2 - beside) / 10
+
+
+#: Denominators of fractions that a reader recognises.
+_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 16)
+#: Numbers have at most so many digits: more are those of float64 itself.
+_DIGITS = 17
+
+
+def simplest(interval: Interval) -> float:
+    """The plainest number in the interval: a small fraction, a power of ten or two, else one of few digits."""
+    low, high = interval.low, interval.high
+    if low <= 0 <= high:
+        return 0.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return low if math.isfinite(low) else high
+    for denominator in _DENOMINATORS:
+        least = math.ceil(low * denominator) if abs(low) < 1e6 else None
+        if least is not None and least <= high * denominator and abs(least) <= 64:
+            return least / denominator
+    middle = (low + high) / 2
+    power = math.copysign(2.0 ** round(math.log2(abs(middle))), middle)
+    for digits in range(1, _DIGITS):
+        if digits == 2 and low <= power <= high:
+            return power
+        for value in (
+            float(f"{middle:.{digits - 1}e}"),
+            float(f"{low:.{digits - 1}e}"),
+            float(f"{high:.{digits - 1}e}"),
+        ):
+            if low <= value <= high:
+                return value
+    return middle
+
+
+def written(value: float) -> str:
+    """A number as a reader would write it: 2, 1/3, 1.01, 1e-06."""
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    for denominator in (2, 3, 6):
+        if abs(value * denominator - round(value * denominator)) < 1e-12 and abs(value) < 64:
+            return f"{round(value * denominator)}/{denominator}"
+    fraction, exponent = math.frexp(abs(value))
+    if fraction == 0.5 and not -4 < exponent < 20:
+        return f"{'-' if value < 0 else ''}2^{exponent - 1}"
+    return f"{value:.10g}"

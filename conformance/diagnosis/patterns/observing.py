@@ -1,0 +1,150 @@
+"""Observations: what a target makes of a case, beside the exact values, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from ....reference.formats import FORMATS
+from ....spec.errors import Unsupported
+from ...calls import CALL_FAILED
+from ...cases.case import Case
+from ...cases.description import Description
+from ...library import Library, fitted
+from ...subject import Subject
+from ..answers import TELLING, Answer, Question, Values
+from .facts import Facts
+
+Array = np.ndarray
+
+
+@attrs.frozen(eq=False, slots=False)
+class Seen:
+    """One output or gradient of one case, with what it should be."""
+
+    case: Case
+    name: str
+    values: Values
+    #: The largest number of its dtype: what is near it may round to infinity.
+    largest: float
+
+    @property
+    def got(self) -> Array:
+        """What was received."""
+        return self.values.got
+
+    @property
+    def expected(self) -> Array:
+        """What is exact."""
+        return self.values.expected
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The steps of the formula on its case."""
+        return Facts.of(self.case)
+
+    @cached_property
+    def judged(self) -> Array:
+        """Where something is known of what it should be."""
+        values = self.values
+        with np.errstate(all="ignore"):
+            return np.isfinite(values.envelope) & (np.abs(values.expected) < self.largest / 4)
+
+    @cached_property
+    def wrong(self) -> Array:
+        """Where it is off by more than a sound algorithm may be."""
+        values = self.values
+        with np.errstate(all="ignore"):
+            bound = values.envelope + np.abs(values.expected) * 2.0**-52
+            return self.judged & ~(np.abs(values.got - values.expected) <= bound)
+
+    @cached_property
+    def slack(self) -> Array:
+        """
+        By how much another function with the same mistake may differ: in a group, as much everywhere as anywhere.
+
+        The envelope is smaller where gamma is, which a wrong formula may put elsewhere.
+        """
+        slack = self.values.slack()
+        if not self.shaped:
+            return slack
+        rows = self.facts.rows(np.where(np.isfinite(slack), slack, 0.0))
+        return np.where(np.isfinite(slack), self.facts.back(rows.max(axis=1, keepdims=True)), np.inf)
+
+    @cached_property
+    def telling(self) -> bool:
+        """Whether it is wrong by so much that an agreement with it is no accident."""
+        with np.errstate(all="ignore"):
+            off = np.abs(self.got - self.expected)
+            return bool((self.wrong & ~(off < TELLING * self.slack)).any())
+
+    @property
+    def shaped(self) -> bool:
+        """Whether it has x's shape, and so groups."""
+        return self.name in ("y", "dx")
+
+
+@attrs.define
+class Observer:
+    """What a subject made of cases, each asked once; where calls are slow, so many calls and no more."""
+
+    subject: Subject
+    library: Library
+    #: How many calls the whole diagnosis may make of the subject; None: as many as it likes.
+    most: int | None = None
+    _answers: dict[tuple[int, bool], Answer] = attrs.field(factory=dict)
+
+    def knows(self, question: Question, answer: Answer) -> None:
+        """Take over what the target has answered already."""
+        if question.plain and not question.without:
+            self._answers[id(question.case), question.derivative] = answer
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no further call may be made."""
+        return self.most is not None and self.subject.calls >= self.most
+
+    def case(self, description: Description) -> Case | None:
+        """The case of a description, as the target can be handed it."""
+        fit = fitted(description, self.subject.binding)
+        return None if fit is None else self.library.case(fit)
+
+    def answer(self, case: Case, *, derivative: bool) -> Answer | None:
+        """What the target makes of a case; None where it declines, or no call is left."""
+        key = id(case), derivative
+        if key not in self._answers:
+            if self.exhausted or (derivative and self.subject.forward_only):
+                return None
+            question = Question(case, case.description, derivative=derivative)  # type: ignore[arg-type]
+            self._answers[key] = question.put_to(self.subject)
+        found = self._answers[key]
+        return None if found.words == Unsupported.__name__ else found
+
+    def seen(self, cases: Iterable[Case]) -> Iterator[Seen]:
+        """Every output and gradient of these cases that the target returns."""
+        for case in cases:
+            for derivative in (False, True):
+                yield from self._seen(case, derivative=derivative)
+
+    def _seen(self, case: Case, *, derivative: bool) -> Iterator[Seen]:
+        answer = self.answer(case, derivative=derivative)
+        if answer is None:
+            return
+        largest = FORMATS[self.subject.format].largest
+        for name, values in answer.values.items():
+            if values.got.shape == values.expected.shape:
+                yield Seen(case, name, values, largest)
+
+    def failure(self, case: Case, *, derivative: bool) -> Exception | None:
+        """How the call of a case fails; None where it returns, or declines."""
+        self.subject.target.begin()
+        try:
+            _ = self.subject.pull(case) if derivative else self.subject.outputs(case)
+        except Unsupported:
+            return None
+        except CALL_FAILED as failure:
+            return failure
+        return None

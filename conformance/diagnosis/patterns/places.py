@@ -1,0 +1,376 @@
+"""Places: where a result is wrong, among the cases, their groups and their values, and where it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ....spec.operators import OPERATORS
+from .facts import Facts
+from .numbers import written
+from .observing import Seen
+
+Array = np.ndarray
+
+#: Of what is wrong and of what is right, so many elements have to be known before a place is told.
+_FEW = 3
+#: Where a place is told, so large a share of it must be wrong: the rest is hidden among roundings.
+_MOSTLY = 0.6
+
+
+@attrs.frozen(eq=False)
+class Place:
+    """Some of the elements of a result, in words that follow "y is wrong"."""
+
+    words: str
+    #: Which elements of a result are in it: an array that broadcasts to it. None: the case has no such thing.
+    among: Callable[[Seen], Array | bool | None]
+
+    def mask(self, one: Seen) -> Array | None:
+        """Which elements of a result are in it."""
+        with np.errstate(all="ignore"):
+            found = self.among(one)
+        if found is None:
+            return None
+        found = np.asarray(found)
+        try:
+            return np.broadcast_to(found, one.got.shape)
+        except ValueError:
+            return None
+
+
+EVERYWHERE = Place("", lambda one: True)
+
+
+@attrs.frozen
+class Share:
+    """How a place lies to what is wrong: elements wrong outside, and inside and outside wrong or judged."""
+
+    outside_wrong: int
+    outside: int
+    inside_wrong: int
+    inside: int
+
+    @property
+    def explains(self) -> bool:
+        """Whether nothing is wrong elsewhere, something was looked at there, and most of it is wrong here."""
+        enough = self.outside >= _FEW and self.inside_wrong >= _FEW
+        return enough and not self.outside_wrong and self.inside_wrong >= _MOSTLY * self.inside
+
+    @property
+    def rate(self) -> float:
+        """Which share of it is wrong."""
+        return self.inside_wrong / max(self.inside, 1)
+
+
+def share(place: Place, seen: Sequence[Seen]) -> Share | None:
+    """How a place lies to what is wrong in all that was seen."""
+    counts = np.zeros(4, int)
+    for one in seen:
+        mask = place.mask(one)
+        if mask is None:
+            return None
+        for offset, here in ((0, one.judged & ~mask), (2, one.judged & mask)):
+            counts[offset] += np.count_nonzero(one.wrong & here)
+            counts[offset + 1] += np.count_nonzero(here)
+    return Share(*(int(count) for count in counts))
+
+
+# Of whole cases -------------------------------------------------------------------------------------------------
+
+
+def _case(words: str, test: Callable[[Facts], bool | None]) -> Place:
+    return Place(words, lambda one: test(one.facts))
+
+
+def _both_ways(where: str, otherwise: str, test: Callable[[Facts], bool | None]) -> Iterator[Place]:
+    yield _case(where, test)
+
+    def opposite(facts: Facts) -> bool | None:
+        found = test(facts)
+        return None if found is None else not found
+
+    yield _case(otherwise, opposite)
+
+
+def _power_of_two(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
+def _of_cases(operator: str) -> Iterator[Place]:
+    record = OPERATORS[operator]
+    for name in ("gamma", "beta"):
+        if name in record.arguments:
+            given = f"where {name} is given", f"where {name} is None"
+            yield from _both_ways(*given, lambda facts, name=name: facts.given(name) is not None)
+    if "gamma" in record.arguments and "beta" in record.arguments:
+        yield from _both_ways(
+            "where both gamma and beta are given",
+            "unless both gamma and beta are given",
+            lambda facts: facts.given("gamma") is not None and facts.given("beta") is not None,
+        )
+        yield from _both_ways(
+            "where neither gamma nor beta is given",
+            "where gamma or beta is given",
+            lambda facts: facts.given("gamma") is None and facts.given("beta") is None,
+        )
+    if record.has_modes:
+        yield from _both_ways("in training", "in inference", lambda facts: facts.training)
+    for role in record.optional:
+        given = f"where {role} is given", f"where {role} is None"
+        yield from _both_ways(*given, lambda facts, role=role: facts.case.parts.get(role) is not None)
+    if record.has_branches:
+        yield from _both_ways(
+            "where there is one branch", "where there are several branches", lambda f: len(f.branches) == 1
+        )
+    if record.normalises:
+        yield from _both_ways("where eps is 0", "where eps is not 0", lambda facts: facts.eps == 0)
+    yield from _both_ways("where there is one group", "where there are several groups", lambda f: f.count == 1)
+    yield from _both_ways(
+        "where the number of groups is odd", "where the number of groups is even", lambda f: f.count % 2 == 1
+    )
+    yield from _both_ways("where a group has one value", "where a group has several values", lambda f: f.n == 1)
+    yield from _both_ways("where the number of values in a group is odd", "where it is even", lambda f: f.n % 2 == 1)
+    for block in (3, 4, 5, 7, 8, 10, 16, 32, 64):
+        yield from _both_ways(
+            f"where the number of values in a group is a multiple of {block}",
+            f"where the number of values in a group is no multiple of {block}",
+            lambda facts, block=block: facts.n % block == 0,
+        )
+    yield from _both_ways(
+        "where the number of values in a group is a power of two",
+        "where the number of values in a group is no power of two",
+        lambda facts: _power_of_two(facts.n),
+    )
+    yield from _both_ways(
+        "where there are as many groups as values in each", "where there are more or fewer groups than values in each",
+        lambda facts: facts.count == facts.n,
+    )  # fmt: skip
+    for rank in (1, 2, 3, 4, 5):
+        axes = "one axis" if rank == 1 else f"{rank} axes"
+        yield from _both_ways(
+            f"where x has {axes}", f"where x does not have {axes}", lambda f, rank=rank: f.x.ndim == rank
+        )
+    if "axes" in record.settings:
+        yield from _both_ways(
+            "where several axes are normalised",
+            "where one axis is normalised",
+            lambda f: len(f.case.settings["axes"]) > 1,
+        )
+    if record.has_channels:
+        last = "where the channels are the last axis", "where the channels are not the last axis"
+        yield from _both_ways(*last, lambda f: f.case.settings["channel_axis"] % f.x.ndim == f.x.ndim - 1)
+        sign = "where channel_axis is negative", "where channel_axis is not negative"
+        yield from _both_ways(*sign, lambda f: f.case.settings["channel_axis"] < 0)
+    if "groups" in record.settings:
+        yield from _both_ways(
+            "where groups is 1", "where groups is more than 1", lambda f: f.case.settings["groups"] == 1
+        )
+        each = "where each channel is a group", "where a group has several channels"
+        yield from _both_ways(*each, lambda f: f.case.layout.width == 1)
+    if record.groups.name == "SAMPLE_CHANNELS":
+        yield from _both_ways(
+            "where there is one sample", "where there are several samples", lambda f: f.x.shape[0] == 1
+        )
+
+
+# Of groups and values ------------------------------------------------------------------------------------------
+
+
+def _rows(words: str, test: Callable[[Facts], Any]) -> Place:
+    """Groups: a column of which are in it."""
+
+    def among(one: Seen) -> Array | None:
+        return one.facts.back(np.reshape(test(one.facts), (-1, 1))) if one.shaped else None
+
+    return Place(words, among)
+
+
+def _index(words: str, test: Callable[[Array, int], Array]) -> Iterator[Place]:
+    """Values by their place in their group, and parameters by theirs."""
+
+    def among(one: Seen) -> Array | None:
+        if one.shaped:
+            return one.facts.back(test(np.arange(one.facts.n), one.facts.n)[None, :])
+        return test(np.arange(one.got.size), one.got.size).reshape(one.got.shape)
+
+    yield Place(words, among)
+
+
+def _of_groups() -> Iterator[Place]:
+    yield _rows("in the first group", lambda f: np.arange(f.count) == 0)
+    yield _rows("in the last group", lambda f: np.arange(f.count) == f.count - 1)
+    yield _rows("in every group but the first", lambda f: np.arange(f.count) > 0)
+    yield _rows("in every group but the last", lambda f: np.arange(f.count) < f.count - 1)
+    yield _rows("in every second group, the second first", lambda f: np.arange(f.count) % 2 == 1)
+    yield _rows("in every second group, the first first", lambda f: np.arange(f.count) % 2 == 0)
+    yield _rows(
+        "in the last group, where their number is odd",
+        lambda f: np.arange(f.count) == (f.count - 1 if f.count % 2 else -1),
+    )
+    yield _rows("in groups whose values are all equal", lambda f: np.ptp(f.data, axis=1) == 0)
+    yield _rows("in groups whose mean is negative", lambda f: f.data.mean(axis=1) < 0)
+    yield _rows("in groups whose mean is positive", lambda f: f.data.mean(axis=1) > 0)
+    yield _rows("in groups that hold a zero", lambda f: (f.data == 0).any(axis=1))
+    yield _rows("in groups without a negative value", lambda f: (f.data >= 0).all(axis=1))
+
+
+def _of_values(operator: str) -> Iterator[Place]:
+    yield from _index("in the first value of each group", lambda i, n: i == 0)
+    yield from _index("in the last value of each group", lambda i, n: i == n - 1)
+    yield from _index("in every value of a group but the first", lambda i, n: i > 0)
+    yield from _index("in every value of a group but the last", lambda i, n: i < n - 1)
+    yield from _index("in every second value of a group, the second first", lambda i, n: i % 2 == 1)
+    yield from _index("in every second value of a group, the first first", lambda i, n: i % 2 == 0)
+    yield from _index("in the second half of each group", lambda i, n: i >= n // 2)
+    for block in (2, 4, 8, 16, 32, 64, 128):
+        yield from _index(
+            f"after the last whole block of {block} values of a group", lambda i, n, b=block: i >= n - n % b
+        )
+
+    def given(name: str, words: str, test: Callable[[Array], Array]) -> Place:
+        def among(one: Seen) -> Array | None:
+            value = getattr(one.facts, name)
+            return test(value) if one.shaped else None
+
+        return Place(words, among)
+
+    names = [("x", "x")]
+    record = OPERATORS[operator]
+    names += [(name, name) for name in ("gamma", "beta") if name in record.arguments]
+    names += [("g", "the cotangent")]
+    for name, told in names:
+        yield given(name, f"where {told} is negative", lambda value: value < 0)
+        yield given(name, f"where {told} is positive", lambda value: value > 0)
+        yield given(name, f"where {told} is 0", lambda value: value == 0)
+        yield given(name, f"where {told} is not 0", lambda value: value != 0)
+    yield Place("where the right value is negative", lambda one: one.expected < 0)
+    yield Place("where the right value is positive", lambda one: one.expected > 0)
+    if record.normalises:
+        above = "where x is above the mean of its group", "where x is below the mean of its group"
+        yield given("xhat", above[0], lambda value: value > 0)
+        yield given("xhat", above[1], lambda value: value < 0)
+    if record.has_gates:
+        yield given("gate", "where the transform gate is above 1/2", lambda value: value > 0.5)
+        yield given("gate", "where the transform gate is below 1/2", lambda value: value < 0.5)
+
+
+# By how large something is -------------------------------------------------------------------------------------
+
+
+def _column(test: Callable[[Facts], Array]) -> Callable[[Seen], Array | None]:
+    def made(one: Seen) -> Array | None:
+        return one.facts.back(np.reshape(test(one.facts), (-1, 1))) if one.shaped else None
+
+    return made
+
+
+def _shaped(make: Callable[[Seen], Array]) -> Callable[[Seen], Array | None]:
+    return lambda one: make(one) if one.shaped else None
+
+
+def _measures(operator: str) -> Iterator[tuple[str, Callable[[Seen], Array | float | None], bool]]:
+    """Words for what is measured, its value, and whether it is a whole number."""
+    record = OPERATORS[operator]
+    yield "the number of values in a group", lambda one: one.facts.n, True
+    yield "the number of groups", lambda one: one.facts.count, True
+    yield "the number of values of x", lambda one: one.case.x.size, True
+    yield "the number of axes of x", lambda one: one.case.x.ndim, True
+    if record.groups.name == "SAMPLE_CHANNELS" or record.has_modes:
+        yield "the number of channels", lambda one: one.case.layout.parameters, True
+    if record.has_branches:
+        yield "the number of branches", lambda one: len(one.facts.branches), True
+    if record.normalises:
+        yield "eps", lambda one: one.facts.eps, False
+    if record.has_modes:
+        yield "momentum", lambda one: float(one.case.settings["momentum"]), False
+    yield "the magnitude of the right value", lambda one: np.abs(one.expected), False
+    yield "the right value", lambda one: one.expected, False
+    yield "|x|", _shaped(lambda one: np.abs(one.facts.x)), False
+    yield "x", _shaped(lambda one: one.facts.x), False
+    yield "the largest |x| of the group", _column(lambda f: np.abs(f.data).max(axis=1)), False
+    if "gamma" in record.arguments:
+        yield "|gamma|", _shaped(lambda one: np.abs(one.facts.gamma)), False
+        yield "gamma", _shaped(lambda one: one.facts.gamma), False
+    if "beta" in record.arguments:
+        yield "|beta|", _shaped(lambda one: np.abs(one.facts.beta)), False
+    if record.normalises:
+        yield "xhat", _shaped(lambda one: one.facts.xhat), False
+        yield "|xhat|", _shaped(lambda one: np.abs(one.facts.xhat)), False
+        yield "the variance of the group", _column(lambda f: f.variance), False
+        yield (
+            "the variance divided by eps",
+            _column(lambda f: f.variance / f.eps if f.eps else np.full((f.count, 1), np.inf)),
+            False,
+        )
+        yield "|mean| divided by the deviation", _column(lambda f: np.abs(f.mean) / np.sqrt(f.variance)), False
+    yield "|g|", _shaped(lambda one: np.abs(one.facts.g)), False
+    if record.has_gates:
+        yield "the transform gate", _shaped(lambda one: one.facts.gate), False
+    yield "the place in the group, from 0", _shaped(lambda one: one.facts.back(np.arange(one.facts.n)[None, :])), True
+    yield "the place among the groups, from 0", _column(lambda f: np.arange(f.count)), True
+
+
+def _by_measure(operator: str, seen: Sequence[Seen]) -> Iterator[Place]:
+    """Places above and below a limit that parts what is wrong from what is right."""
+    for words, measure, whole in _measures(operator):
+        wrong, right = _parted(measure, seen)
+        if wrong is None or right is None or not wrong.size or not right.size:
+            continue
+        for sign in (1.0, -1.0):
+            edge = float((sign * wrong).min())
+            below = sign * right[sign * right < edge]
+            if not below.size:
+                continue
+            limit, near = sign * edge, sign * float(below.max())
+            told, value = _limit(words, limit, near, sign, whole=whole)
+            yield Place(told, _beyond(measure, value, sign))
+
+
+def _parted(measure: Callable[[Seen], Array | float | None], seen: Sequence[Seen]) -> tuple[Array | None, Array | None]:
+    wrong, right = [], []
+    with np.errstate(all="ignore"):
+        for one in seen:
+            found = measure(one)
+            if found is None:
+                return None, None
+            laid = np.broadcast_to(np.asarray(found, np.float64), one.got.shape)
+            wrong.append(laid[one.wrong])
+            right.append(laid[one.judged & ~one.wrong])
+    both = np.concatenate(wrong), np.concatenate(right)
+    return tuple(each[~np.isnan(each)] for each in both)  # type: ignore[return-value]
+
+
+def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -> tuple[str, float]:
+    """Words for what lies at a limit and beyond, and a number between both sides."""
+    if whole:
+        return f"where {words} is {written(limit)} or {'more' if sign > 0 else 'less'}", limit
+    for digits in (1, 2, 3):
+        for value in (float(f"{limit:.{digits - 1}e}"), float(f"{near:.{digits - 1}e}")):
+            if sign * near <= sign * value <= sign * limit:
+                return f"where {words} is {'above' if sign > 0 else 'below'} about {written(value)}", value
+    return f"where {words} is {'above' if sign > 0 else 'below'} about {limit:.3g}", limit
+
+
+def _beyond(
+    measure: Callable[[Seen], Array | float | None], limit: float, sign: float
+) -> Callable[[Seen], Array | None]:
+    def among(one: Seen) -> Array | None:
+        found = measure(one)
+        return None if found is None else np.asarray(sign * np.asarray(found) >= sign * limit)
+
+    return among
+
+
+def place_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> Place | None:
+    """The plainest place that holds all that is wrong in what was seen, and in what it was not chosen on."""
+    candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(operator, seen)]
+    found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
+    for place, _ in sorted(found, key=lambda one: -round(one[1].rate, 1)):
+        again = share(place, fresh)
+        if again is not None and again.explains:
+            return place
+    return None

@@ -1,0 +1,235 @@
+"""Relations: what a wrong result is, beside the right one, and whether it is that on every case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+import numpy as np
+
+from .numbers import Interval, simplest, written
+from .observing import Seen
+
+Array = np.ndarray
+#: One array of a result's shape, or None where a case has no such thing.
+Made = Callable[[Seen], "Array | None"]
+
+#: A number of the relation itself rounds what is multiplied by it, and a wrong step beside it: a few roundings of that.
+_STEPS = 8.0
+
+
+@attrs.frozen(eq=False)
+class Relation:
+    """got = base + k times slope, with one number k for all cases; got = base where there is no slope."""
+
+    #: What follows "y is", for the number k.
+    words: Callable[[float], str]
+    base: Made
+    slope: Made | None = None
+    #: The k of a right result.
+    right: float = 0.0
+    #: By how much more than the right formula it carries the roundings of what it divides.
+    amplified: Made | None = None
+    #: What it rounds beside the steps of the right formula.
+    rounded: Made | None = None
+
+    def fitted(self, seen: Sequence[Seen], where: Sequence[Array]) -> float | None:
+        """The plainest k that everything seen allows, in the places that are asked for; None where none is."""
+        allowed, told = Interval(), False
+        for one, places in zip(seen, where, strict=True):
+            arrays = self._arrays(one)
+            if arrays is None:
+                return None
+            base, slope = arrays
+            here = one.judged & places
+            with np.errstate(all="ignore"):
+                apart, slack = (one.got - base)[here], self._slack(one, base)[here]
+                if slope is None:
+                    if not _alike(one.got[here], base[here], slack):
+                        return None
+                    continue
+                each = slope[here]
+                known = np.isfinite(each)
+                apart, slack, each = apart[known], slack[known], each[known]
+                still = np.abs(each) <= 1e-300
+                if not (np.abs(apart[still]) <= slack[still]).all() or not np.isfinite(apart).all():
+                    return None
+                apart, slack, each = apart[~still], slack[~still], each[~still]
+                ends = (apart - slack) / each, (apart + slack) / each
+            allowed = allowed.within(np.minimum(*ends), np.maximum(*ends))
+            told = told or bool(each.size)
+            if allowed.empty:
+                return None
+        if self.slope is None:
+            return 0.0
+        if not told or not allowed.known(self.right):
+            return None
+        return simplest(allowed)
+
+    def holds(self, number: float, seen: Iterable[Seen], where: Iterable[Array]) -> bool:
+        """Whether it is so with this number, in the places that are asked for."""
+        for one, places in zip(seen, where, strict=True):
+            arrays = self._arrays(one)
+            if arrays is None:
+                return False
+            base, slope = arrays
+            here = one.judged & places
+            with np.errstate(all="ignore"):
+                want = base if slope is None else base + number * slope
+                if not _alike(one.got[here], want[here], self._slack(one, base)[here]):
+                    return False
+        return True
+
+    def _arrays(self, one: Seen) -> tuple[Array, Array | None] | None:
+        with np.errstate(all="ignore"):
+            base = self.base(one)
+            slope = None if self.slope is None else self.slope(one)
+        if base is None or (self.slope is not None and slope is None):
+            return None
+        shape = one.got.shape
+        return np.broadcast_to(base, shape), None if slope is None else np.broadcast_to(slope, shape)
+
+    def _slack(self, one: Seen, base: Array) -> Array:
+        with np.errstate(all="ignore"):
+            slack = one.slack + _STEPS * one.values.unit * np.abs(base)
+            more = None if self.amplified is None else self.amplified(one)
+            if more is not None:
+                slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
+            beside = None if self.rounded is None else self.rounded(one)
+            return slack if beside is None else slack + np.nan_to_num(beside, nan=0.0, posinf=0.0)
+
+
+def _alike(got: Array, want: Array, slack: Array) -> bool:
+    """Whether two arrays differ by no more than the slack, and are not finite in the same places."""
+    finite = np.isfinite(got), np.isfinite(want)
+    return bool(((np.abs(got - want) <= slack) | (~finite[0] & ~finite[1])).all())
+
+
+def right(one: Seen) -> Array:
+    """The right value."""
+    return one.expected
+
+
+def nothing(one: Seen) -> Array:
+    """Zeros."""
+    return np.zeros(one.got.shape)
+
+
+def ones(one: Seen) -> Array:
+    """Ones."""
+    return np.ones(one.got.shape)
+
+
+def said(words: str) -> Callable[[float], str]:
+    """Words without a number."""
+    return lambda number: words
+
+
+def _times(number: float) -> str:
+    return "minus the right value" if number == -1 else f"{written(number)} times the right value"
+
+
+def _shifted(number: float) -> str:
+    return f"the right value {'plus' if number > 0 else 'minus'} {written(abs(number))}"
+
+
+def _constant(number: float) -> str:
+    return f"{written(number)}, whatever is given"
+
+
+# What a result of any operator may be --------------------------------------------------------------------------
+
+
+def _own(name: str) -> Made:
+    """An input, where the result has its shape."""
+
+    def made(one: Seen) -> Array | None:
+        value = one.facts.g if name == "g" else one.facts.given(name)
+        return value if value is not None and value.shape == one.got.shape else None
+
+    return made
+
+
+def _groups_moved(by: Callable[[int], Array]) -> Made:
+    def made(one: Seen) -> Array | None:
+        if not one.shaped or one.facts.count < 2:
+            return None
+        return one.facts.back(one.facts.rows(one.expected)[by(one.facts.count)])
+
+    return made
+
+
+def _values_moved(by: Callable[[int], Array]) -> Made:
+    def made(one: Seen) -> Array | None:
+        if one.shaped:
+            return one.facts.back(one.facts.rows(one.expected)[:, by(one.facts.n)])
+        flat = one.expected.reshape(-1)
+        return flat[by(flat.size)].reshape(one.expected.shape)
+
+    return made
+
+
+_MOVED: tuple[tuple[str, Callable[[int], Array]], ...] = (
+    ("before", lambda n: (np.arange(n) - 1) % n),
+    ("after", lambda n: (np.arange(n) + 1) % n),
+)
+
+#: Words for numbers of a case by which a result may be multiplied.
+_COUNTS: tuple[tuple[str, Callable[[Seen], float]], ...] = (
+    ("the number of values in a group", lambda one: one.facts.n),
+    ("the number of groups", lambda one: one.facts.count),
+    ("the number of samples", lambda one: one.case.x.shape[0]),
+    ("eps", lambda one: one.facts.eps),
+    ("momentum", lambda one: float(one.case.settings.get("momentum", 0.0))),
+)
+
+
+def _sharing(one: Seen) -> float:
+    """How many values of x share one of the parameter whose gradient it is."""
+    return one.case.x.size / max(one.got.size, 1)
+
+
+def _scaled(count: Callable[[Seen], float], power: float) -> Made:
+    def made(one: Seen) -> Array | None:
+        number = count(one)
+        return one.expected * number**power if number > 0 else None
+
+    return made
+
+
+def _by(words: str, joined: str) -> Callable[[float], str]:
+    def told(number: float) -> str:
+        first = "the right value" if number == 1 else _times(number)
+        return f"{first} {joined} {words}"
+
+    return told
+
+
+def plain_relations(name: str) -> list[Relation]:
+    """The relations that any result may have to the right one, the plainest first."""
+    found = [
+        Relation(said("zero"), nothing),
+        Relation(_times, nothing, right, 1.0),
+        Relation(_shifted, right, ones),
+        Relation(said("the right value without its sign"), lambda one: np.abs(one.expected)),
+        *(
+            Relation(said(f"{other} itself"), _own(other))
+            for other in ("x", "g", "gamma", "beta", "running_mean", "running_var")
+            if other != name
+        ),
+        Relation(_constant, nothing, ones, np.inf),
+    ]
+    counts = [*_COUNTS, *((("the number of terms in its sum", _sharing),) if name not in ("y", "dx") else ())]
+    for words, count in counts:
+        for power, joined in ((1.0, "times"), (-1.0, "divided by")):
+            found.append(Relation(_by(words, joined), nothing, _scaled(count, power), np.inf))
+        found.append(Relation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
+    for words, by in _MOVED:
+        found.append(Relation(said(f"that of the group {words} it"), _groups_moved(by)))
+        found.append(Relation(said(f"that of the place {words} it"), _values_moved(by)))
+    found += [
+        Relation(said("that of the first group"), _groups_moved(lambda n: np.zeros(n, int))),
+        Relation(said("that of the groups in reverse order"), _groups_moved(lambda n: np.arange(n)[::-1])),
+        Relation(said("the right values in reverse order"), _values_moved(lambda n: np.arange(n)[::-1])),
+    ]
+    return found

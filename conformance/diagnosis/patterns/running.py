@@ -1,0 +1,100 @@
+"""Running statistics: from what, and by how much of it, they moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from .facts import Facts
+from .numbers import written
+from .observing import Seen
+from .relation import Relation, said
+
+Array = np.ndarray
+
+_STATISTICS: dict[str, tuple[tuple[str, Callable[[Facts], Array]], ...]] = {
+    "new_running_mean": (
+        ("the mean of the batch", lambda facts: facts.data.mean(axis=1)),
+        ("the sum of the batch", lambda facts: facts.data.sum(axis=1)),
+        ("the median of the batch", lambda facts: np.median(facts.data, axis=1)),
+        ("the variance of the batch", lambda facts: facts.data.var(axis=1)),
+        ("the mean of all channels", lambda facts: np.full(facts.count, facts.data.mean())),
+        ("minus the mean of the batch", lambda facts: -facts.data.mean(axis=1)),
+        ("zero", lambda facts: np.zeros(facts.count)),
+    ),
+    "new_running_var": (
+        ("the variance of the batch", lambda facts: facts.data.var(axis=1)),
+        (
+            "the variance of the batch with the divisor n - 1",
+            lambda facts: facts.data.var(axis=1) * facts.n / max(facts.n - 1, 1),
+        ),
+        (
+            "the variance of the batch with the divisor n + 1",
+            lambda facts: facts.data.var(axis=1) * facts.n / (facts.n + 1),
+        ),
+        ("the deviation of the batch", lambda facts: facts.data.std(axis=1)),
+        ("var + eps of the batch", lambda facts: facts.data.var(axis=1) + facts.eps),
+        ("the mean square of the batch", lambda facts: np.square(facts.data).mean(axis=1)),
+        ("the sum of the squared deviations", lambda facts: facts.data.var(axis=1) * facts.n),
+        ("1 / (var + eps) of the batch", lambda facts: 1 / (facts.data.var(axis=1) + facts.eps)),
+        ("1 / sqrt(var + eps) of the batch", lambda facts: 1 / np.sqrt(facts.data.var(axis=1) + facts.eps)),
+        ("the mean of the batch", lambda facts: facts.data.mean(axis=1)),
+        ("zero", lambda facts: np.zeros(facts.count)),
+    ),
+}
+_WEIGHTS: tuple[tuple[str, Callable[[float], float]], ...] = (
+    ("momentum", lambda m: m),
+    ("1 - momentum", lambda m: 1 - m),
+    ("momentum^2", lambda m: m * m),
+    ("the root of momentum", lambda m: m**0.5),
+)
+
+
+def _moved(statistic: Callable[[Facts], Array], weight: Callable[[float], float]) -> Callable[[Seen], Array]:
+    def made(one: Seen) -> Array:
+        if not one.facts.training:
+            return one.expected
+        w, old = weight(float(one.case.settings["momentum"])), _old(one)
+        return (1 - w) * old + w * statistic(one.facts)
+
+    return made
+
+
+def _old(one: Seen) -> Array:
+    value = one.facts.given(one.name.removeprefix("new_"))
+    assert value is not None
+    return value
+
+
+def running_relations(name: str) -> Iterator[Relation]:
+    """What a running statistic may have become, the plainest first."""
+    if name not in _STATISTICS:
+        return
+    old = name.removeprefix("new_")
+    yield Relation(said(f"{old} as it was given"), _old)
+    for weighed, weight in _WEIGHTS:
+        for words, statistic in _STATISTICS[name]:
+            if (weighed, words) != ("momentum", _STATISTICS[name][0][0]):
+                told = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
+                yield Relation(said(told), _moved(statistic, weight))
+    for words, statistic in _STATISTICS[name]:
+
+        def slope(one: Seen, statistic: Callable[[Facts], Array] = statistic) -> Array | None:
+            return statistic(one.facts) - _old(one) if one.facts.training else None
+
+        yield Relation(
+            lambda number, words=words: (
+                f"{old} moved towards {words} by {written(number)} of the way, whatever momentum is"
+            ),
+            _old,
+            slope,
+            np.inf,
+        )
+    for words, statistic in _STATISTICS[name][:1]:
+
+        def added(one: Seen, statistic: Callable[[Facts], Array] = statistic) -> Array | None:
+            m = float(one.case.settings["momentum"])
+            return _old(one) + m * statistic(one.facts) if one.facts.training else one.expected
+
+        yield Relation(said(f"{old} plus momentum times {words}, without the factor 1 - momentum"), added)

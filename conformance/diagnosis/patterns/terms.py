@@ -1,0 +1,176 @@
+"""Terms: what may be added to a result, once too often or once too rarely, by operator and result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ....spec.operators import OPERATORS
+from .numbers import written
+from .observing import Seen
+from .relation import Made, Relation, right
+
+Array = np.ndarray
+_Term = tuple[str, Callable[[Seen], Array]]
+
+
+def _plus(words: str) -> Callable[[float], str]:
+    def told(number: float) -> str:
+        if number == -1:
+            return f"the right value without {words}"
+        times = "" if abs(number) == 1 else f"{written(abs(number))} times "
+        return f"the right value {'plus' if number > 0 else 'minus'} {times}{words}"
+
+    return told
+
+
+def term_relations(operator: str, name: str) -> Iterator[Relation]:
+    """A right value and so many times a term of the formula."""
+    record = OPERATORS[operator]
+    if record.composed:
+        terms = _OF_PARTS.get(operator, ()) if name == "y" else ()
+    else:
+        terms = _OF_NORMS.get(name, ())
+    if record.composed and record.normalises and name == "y":
+        terms = (*terms, *_OF_BLOCKS)
+    for words, term in terms:
+        yield Relation(_plus(words), right, _present(term))
+
+
+def clipped_relations() -> Iterator[Relation]:
+    """y where xhat was kept from growing further."""
+    yield Relation(
+        lambda number: f"beta + {written(number)} gamma, with the sign of xhat",
+        lambda one: one.facts.beta,
+        lambda one: one.facts.gamma * np.sign(one.facts.xhat),
+        np.inf,
+    )
+
+
+def _present(term: Callable[[Seen], Array]) -> Made:
+    def made(one: Seen) -> Array | None:
+        value = term(one)
+        return np.where(np.isfinite(value), value, np.nan)
+
+    return made
+
+
+def _h(one: Seen) -> Array:
+    return one.facts.gamma * one.facts.g
+
+
+def _given(one: Seen, name: str) -> Array:
+    return np.full(one.got.shape, float(one.facts.given(name) is not None))
+
+
+def _mean(one: Seen, values: Array) -> Array:
+    rows = one.facts.rows(values)
+    return one.facts.back(rows.mean(axis=1, keepdims=True))
+
+
+def _r(one: Seen) -> Array:
+    return one.facts.back(one.facts.r)
+
+
+_OF_NORMS: dict[str, tuple[_Term, ...]] = {
+    "y": (
+        ("beta", lambda one: one.facts.beta),
+        ("gamma", lambda one: one.facts.gamma),
+        ("xhat", lambda one: one.facts.xhat),
+        ("gamma xhat", lambda one: one.facts.gamma * one.facts.xhat),
+        ("xhat where gamma is given", lambda one: _given(one, "gamma") * one.facts.xhat),
+        ("1 where beta is given", lambda one: _given(one, "beta")),
+        ("x", lambda one: one.facts.x),
+        ("gamma beta", lambda one: one.facts.gamma * one.facts.beta),
+        ("the mean of the group", lambda one: one.facts.back(one.facts.mean)),
+        ("gamma mean / sqrt(var + eps)", lambda one: one.facts.gamma * one.facts.back(one.facts.mean * one.facts.r)),
+        ("gamma / sqrt(var + eps)", lambda one: one.facts.gamma * _r(one)),
+        ("eps", lambda one: np.full(one.got.shape, one.facts.eps)),
+        ("xhat^2", lambda one: one.facts.xhat**2),
+        ("gamma^2 xhat", lambda one: one.facts.gamma**2 * one.facts.xhat),
+        ("beta^2", lambda one: one.facts.beta**2),
+        ("1 / sqrt(var + eps)", _r),
+        ("the variance of the group", lambda one: one.facts.back(one.facts.variance)),
+    ),
+    "dx": (
+        ("mean(gamma g) / sqrt(var + eps)", lambda one: _r(one) * _mean(one, _h(one))),
+        (
+            "xhat mean(gamma g xhat) / sqrt(var + eps)",
+            lambda one: _r(one) * one.facts.xhat * _mean(one, _h(one) * one.facts.xhat),
+        ),
+        ("gamma g / sqrt(var + eps)", lambda one: _r(one) * _h(one)),
+        ("g", lambda one: one.facts.g),
+        ("gamma g", _h),
+        ("g / sqrt(var + eps)", lambda one: _r(one) * one.facts.g),
+        ("mean(g) / sqrt(var + eps)", lambda one: _r(one) * _mean(one, one.facts.g)),
+        ("x", lambda one: one.facts.x),
+        ("xhat", lambda one: one.facts.xhat),
+    ),
+    "dgamma": (
+        ("the sum of g", lambda one: one.facts.total(one.facts.g)),
+        ("the sum of g x", lambda one: one.facts.total(one.facts.g * one.facts.x)),
+        ("the sum of g y", lambda one: one.facts.total(one.facts.g * one.facts.normalised)),
+        ("gamma", lambda one: one.facts.given("gamma")),  # type: ignore[return-value]
+        ("the sum of xhat", lambda one: one.facts.total(one.facts.xhat)),
+        ("the number of terms in its sum", lambda one: np.full(one.got.shape, one.case.x.size / max(one.got.size, 1))),
+    ),
+    "dbeta": (
+        ("the sum of g xhat", lambda one: one.facts.total(one.facts.g * one.facts.xhat)),
+        ("the sum of gamma g", lambda one: one.facts.total(_h(one))),
+        ("beta", lambda one: one.facts.given("beta")),  # type: ignore[return-value]
+        ("the number of terms in its sum", lambda one: np.full(one.got.shape, one.case.x.size / max(one.got.size, 1))),
+    ),
+}
+
+#: What a layer that is handed parts adds up.
+_OF_PARTS: dict[str, tuple[_Term, ...]] = {
+    "residual": (
+        ("x", lambda one: one.facts.x),
+        ("branch(x)", lambda one: one.facts.part("branch", one.facts.x)),
+        ("shortcut(x)", lambda one: one.facts.part("shortcut", one.facts.x)),
+        ("x branch(x)", lambda one: one.facts.x * one.facts.part("branch", one.facts.x)),
+    ),
+    "pre_norm": (
+        ("x", lambda one: one.facts.x),
+        ("LN(x)", lambda one: one.facts.normalised),
+        ("sublayer(LN(x))", lambda one: one.facts.part("sublayer", one.facts.normalised)),
+        ("sublayer(x)", lambda one: one.facts.part("sublayer", one.facts.x)),
+    ),
+    "post_norm": (
+        ("x", lambda one: one.facts.x),
+        ("sublayer(x)", lambda one: one.facts.part("sublayer", one.facts.x)),
+    ),
+    "highway": (
+        ("x", lambda one: one.facts.x),
+        ("transform(x)", lambda one: _transformed(one)),
+        ("t transform(x)", lambda one: one.facts.gate * _transformed(one)),
+        ("c x", lambda one: one.facts.carry * one.facts.x),
+        ("t x", lambda one: one.facts.gate * one.facts.x),
+        ("c transform(x)", lambda one: one.facts.carry * _transformed(one)),
+        ("t c transform(x)", lambda one: one.facts.gate * one.facts.carry * _transformed(one)),
+        ("t^2 transform(x)", lambda one: one.facts.gate**2 * _transformed(one)),
+        ("t", lambda one: one.facts.gate),
+    ),
+    "mhc": (
+        ("x", lambda one: one.facts.x),
+        ("the sum of the branches", lambda one: np.sum(one.facts.branches, axis=0)),
+        ("the mean of the branches", lambda one: np.mean(one.facts.branches, axis=0)),
+        ("the first branch", lambda one: one.facts.branches[0]),
+        ("the last branch", lambda one: one.facts.branches[-1]),
+        ("the weighted sum of the branches", lambda one: one.expected - one.facts.x),
+    ),
+}
+
+
+def _transformed(one: Seen) -> Array:
+    return one.facts.part("transform", one.facts.x)
+
+
+#: What a block adds beside its parts.
+_OF_BLOCKS: tuple[_Term, ...] = (
+    ("beta", lambda one: one.facts.beta),
+    ("gamma", lambda one: one.facts.gamma),
+    ("xhat", lambda one: one.facts.xhat),
+    ("gamma xhat", lambda one: one.facts.gamma * one.facts.xhat),
+)
