@@ -11,6 +11,7 @@ from ..adapters.target import Target
 from ..spec.errors import TargetLost, TargetRaised, Unsupported
 from .calls import CALL_FAILED
 from .cases.description import Description
+from .cases.few_shapes import in_few_shapes
 from .library import fitted
 from .subject import Subject
 
@@ -62,10 +63,10 @@ class Probes:
                 binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf",
                 training=training,
             )  # fmt: skip
-            fit = fitted(plain, binding)
+            subject = self._subject(target, binding, dtype)
+            fit = fitted((in_few_shapes(plain) or plain) if subject.slow else plain, binding)
             if fit is None:
                 continue
-            subject = self._subject(target, binding, dtype)
             target.begin()
             try:
                 _ = subject.observe(subject.library.case(fit)).outputs

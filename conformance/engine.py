@@ -21,6 +21,7 @@ from ..spec.conventions import NORMATIVE
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS
 from .cases.description import Description
+from .cases.few_shapes import in_few_shapes
 from .checks.catalogue import checks_of
 from .checks.registry import Check
 from .checks.seams import at_the_seams
@@ -289,9 +290,11 @@ class Run:
         first: bool,
     ) -> None:
         checks = [tally.check for tally in tallies]
+        own, slow = subject.target.name not in KNOWN, subject.slow
+        if minimum is not None and slow and own and not subject.binding.fixed.shape:  # a shape of its own is one
+            cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         whole = fitting
-        own, slow = subject.target.name not in KNOWN, subject.slow
         if minimum is not None:
             fitting = select_cases(fitting, checks, library, minimum, varied=own, first=first)
         most, pulled = minimum if slow else None, set(fitting)

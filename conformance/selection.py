@@ -20,6 +20,7 @@ def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
         return large(case)
     settings = case.settings
     found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
+    found |= {("one value",)} if case.layout.size == 1 else set()
     regimes = {regime for regime, _ in description.groups}
     found |= {("regime", regime) for regime in regimes}
     if len(description.groups) > 1 and regimes != {"constant"}:  # where a sum over groups is no single term

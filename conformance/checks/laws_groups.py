@@ -171,8 +171,10 @@ def _samples(case: Case, values: np.ndarray | None = None) -> np.ndarray:
 def _beside(
     subject: Subject, case: Case, before: list[np.ndarray], after: list[np.ndarray], words: str
 ) -> Iterator[Finding]:
-    """Each of some samples alone, with other samples before it and after it."""
+    """Each of some samples alone, with other samples before it and after it: at least as many as the case has."""
     whole, samples = _samples(case, subject.observe(case).outputs["y"]), _samples(case)
+    fewer = len(samples) - len(before) - 1 - len(after)
+    after = [*after, *(after[place % len(after)] for place in range(fewer))]  # x has the shape that it has
     for sample in sorted({0, len(samples) // 2, len(samples) - 1}):
         beside = of_samples(case, np.concatenate([*before, samples[sample : sample + 1], *after]))
         got = _samples(beside, subject.outputs(beside)["y"])[len(before)]
