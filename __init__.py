@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from .conformance.api import check as check
     from .conformance.compare.comparison import Comparison as Comparison
     from .conformance.compare.run import compare as compare
+    from .conformance.replay.loading import load_report as load_report
     from .conformance.report import NotConforming as NotConforming
     from .conformance.report import Report as Report
+    from .conformance.report import report_schema as report_schema
     from .conformance.verdicts import Result as Result
     from .conformance.verdicts import Verdict as Verdict
     from .spec.errors import Unsupported as Unsupported
@@ -35,6 +37,8 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "load_report",
+    "report_schema",
 ]
 
 #: Where each public name lives.
@@ -43,7 +47,9 @@ _ROOMS = {
     "compare": "conformance.compare.run",
     "Comparison": "conformance.compare.comparison",
     "KnownViolation": "adapters.known",
+    "load_report": "conformance.replay.loading",
     "NotConforming": "conformance.report",
+    "report_schema": "conformance.report",
     "Report": "conformance.report",
     "Result": "conformance.verdicts",
     "Unsupported": "spec.errors",

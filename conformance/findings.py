@@ -55,10 +55,12 @@ class Finding:
     asked: tuple[Ask, ...] = ()
 
     def counterexample(self) -> Counterexample:
-        """The finding as it is reported."""
+        """The finding as it is reported: what is handed over is that of the call that shows it."""
+        shown_by = self._shown_by()
+        call = self.case if shown_by is None else self.asked[shown_by]
         return Counterexample(
-            inputs=dict(self.case.inputs) | {"g": self.case.g},
-            settings=dict(self.case.settings),
+            inputs=dict(call.inputs) | {"g": self.case.g},
+            settings=dict(call.settings),
             output=self.output,
             index=self.index,
             expected=self.expected,
@@ -66,9 +68,9 @@ class Finding:
             envelope=self.envelope,
             note=self.note,
             failure=self.failure,
-            parts=dict(self.case.parts),
+            parts=dict(call.parts),
             calls=self.asked,
-            shown_by=self._shown_by(),
+            shown_by=shown_by,
             case=None if self.put is None else self.put.alone(),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import attrs
 
 from ..spec.errors import UnknownTarget, choices
 from .diagnosis.cause import Cause
+from .reporting.versions import versions as versions_here
 from .reproduce.reproducer import Reproducer
 from .verdicts import Deviation, Result, Taken, Verdict
 
@@ -51,6 +53,9 @@ class Outcome:
     require: tuple[str, ...] = ()
     #: The report whose failed cases alone were judged; empty for a run on cases of its own.
     replayed: str = ""
+    #: The versions of Python and of the packages that it depends on, and the machine, as Python names it.
+    versions: Mapping[str, str] = attrs.field(factory=versions_here)
+    platform: str = attrs.field(factory=platform.platform)
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import platform
 import sys
+from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -14,10 +15,14 @@ from .reporting.json_values import plain, result_in_json, target_in_json
 from .reporting.junit import as_junit
 from .reporting.last_word import last_word
 from .reporting.render import as_text
-from .reporting.versions import versions
 
 #: Raised by one when a reader of the old form of the JSON would misread the new one.
 SCHEMA = 2
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of what `to_json` writes; `$id` carries the number of the form."""
+    return json.loads((Path(__file__).parent / "report.schema.json").read_text(encoding="utf-8"))
 
 
 #: pytest shows so many characters of a value at most, and leaves out the middle of a longer one.
@@ -60,8 +65,8 @@ class Report(Outcome):
         """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""
         document = {
             "schema": SCHEMA,
-            "versions": versions(),
-            "platform": platform.platform(),
+            "versions": dict(self.versions),
+            "platform": self.platform,
             "profile": self.profile,
             "seed": self.seed,
             "seconds": plain(self.seconds),

@@ -92,7 +92,7 @@ class Counterexample:
     def why(self) -> str:
         """Why it is a violation, in one sentence."""
         if self.failure:
-            return _WHY.get(self.failure, self.note)
+            return WHY.get(self.failure, self.note)
         if self.expected is None or self.got is None:
             return self.note
         if not math.isfinite(self.got):
@@ -107,7 +107,7 @@ class Counterexample:
 
 
 #: Why it is a violation, by how it fails.
-_WHY = {
+WHY = {
     "raises": "the call raised, and must return",
     "missing": "a derivative is missing",
     "accepts": "the call returned, and must raise",

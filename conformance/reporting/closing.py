@@ -53,7 +53,10 @@ def _print_counts(report: Outcome, console: Console) -> None:
 def _print_how(report: Outcome, console: Console) -> None:
     """Print what repeats the run, and what is to be known of how it came about."""
     cases = sum(r.cases for r in report.results)
-    told = [f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s", in_words()]
+    told = [
+        f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s",
+        in_words(report.versions),
+    ]
     told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))
     for words in (*told, *kept_in_words(report), *report.notes):
         print_prose(Text(words, style="dim"), console)

@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from ..asked import Ask
-from ..replay.writing import memory
+from ..replay.writing import memory, same_values
 from ..verdicts import Counterexample
 from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
 
@@ -82,7 +82,10 @@ def raised_at(case: Counterexample) -> str:
 def _is_plain(case: Counterexample) -> bool:
     """Whether every call of the check is handed the same, as anyone would hand it over, once."""
     return all(
-        call.inputs is case.calls[0].inputs and call.times == 1 and not call.layouts and call.does in ("call", "vjp")
+        same_values(call.inputs, case.calls[0].inputs)
+        and call.times == 1
+        and not call.layouts
+        and call.does in ("call", "vjp")
         for call in case.calls[:-1]
     )
 
@@ -93,7 +96,7 @@ def _in_words(call: Ask, case: Counterexample) -> str:
         words += " with " + " and ".join(f"{name} {layout}" for name, layout in call.layouts.items())
     shown = case.call
     assert shown is not None
-    if call.inputs is not shown.inputs and call.of is None:
+    if call.of is None and not same_values(call.inputs, shown.inputs):
         words += " with other values"
     return words
 

@@ -16,7 +16,6 @@ from ..verdicts import Result, Verdict
 from .in_short import in_one_line
 from .last_word import of_target
 from .located import definition, violation_in_text
-from .versions import versions
 
 #: What no XML 1.0 document may hold, even escaped: control characters, halves of surrogate pairs, and two others.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -42,7 +41,7 @@ def _suite(report: Outcome, name: str) -> tree.Element:
     place = definition(report, name)
     if place is not None:
         suite.set("file", _xml(place[0]))
-    told = {"profile": report.profile, "seed": str(report.seed), **versions()}
+    told = {"profile": report.profile, "seed": str(report.seed), **report.versions}
     properties = tree.SubElement(suite, "properties")
     for key, value in told.items():
         tree.SubElement(properties, "property", name=key, value=_xml(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,7 +14,8 @@ from ...adapters.frameworks import KNOWN
 _PACKAGES = ("normspec", "numpy", "ml_dtypes")
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """The version of Python and of each package that what is reported depends on, by name."""
     return {"python": platform.python_version(), **{name: of_package(name) for name in _PACKAGES}}
 
@@ -42,6 +44,6 @@ def beside_its_name(subject: Mapping[str, Any]) -> str:
     return packaged(subject).removeprefix(f"{subject.get('target')} ")
 
 
-def in_words() -> str:
-    """The versions in one line."""
-    return ", ".join(f"{name} {number}" for name, number in versions().items())
+def in_words(found: Mapping[str, str]) -> str:
+    """Versions in one line."""
+    return ", ".join(f"{name} {number}" for name, number in found.items())

@@ -14,7 +14,8 @@ from normspec import check
 from normspec.conformance.command_line.root import main
 from normspec.conformance.engine import Run
 from normspec.conformance.faults import FAULTS, Fault
-from normspec.conformance.replay.reading import DamagedReport, failed_cases
+from normspec.conformance.replay.forms import DamagedReport
+from normspec.conformance.replay.reading import failed_cases
 from normspec.conformance.replay.replaying import NothingToReplay, judged_again
 from normspec.conformance.sound.registry import prefix_of
 from normspec.spec.operators import OPERATORS

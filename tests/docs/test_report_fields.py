@@ -61,6 +61,24 @@ def test_every_field_is_documented_once_and_no_other(document):
     }
 
 
+def test_the_schema_names_the_fields_of_the_page():
+    """Every field of the page is one of the JSON Schema, and no other is."""
+    schema = normspec.report_schema()
+    names = {
+        "targets": "target",
+        "taken": "taken",
+        "subjects": "subject",
+        "causes": "cause",
+        "scripts": "script",
+        "results": "result",
+    }
+    objects = {"JSON": schema, "counterexample": schema["$defs"]["counterexample"]}
+    objects |= {name: schema["$defs"][one] for name, one in names.items()}
+    assert {name: sorted(one["properties"]) for name, one in objects.items()} == {
+        name: sorted(fields) for name, fields in documented().items()
+    }
+
+
 def test_the_fields_of_known_violations_are_named():
     """`known` holds objects whose fields stand beside it."""
     (line,) = (
