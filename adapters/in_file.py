@@ -1,4 +1,4 @@
-"""The functions of a file that are named after operators, found by reading the file and not by running it."""
+"""The functions and classes of a file that say which operator they are, found by reading it and not by running it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ..spec.errors import NotImportable, UnknownTarget
 from ..spec.operators import OPERATORS
 from . import own_function
+from .layers_in_file import layers_in
 from .loading import existing
 from .targets import check_written
 
@@ -19,10 +20,11 @@ def names_a_file(target: str) -> bool:
 
 def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
     """
-    FILE.py:NAME for each function of FILE.py whose name is an operator's, in the order of the file.
+    FILE.py:NAME for each function of FILE.py whose name is an operator's, and each class of layers that says which
+    operator it is, in the order of the file.
 
     ``op``: of these operators alone. What the file imports is not its own, and does not count. Raises NotImportable
-    where the file cannot be read, and UnknownTarget, which lists its functions, where it has none.
+    where the file cannot be read, and UnknownTarget, which lists what it defines, where it has none.
     """
     path = target.rstrip(":")
     check_written(path)
@@ -36,35 +38,43 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
         raise NotImportable(f"{path} cannot be read: {error}") from error
     names = list(dict.fromkeys(bound(tree.body)))
     wanted = tuple(OPERATORS if op is None else op)
-    found = tuple(f"{path}:{name}" for name in names if name in wanted)
+    layers = layers_in(list(_statements(tree.body)), path)
+    found = tuple(f"{path}:{name}" for name in names if layers.get(name, name) in wanted)
     if not found:
         raise UnknownTarget(_nothing(path, names, wanted))
     return found
 
 
 def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
-    """That a file has no function of the name of an operator, and how one is named."""
+    """That nothing in a file says which operator it is, and how one is named."""
     public = [name for name in names if not name.startswith("_")]
     has = f"it has {', '.join(public)}" if public else "it defines none at all"
     return (
-        f"nothing in {path} is named after an operator ({', '.join(wanted)}); {has}. Name one, and the operator that it"
-        f" is: {path}:{public[0] if public else 'NAME'} --op OP"
+        f"nothing in {path} says by its name which operator it is ({', '.join(wanted)}); {has}. Name one, and"
+        f" the operator that it is: {path}:{public[0] if public else 'NAME'} --op OP"
     )
 
 
 def bound(body: Sequence[ast.stmt]) -> Iterator[str]:
     """The names that statements define, but for imports and what is neither called nor made, such as a number."""
-    for one in body:
+    for one in _statements(body):
         if isinstance(one, (ast.FunctionDef, ast.ClassDef)):
             yield one.name
         elif isinstance(one, ast.Assign) and not isinstance(one.value, _PLAIN):
             yield from (target.id for target in one.targets if isinstance(target, ast.Name))
         elif isinstance(one, ast.AnnAssign) and one.value is not None and isinstance(one.target, ast.Name):
             yield one.target.id
-        elif isinstance(one, (ast.If, ast.Try, ast.With)):
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements, and those in branches."""
+    for one in body:
+        if isinstance(one, (ast.If, ast.Try, ast.With)):
             inner = [*one.body, *getattr(one, "orelse", ()), *getattr(one, "finalbody", ())]
             inner += [statement for handler in getattr(one, "handlers", ()) for statement in handler.body]
-            yield from bound(inner)
+            yield from _statements(inner)
+        else:
+            yield one
 
 
 #: Values that nobody calls.

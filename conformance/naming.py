@@ -13,8 +13,8 @@ from ..adapters.targets import TARGETS
 
 def named(targets: Iterable[Any], op: Sequence[str] | None = None) -> tuple[Any, ...]:
     """
-    The targets, each once: a path as a text, ``keras`` by the name of its backend, and FILE.py as every function of it
-    whose name is an operator's, of those in ``op`` where it is given.
+    The targets, each once: a path as a text, ``keras`` by the name of its backend, and FILE.py as every function and
+    class of it that says which operator it is, of those in ``op`` where it is given.
 
     Raises UnknownTarget where a file has none, and NotImportable where it cannot be read.
     """

@@ -110,9 +110,9 @@ def check(
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
-    TARGET is a name that `normspec list` shows, FILE.py:NAME, FILE.py for all functions in it that are named after
-    operators, package.module:NAME, or exec:COMMAND. Without one, the
-    targets that [tool.normspec] in pyproject.toml names are checked, or else everything installed.
+    TARGET is a name that `normspec list` shows, FILE.py:NAME, FILE.py for all functions and classes of layers in it
+    that are named after operators, package.module:NAME, or exec:COMMAND. Without one, the targets that [tool.normspec]
+    in pyproject.toml names are checked, or else everything installed.
 
     Each target runs in a process of its own, and nothing that it does there harms the others.
 

@@ -1,4 +1,4 @@
-"""The functions of a file that are named after operators are found without running it."""
+"""What in a file is named after operators is found without running it."""
 
 from __future__ import annotations
 
@@ -42,6 +42,52 @@ def file(tmp_path):
 def test_what_a_file_defines_under_the_name_of_an_operator_is_found(file):
     """Functions, classes and what is made, also in branches; no imports, numbers, or functions of functions."""
     assert targets_in(str(file)) == tuple(f"{file}:{name}" for name in ("layer_norm", "batch_norm", "instance_norm"))
+
+
+LAYERS = """
+import torch
+import keras as k
+from torch import nn
+from torch.nn import BatchNorm2d as BN, Module
+import flax.linen
+from flax import nnx
+import equinox as eqx
+
+class FusedLayerNorm(torch.nn.Module): pass
+class WithAct(BN): pass
+class Frozen(WithAct): pass
+class _RMSNorm(Module): pass
+class T5_RMSNorm(_RMSNorm): pass
+class RMSNormalization2d(k.layers.Layer): pass
+class Group_Norm(nnx.Module): pass
+if torch:
+    class InstanceNorm(flax.linen.Module): pass
+class LayerNorm(eqx.Module): pass
+
+class Block(Module): pass
+class LayerNormGRU(nn.Module): pass
+class LayerNormFunction(torch.autograd.Function): pass
+class BatchNorm: pass
+class Model(nn.Module): pass
+layer_norm = FusedLayerNorm(3)
+"""
+
+
+def test_classes_of_layers_are_found_by_what_they_derive_from(tmp_path):
+    """Those that say plainly which operator they are, by themselves or by what they derive from."""
+    path = tmp_path / "layers.py"
+    path.write_text(LAYERS, encoding="utf-8")
+    found = [one.rpartition(":")[2] for one in targets_in(str(path))]
+    names = ["FusedLayerNorm", "WithAct", "Frozen", "T5_RMSNorm", "RMSNormalization2d", "Group_Norm", "InstanceNorm"]
+    assert found == [*names, "LayerNorm", "layer_norm"]
+    assert [one.rpartition(":")[2] for one in targets_in(str(path), ("batch_norm",))] == ["WithAct", "Frozen"]
+
+
+def test_in_the_manner_of_kernelbench_the_file_tells_the_operator(tmp_path):
+    """Its Model and ModelNew are what the file is named after."""
+    path = tmp_path / "40_LayerNorm.py"
+    path.write_text("from torch import nn\nclass Model(nn.Module): pass\nclass ModelNew(nn.Module): pass\n", "utf-8")
+    assert targets_in(str(path)) == (f"{path}:Model", f"{path}:ModelNew")
 
 
 def test_operators_narrow_it_down(file):
