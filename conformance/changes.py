@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -21,6 +20,9 @@ LEAST = 0.01
 #: A result by the place that it has in every report: target, operator, binding, requirement and dtype.
 Key = tuple[str, str, str, str, str]
 
+#: The results that the old and the new report have at one place; None where a report has none.
+Pair = tuple[Result | None, Result | None]
+
 _JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 
 
@@ -31,18 +33,22 @@ class Change:
     target: str
     op: str
     requirement: str
-    #: The results of each report where it changed, binding by binding and dtype by dtype; None where there is none.
-    pairs: tuple[tuple[Result | None, Result | None], ...]
+    #: The results where it changed, binding by binding and dtype by dtype.
+    pairs: tuple[Pair, ...]
 
     @property
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes in which it changed."""
-        return tuple(dict.fromkeys((new or old).dtype for old, new in self.pairs if new or old))  # pyright: ignore[reportOptionalMemberAccess]
+        return tuple(dict.fromkeys(one.dtype for one in self._results))
 
     @property
     def bindings(self) -> tuple[str, ...]:
         """The bindings in which it changed."""
-        return tuple(dict.fromkeys((new or old).binding for old, new in self.pairs if new or old))  # pyright: ignore[reportOptionalMemberAccess]
+        return tuple(dict.fromkeys(one.binding for one in self._results))
+
+    @property
+    def _results(self) -> list[Result]:
+        return [one for pair in self.pairs for one in pair if one is not None]
 
 
 @attrs.frozen
@@ -106,9 +112,9 @@ def _by_place(report: Outcome) -> dict[Key, Result]:
     return {(one.target, one.op, one.binding, one.requirement, one.dtype): one for one in report.results}
 
 
-def _grouped(pairs: Mapping[Key, tuple[Result | None, Result | None]], chosen: Any) -> tuple[Change, ...]:
+def _grouped(pairs: Mapping[Key, Pair], chosen: Callable[[Result | None, Result | None], bool]) -> tuple[Change, ...]:
     """The chosen pairs, those of one requirement together."""
-    found: dict[tuple[str, str, str], list[tuple[Result | None, Result | None]]] = {}
+    found: dict[tuple[str, str, str], list[Pair]] = {}
     for (target, op, _, requirement, _), (one, two) in pairs.items():
         if chosen(one, two):
             found.setdefault((target, op, requirement), []).append((one, two))
@@ -159,8 +165,3 @@ def _asked(old: Outcome, new: Outcome) -> tuple[str, ...]:
     words += [f"{name} is checked now alone" for name in new.targets if name not in old.targets]
     words += [f"the {when} run was not finished" for when, one in (("old", old), ("new", new)) if one.partial]
     return tuple(words)
-
-
-def results_of(several: Iterable[Change]) -> tuple[Result, ...]:
-    """The results of the new report, or of the old where it has none."""
-    return tuple(found for one in several for old, new in one.pairs if (found := new or old) is not None)

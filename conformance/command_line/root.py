@@ -14,6 +14,7 @@ from ...spec.errors import NormspecError
 from .campaign import campaign
 from .check import check
 from .compare import compare
+from .diff import diff
 from .explain import explain
 from .listing import list_targets
 from .selftest import selftest
@@ -32,6 +33,7 @@ def normspec() -> None:
 
 normspec.add_command(check)
 normspec.add_command(compare)
+normspec.add_command(diff)
 normspec.add_command(selftest)
 normspec.add_command(campaign)
 normspec.add_command(explain)

@@ -211,5 +211,5 @@ def test_a_report_of_which_results_were_cut_out_is_damaged(reports, tmp_path):
     document["results"] = []
     file = tmp_path / "changed.json"
     file.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(DamagedReport, match="counts.fail is 1, and 0 of its results are that"):
+    with pytest.raises(DamagedReport, match=r"counts\.fail is 1, and 0 of its results are that"):
         normspec.load_report(file)

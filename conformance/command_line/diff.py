@@ -1,0 +1,42 @@
+"""`normspec diff`: what changed between two reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from ..changes import changes
+from ..reporting.changes import changes_in_json, print_changes
+from ..reporting.layout import console_on
+from .destination import STDOUT, ensure_writable, write
+
+
+@click.command()
+@click.argument("old", metavar="OLD.json")
+@click.argument("new", metavar="NEW.json")
+@click.option("--json", "json_file", metavar="FILE", help="Write what changed as JSON; - for standard output.")
+def diff(old: str, new: str, json_file: str | None) -> int:
+    """Compare two reports that `normspec check --json` wrote.
+
+    It shows who began or ceased to conform, what is violated now or no longer, causes that are new or gone, what is no
+    longer judged, and errors that moved by more than twofold. Results are compared by target, operator, binding and
+    dtype.
+
+    Exit status: 1 where something is worse: a target ceased to conform, a MUST is violated that was not, a cause is
+    new, or what was judged is not any more; 0 where nothing is, 2 where a report cannot be read.
+    """
+    from ..replay.loading import load_report
+
+    if json_file is not None:
+        ensure_writable(json_file)
+    found = changes(load_report(old), load_report(new))
+    if json_file is not None:
+        text = json.dumps(changes_in_json(found), indent=1, allow_nan=False) + "\n"
+        if json_file == STDOUT:
+            click.echo(text, nl=False)
+        else:
+            write(json_file, text)
+    print_changes(found, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
+    return 1 if found.regression else 0
