@@ -87,6 +87,8 @@ class Binding:
     defaults: Callable[..., Any] | None = None
     #: What no call can vary: its cases are drawn with these settings and sizes.
     fixed: Fixed = field(default_factory=Fixed)
+    #: The paths of the layers of a model that it stands for, the first of which is called; none for any other target.
+    layers: tuple[str, ...] = ()
     #: The line that defines it, of a function or layer of the user's own; None for a framework's.
     where: Where | None = None
 

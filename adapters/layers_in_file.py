@@ -52,7 +52,8 @@ def _imported(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
     for one in body:
         if isinstance(one, ast.Import):
             for alias in one.names:
-                yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
+                root = alias.name.partition(".")[0]
+                yield (alias.asname, alias.name) if alias.asname else (root, root)
         elif isinstance(one, ast.ImportFrom) and one.module and not one.level:
             yield from ((alias.asname or alias.name, f"{one.module}.{alias.name}") for alias in one.names)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..spec.errors import NormspecError, WrongSignature, one_line
@@ -23,9 +24,9 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
     """
     The target that is a model's layers: of an instance, or of what a class or function makes without arguments.
 
-    Layers of one class whose settings are the same, whatever their sizes, are one kind, of which the first is checked.
-    One that cannot be called as a layer declines every call, with the reason. Raises WrongSignature where there is no
-    model, or no layer in it that its class names.
+    Layers of one class whose settings and sizes are the same are one kind, of which the first is checked. One that
+    cannot be called as a layer declines every call, with the reason. Raises WrongSignature where there is no model, or
+    no layer in it that its class names.
     """
     model = value
     if inspect.isclass(value) or inspect.isroutine(value):
@@ -53,7 +54,7 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
             kinds.setdefault((operator, *_kind(kit, within[path])), []).append(path)
     if not kinds:
         raise WrongSignature(f"{label} has no layer whose class is named after one of {', '.join(_NAMED)}")
-    bindings = tuple(_binding(kit, within[paths[0]], key[0], _words(paths), declared) for key, paths in kinds.items())
+    bindings = tuple(_binding(kit, within[paths[0]], key[0], paths, declared) for key, paths in kinds.items())
     slow = full_name(kit.framework) in SLOW
     return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, bindings, slow=slow)
 
@@ -73,23 +74,26 @@ def _normalising(within: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _kind(kit: Kit, layer: Any) -> tuple[Any, ...]:
-    """What sets a layer apart from others, but for its sizes."""
+    """What sets a layer apart from others."""
     settings = tuple(str(attribute([layer], key)) for key in ("eps", "momentum", "groups"))
     own = kit.tensors(layer).items()
-    parameters = tuple((name.rpartition(".")[2], len(one.shape), one.trained) for name, one in own)
-    return (type(layer), settings, parameters, str(getattr(layer, "data_format", "")))
+    parameters = tuple((name.rpartition(".")[2], one.shape, one.trained) for name, one in own)
+    size = str(attribute([layer], "size"))  # of one without parameters
+    return (type(layer), settings, parameters, size, str(getattr(layer, "data_format", "")))
 
 
 def _words(paths: list[str]) -> str:
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
 
-def _binding(kit: Kit, layer: Any, operator: str, label: str, declared: Declared) -> Binding:
+def _binding(kit: Kit, layer: Any, operator: str, paths: list[str], declared: Declared) -> Binding:
+    label = _words(paths)
     try:
-        return binding_of(kit, layer, operator, label, declared)
+        found = binding_of(kit, layer, operator, label, declared)
     except NormspecError as error:
         reason = str(error)
-        return Binding(operator, label, _never, accepts=lambda shape, settings: reason)
+        found = Binding(operator, label, _never, accepts=lambda shape, settings: reason)
+    return replace(found, layers=tuple(paths))
 
 
 def _never(*tensors: Any, **settings: Any) -> Any:

@@ -83,6 +83,7 @@ def described(
         "conventions": {k: v for k, v in declared.items() if v != CONVENTIONS[k][0]},
         "reasons": {k: v for k, v in binding.reasons.items() if k in declared},
         "fixed": binding.fixed.words(binding.operator),
+        "layers": list(binding.layers),
         "measured": platform_of(target, binding, device, conventions).described(dtypes),
         "file": "" if binding.where is None else binding.where.file,
         "line": None if binding.where is None else binding.where.line,

@@ -26,6 +26,7 @@ OPTIONAL: Mapping[str, Any] = {
     "has_seams": False,
     "has_defaults": False,
     "fixed": {},
+    "layers": (),
     "where": None,
     "recorded": None,
 }
@@ -116,7 +117,7 @@ def _known(value: Any, names: Collection[str] = ()) -> bool:
 _BINDING = _fields(
     operator=_text, name=_text, conventions=_texts, conventions_on=_texts_by_name, reasons=_texts,
     expected=_texts, known=_all(_known), lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
-    fixed=lambda value, names: isinstance(value, dict),
+    fixed=lambda value, names: isinstance(value, dict), layers=_all(_text),
 )  # fmt: skip
 
 

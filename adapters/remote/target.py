@@ -124,6 +124,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,
         fixed=heard(found["fixed"]),
+        layers=tuple(found["layers"]),
         where=where_of(found["where"]),
         place=place,
     )

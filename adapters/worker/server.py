@@ -99,6 +99,7 @@ class Server:
                     "has_seams": binding.seams is not None,
                     "has_defaults": binding.defaults is not None,
                     "fixed": binding.fixed.told(),
+                    "layers": list(binding.layers),
                     "where": None if binding.where is None else list(astuple(binding.where)),
                 }
                 for binding in target.bindings

@@ -96,6 +96,7 @@ _SUBJECT: Mapping[str, Form[Any]] = {
     "conventions": by_name(text),
     "reasons": by_name(text),
     "fixed": _TEXTS,
+    "layers": _TEXTS,
     "measured": each(mapping),
     "line": perhaps(whole),
     "passes_under": _TEXTS,

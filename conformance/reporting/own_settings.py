@@ -7,15 +7,22 @@ from rich.text import Text
 
 from ..outcome import Outcome
 from .layout import print_prose
+from .wording import several
+
+#: So many paths of the layers of a model are told; the JSON has all of them.
+_SHOWN = 8
 
 
 def print_own_settings(report: Outcome, console: Console) -> None:
     """Print for each binding the settings, sizes and parameters that it was checked with alone."""
-    found = [(str(subject["binding"]), subject["fixed"]) for subject in report.subjects if subject.get("fixed")]
+    found = [subject for subject in report.subjects if subject.get("fixed")]
     if not found:
         return
     console.print()
     console.print(Text("Its own, and so no other was asked", style="bold"))
-    for binding, words in found:
-        line = Text.assemble((", ".join(words), "cyan"), (f" ({binding})", "dim"))
+    for subject in found:
+        line = Text.assemble((", ".join(subject["fixed"]), "cyan"), (f" ({subject['binding']})", "dim"))
+        layers = subject.get("layers", ())
+        if len(layers) > 1:
+            line.append(f"; {len(layers)} layers: {several(layers, _SHOWN)}")
         print_prose(line, console, indent=2, first=Text("="))

@@ -16,7 +16,7 @@ _SMALL: dict[str, Any] = {
 
 def resnet():
     """Return a ResNet of two stages."""
-    config = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[32, 64], depths=[1, 1], layer_type="basic")
+    config = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic")
     return transformers.ResNetModel(config)
 
 

@@ -42,6 +42,15 @@ def test_declared_conventions_are_shown_with_their_reasons(a_result, a_report, p
     assert "variance_algorithm=shifted torch.nn.LayerNorm: the kernel shifts by the first element" in text
 
 
+def test_the_layers_of_a_model_are_told(a_result, a_report, printed):
+    """For how many an entry stands, and which they are."""
+    subject = {"target": "torch", "binding": "a.norm and 1 more", "op": "layer_norm", "fixed": ["eps=1e-05"]}
+    text = printed(
+        a_report(a_result(binding="a.norm and 1 more"), subjects=({**subject, "layers": ["a.norm", "b.norm"]},))
+    )
+    assert "= eps=1e-05 (a.norm and 1 more); 2 layers: a.norm, b.norm" in text
+
+
 def test_what_is_unsupported_is_told_once_for_each_reason(a_result, a_report, printed):
     """Equal reasons are one line that lists the requirements."""
     text = printed(

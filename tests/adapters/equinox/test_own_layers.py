@@ -102,7 +102,7 @@ def test_a_state_that_is_not_there_is_asked_for():
 
 def test_the_layers_of_a_model_are_found():
     """Each kind by its path."""
-    model = eqx.nn.Sequential([eqx.nn.LayerNorm(6), eqx.nn.Linear(6, 4, key=jax.random.key(0)), eqx.nn.LayerNorm(4)])
+    model = eqx.nn.Sequential([eqx.nn.LayerNorm(6), eqx.nn.Linear(6, 6, key=jax.random.key(0)), eqx.nn.LayerNorm(6)])
     (binding,) = resolve(model, declared=Declared(layers=True)).bindings
     assert binding.name == "layers.0 and 1 more"
 

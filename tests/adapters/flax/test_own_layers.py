@@ -116,7 +116,7 @@ def test_a_layer_with_a_call_of_its_own_follows_nothing_of_flax():
 
 def test_the_layers_of_a_model_are_found():
     """Of nnx, each kind by its path; a model of linen has its layers in a call alone, and that is told."""
-    model = nnx.Sequential(nnx.LayerNorm(6, rngs=nnx.Rngs(0)), nnx.LayerNorm(4, rngs=nnx.Rngs(0)))
+    model = nnx.Sequential(nnx.LayerNorm(6, rngs=nnx.Rngs(0)), nnx.LayerNorm(6, rngs=nnx.Rngs(0)))
     (binding,) = resolve(model, declared=Declared(layers=True)).bindings
     assert binding.name == "layers.0 and 1 more"
     with pytest.raises(WrongSignature, match=r"of flax\.linen has its layers only while it is called"):

@@ -28,16 +28,18 @@ class Wrapped(nn.Module):
 
 
 def test_one_layer_of_each_kind_is_found():
-    """Of another eps, or without a bias, it is another kind; of another size it is the same."""
+    """Of another size or eps, or without a bias, it is another kind; each says which layers it stands for."""
     model = nn.Sequential(
         nn.LayerNorm(8), nn.Linear(8, 6), nn.LayerNorm(6), nn.LayerNorm(6, eps=1e-6), nn.LayerNorm(6, bias=False),
-        nn.Sequential(nn.BatchNorm1d(6)),
+        nn.Sequential(nn.BatchNorm1d(6)), nn.LayerNorm(6),
     )  # fmt: skip
     found = resolve(model, declared=LAYERS).bindings
     assert [(one.operator, one.name) for one in found] == [
-        ("layer_norm", "0 and 1 more"), ("layer_norm", "3"), ("layer_norm", "4"), ("batch_norm", "5.0"),
+        ("layer_norm", "0"), ("layer_norm", "2 and 1 more"), ("layer_norm", "3"), ("layer_norm", "4"),
+        ("batch_norm", "5.0"),
     ]  # fmt: skip
-    assert [one.fixed.eps for one in found] == [1e-5, 1e-6, 1e-5, 1e-5]
+    assert [one.fixed.eps for one in found] == [1e-5, 1e-5, 1e-6, 1e-5, 1e-5]
+    assert [one.layers for one in found] == [("0",), ("2", "6"), ("3",), ("4",), ("5.0",)]
 
 
 def test_operators_choose_among_them():
