@@ -9,11 +9,13 @@ from typing import Any
 
 import attrs
 
+from .changes import changes
 from .outcome import Outcome
 from .reporting.in_short import in_short
 from .reporting.json_values import plain, result_in_json, target_in_json
 from .reporting.junit import as_junit
 from .reporting.last_word import last_word
+from .reporting.markdown import as_markdown
 from .reporting.render import as_text
 
 #: Raised by one when a reader of the old form of the JSON would misread the new one.
@@ -60,6 +62,14 @@ class Report(Outcome):
     def to_junit(self) -> str:
         """The report as JUnit's XML: a suite for each target, a test case for each result."""
         return as_junit(self)
+
+    def to_markdown(self, against: Outcome | None = None) -> str:
+        """
+        The report as GitHub's Markdown, such as for a comment: the verdict, causes, and what is violated beside them.
+
+        ``against``: an earlier report, such as `load_report` returns; what changed since then is told too.
+        """
+        return as_markdown(self, None if against is None else changes(against, self))
 
     def to_json(self) -> str:
         """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""

@@ -12,8 +12,6 @@ import click
 from ...spec.conventions import parse_conventions
 from ..configuration import configuration
 from ..report import Report
-from ..reporting.layout import console_on
-from ..reporting.render import print_report
 from .console import progress_on
 from .layer_options import declared_options, layer_options
 from .options import (
@@ -35,7 +33,7 @@ from .options import (
     seed_option,
     time_limit_option,
 )
-from .outputs import on_stdout, output_options, outputs_of, write_outputs
+from .outputs import on_stdout, output_options, outputs_of, print_in_form, write_outputs
 from .replay import ensure_replayable, replay_option, reproduce_option
 from .settings import chosen, interpreters, said_of_targets, targets_to_check
 
@@ -155,7 +153,7 @@ def check(
     # Files come first: no verdict is the last word of a command that could not do all that it was asked.
     unwritten = write_outputs(report, outputs)
     # With a file on stdout, the table goes where it cannot spoil it.
-    print_report(report, console_on(sys.stderr if on_stdout(outputs) else sys.stdout))
+    print_in_form(report, context.params["form"], sys.stderr if on_stdout(outputs) else sys.stdout)
     status = report.exit_status or (_UNUSABLE if unwritten else 0)
     for reason in unwritten:
         told = f"normspec: {reason}; the verdict above stands, and the exit status is {status}"

@@ -21,7 +21,9 @@ def ensure_writable(name: str, option: str = "--json") -> None:
         return
     path, told = Path(name), f"{option} {name}"
     if path.is_dir():
-        raise UnwritableFile(f"{told} is a folder; name a file in it, such as {path / 'report'}{_ENDINGS[option]}")
+        raise UnwritableFile(
+            f"{told} is a folder; name a file in it, such as {path / 'report'}{_ENDINGS.get(option, '')}"
+        )
     if path.exists():
         if not os.access(path, os.W_OK):
             raise UnwritableFile(f"{told} may not be written; name another file")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import attrs
 import click
 
 from ..report import Report
+from ..reporting.github import fenced, workflow_commands
+from ..reporting.layout import console_on
+from ..reporting.render import as_text, print_report
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 
 
@@ -23,6 +27,8 @@ class Output:
     name: str
     #: What makes the text of a report.
     text: Callable[[Report], str]
+    #: Whether it is written behind what stands there.
+    append: bool = False
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,6 +41,20 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _OPTIONS = (
     click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output."),
     click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit's XML, which CI systems read."),
+    click.option(
+        "--markdown", "markdown_file", metavar="FILE", help="Write GitHub's Markdown, for a comment on a pull request."
+    ),
+    click.option(
+        "--against", metavar="OLD.json", help="An earlier report: --markdown and the job summary say what changed."
+    ),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "github"]),
+        default="text",
+        show_default=True,
+        help="github: annotations at the lines of the functions, and a job summary, beside the text.",
+    ),
 )
 
 
@@ -42,12 +62,22 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     """
     The files that a run is asked for.
 
-    Raises UnwritableFile where one of them could not be written, and UsageError where two are one.
+    Raises UnwritableFile where one of them could not be written, UsageError where two are one, and DamagedReport where
+    the earlier report cannot be read.
     """
-    texts: list[tuple[str, Callable[[Report], str]]] = [("json", Report.to_json), ("junit", Report.to_junit)]
+    earlier = earlier_report(given)
+    texts: dict[str, Callable[[Report], str]] = {
+        "json": Report.to_json,
+        "junit": Report.to_junit,
+        "markdown": lambda report: report.to_markdown(earlier),
+    }
     found = [
-        Output(f"--{key}", given[f"{key}_file"], text) for key, text in texts if given.get(f"{key}_file") is not None
+        Output(f"--{key}", given[f"{key}_file"], text)
+        for key, text in texts.items()
+        if given.get(f"{key}_file") is not None
     ]
+    if summary := _summary(given):
+        found.append(Output(_SUMMARY, summary, lambda report: report.to_markdown(earlier), append=True))
     for one in found:
         ensure_writable(one.name, one.option)
     for name, count in Counter(one.name for one in found).items():
@@ -55,6 +85,34 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
             options = " and ".join(one.option for one in found if one.name == name)
             raise click.UsageError(f"{options} name one place, {name}: give each its own")
     return found
+
+
+#: The variable by which GitHub names the file of a job's summary.
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+def _summary(given: Mapping[str, Any]) -> str:
+    """The file of the job's summary; empty where none is asked for, or nobody reads one."""
+    return os.environ.get(_SUMMARY, "") if given.get("form") == "github" else ""
+
+
+def earlier_report(given: Mapping[str, Any]) -> Report | None:
+    """The report that this run's is compared with; None where there is none. Raises DamagedReport."""
+    if given.get("against") is None:
+        return None
+    from ..replay.loading import load_report  # it imports the cases
+
+    return load_report(given["against"])
+
+
+def print_in_form(report: Report, form: str, stream: TextIO) -> None:
+    """Print the report as text, and for GitHub its annotations too."""
+    if form != "github":
+        print_report(report, console_on(stream))
+        return
+    text = as_text(report, getattr(stream, "encoding", None) or "utf-8")
+    commands = workflow_commands(report, os.environ.get("GITHUB_WORKSPACE", ""))
+    click.echo(fenced(text) + "".join(f"{one}\n" for one in commands), file=stream, nl=False)
 
 
 def write_outputs(report: Report, outputs: Iterable[Output]) -> list[str]:
@@ -66,7 +124,7 @@ def write_outputs(report: Report, outputs: Iterable[Output]) -> list[str]:
             click.echo(text, nl=False)
             continue
         try:
-            write(one.name, text, one.option)
+            write(one.name, text, one.option, append=one.append)
         except UnwritableFile as error:
             unwritten.append(str(error))
     return unwritten

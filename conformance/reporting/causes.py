@@ -28,7 +28,7 @@ def print_causes(report: Outcome, console: Console) -> None:
             indent=7,
             first=Text("Cause:", style="bold"),
         )
-        rows = [("right", _remedy(cause)), ("breaks", ", ".join(cause.explains))]
+        rows = [("right", remedy(cause)), ("breaks", ", ".join(cause.explains))]
         rows += [("fault", _named(cause))] if cause.faults else []
         rows.append(("script", script_of_cause(report, cause) or "--reproduce DIR writes one that needs no normspec"))
         for label, text in rows:
@@ -49,7 +49,8 @@ def scripts_without_cause(report: Outcome) -> dict[str, str]:
     return {one.requirement: one.file or f"none: {one.why_not}" for one in report.reproducers if not one.fault}
 
 
-def _remedy(cause: Cause) -> str:
+def remedy(cause: Cause) -> str:
+    """What is right, and the requirement and errata that say so."""
     also = f"; {', '.join(cause.errata)}" if cause.errata else ""
     return f"{cause.remedy} ({cause.requirement}, {title(cause.requirement)}{also})"
 

@@ -20,7 +20,7 @@ from .versions import in_words
 from .wording import several
 
 #: By exit status, the verdict whose sign stands before a target.
-_SIGNS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.NOT_EXERCISED, 3: Verdict.ERROR}
+SIGNS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.NOT_EXERCISED, 3: Verdict.ERROR}
 
 
 def print_closing(report: Outcome, console: Console, symbols: Symbols) -> None:
@@ -80,7 +80,7 @@ def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:
     for name in report.targets:
         alone = report.target(name)
         words, style = of_target(alone)
-        verdict = _SIGNS[alone.exit_status]
+        verdict = SIGNS[alone.exit_status]
         first = Text.assemble((symbols.verdicts[verdict], COLOURS[verdict]), f" {name}")
         print_prose(Text.assemble((words, style), (_where(alone), "dim")), console, indent=indent, first=first)
 

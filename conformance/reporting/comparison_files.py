@@ -6,6 +6,7 @@ from typing import Any
 
 from ..compare.table import BEHAVIOUR, Cell, Row, Section
 from .json_values import plain
+from .markdown import escaped
 
 
 def section_in_json(section: Section) -> dict[str, Any]:
@@ -24,8 +25,8 @@ def _row(row: Row) -> dict[str, Any]:
 
 def section_in_markdown(section: Section) -> str:
     """A heading and a table; the rows that differ are bold."""
-    heads = [_escaped(column.label(with_binding=section.with_bindings)) for column in section.columns]
-    under = [f"{_escaped(c.binding)} {_escaped(c.version)}" for c in section.columns]
+    heads = [escaped(column.label(with_binding=section.with_bindings)) for column in section.columns]
+    under = [f"{escaped(c.binding)} {escaped(c.version)}" for c in section.columns]
     lines = [
         f"### {section.op}",
         "",
@@ -34,20 +35,13 @@ def section_in_markdown(section: Section) -> str:
         f"| | {' | '.join(f'<sub>{words}</sub>' for words in under)} |",
     ]
     for row in section.rows:
-        title = f"**{_escaped(row.title)}**" if row.differs else _escaped(row.title)
+        title = f"**{escaped(row.title)}**" if row.differs else escaped(row.title)
         lines.append(f"| {title} | {' | '.join(_markdown_cell(cell, row) for cell in row.cells)} |")
     return "\n".join(lines)
 
 
 def _markdown_cell(cell: Cell, row: Row) -> str:
-    words = _escaped(cell.text)
+    words = escaped(cell.text)
     if cell.kind not in BEHAVIOUR:
         return f"*{words}*"
     return f"**{words}**" if row.differs else words
-
-
-def _escaped(words: str) -> str:
-    """The words as they are: nothing in them is read as Markdown or as HTML."""
-    for letter in "\\|*_<>[]`":
-        words = words.replace(letter, f"\\{letter}" if letter not in "<>" else {"<": "&lt;", ">": "&gt;"}[letter])
-    return words

@@ -44,3 +44,27 @@ def test_a_file_on_standard_output_stands_there_alone(mine, capsys):
     printed = capsys.readouterr()
     assert ElementTree.fromstring(printed.out).tag == "testsuites"
     assert "CONFORMS" in printed.err
+
+
+def test_github_has_its_commands_behind_the_report_and_the_summary_of_the_job(mine, capsys, monkeypatch):
+    """The report stands between commands that switch commands off; annotations follow, and the summary grows."""
+    summary = mine / "summary.md"
+    summary.write_text("before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(mine))
+    asked = ("--op", "layer_norm", "--only", "LN-F1", "--profile", "quick", "--dtype", "float64", "--forward-only")
+    assert run(["check", "mine.py:mine", *asked, "--format", "github", "--markdown", "comment.md"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    token = lines[0].removeprefix("::stop-commands::")
+    at = lines.index(f"::{token}::")
+    assert "DOES NOT CONFORM: 1 violated: LN-F1." in lines[:at]
+    assert all(line.startswith("::error file=mine.py,line=4,title=mine.py%3Amine") for line in lines[at + 1 :])
+    assert lines[at + 1 :]
+    assert summary.read_text(encoding="utf-8") == "before\n" + (mine / "comment.md").read_text(encoding="utf-8")
+
+
+def test_an_earlier_report_that_cannot_be_read_is_told_before_the_run(mine, capsys):
+    """One line names the file, and nothing is checked."""
+    assert run(["check", "mine.py:mine", *SHORT, "--markdown", "c.md", "--against", "old.json"]) == 2
+    assert capsys.readouterr().err.startswith("normspec: old.json cannot be read")
+    assert not (mine / "c.md").exists()

@@ -1,0 +1,91 @@
+"""
+A report for a job of GitHub Actions: annotations at the lines that define the targets, and a job summary.
+
+The form of a workflow command is that of GitHub's documentation: `::error file=F,line=1,title=T::message`, with the
+escapes of its toolkit. https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+
+from ..outcome import Outcome
+from .causes import remedy, shown
+from .failures import findings
+from .in_short import in_one_line
+from .last_word import of_target
+from .located import definition, heading
+from .wording import title
+
+#: GitHub shows ten errors and ten warnings of a step, and leaves out the others without a word.
+_MOST = 10
+
+
+def workflow_commands(report: Outcome, workspace: str = "") -> list[str]:
+    """
+    The workflow commands of a report: an error for each cause and each violation without one, a warning for advice.
+
+    ``workspace``: the folder of the repository, which files are named in relation to; by default the working directory.
+    """
+    errors = [one for name in report.targets for one in _errors(report.target(name), name, workspace)]
+    warnings = [one for name in report.targets for one in _warnings(report.target(name), name, workspace)]
+    return [*_first(errors, "error"), *_first(warnings, "warning")]
+
+
+def _first(commands: list[str], kind: str) -> list[str]:
+    if len(commands) <= _MOST:
+        return commands
+    rest = f"::{kind} title=normspec::and {len(commands) - _MOST + 1} more: the job summary and the report have them"
+    return [*commands[: _MOST - 1], rest]
+
+
+def _errors(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
+    for cause in alone.causes:
+        told = [f"{cause.sentence} ({cause.op} of {name}; {', '.join(cause.dtypes)})", f"right: {remedy(cause)}"]
+        told += [f"breaks: {', '.join(cause.explains)}"]
+        told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
+        yield _command("error", alone, name, f"{cause.requirement} {title(cause.requirement)}", told, workspace)
+    explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
+    for found in findings([one for one in shown(alone) if id(one) not in explained]):
+        told = [in_one_line(found.clearest)]
+        yield _command("error", alone, name, heading(found.clearest), told, workspace)
+    if not alone.conforms and not alone.failures():
+        yield _command("error", alone, name, "not judged", [of_target(alone)[0]], workspace)
+
+
+def _warnings(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
+    for found in findings(alone.advice()):
+        told = [in_one_line(found.clearest)]
+        yield _command("warning", alone, name, f"advice: {heading(found.clearest)}", told, workspace)
+
+
+def _command(kind: str, alone: Outcome, name: str, about: str, told: list[str], workspace: str) -> str:
+    """One workflow command, at the line that defines the target where there is one."""
+    place, properties = definition(alone, name), {"title": f"{name}: {about}"}
+    if place is not None:
+        properties = {"file": _in_repository(place[0], workspace), "line": str(place[1]), **properties}
+    written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{kind} {written}::{_data(chr(10).join(told))}"
+
+
+def _in_repository(file: str, workspace: str) -> str:
+    """A file as GitHub names it: relative to the repository, with slashes."""
+    whole, root = os.path.realpath(file), os.path.realpath(workspace or os.curdir)
+    inside = os.path.relpath(whole, root) if whole.startswith(root + os.sep) else file
+    return inside.replace(os.sep, "/")
+
+
+def _data(words: str) -> str:
+    return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(words: str) -> str:
+    return _data(words).replace(":", "%3A").replace(",", "%2C")
+
+
+def fenced(text: str) -> str:
+    """The text, which a target has had its say in, between commands that keep GitHub from obeying any in it."""
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{text}\n::{token}::\n"

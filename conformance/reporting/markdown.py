@@ -1,0 +1,94 @@
+"""A report as GitHub's Markdown: a comment on a pull request, and the summary of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..changes import Changes
+from ..outcome import Outcome
+from .causes import remedy, shown
+from .changes import parts_of, verdict_on
+from .closing import SIGNS
+from .failures import findings
+from .in_short import in_one_line
+from .last_word import last_word, of_target
+from .located import definition_in_words
+from .symbols import UNICODE
+from .versions import in_words
+
+#: Violations of a target that are told one by one, and lines of each part of what changed.
+_SHOWN = 20
+
+#: GitHub refuses a comment of more than 65,536 characters.
+_MOST = 60_000
+
+
+def as_markdown(report: Outcome, against: Changes | None = None) -> str:
+    """The verdict, the targets, the causes, what is violated beside them, and what changed since another report."""
+    lines = [f"### normspec: {escaped(last_word(report)[0])}", "", *_targets(report)]
+    for name in report.targets:
+        lines += _target(report.target(name), name)
+    if against is not None:
+        lines += ["", "#### What changed", "", escaped(verdict_on(against)), *_changes(against)]
+    cases = sum(result.cases for result in report.results)
+    told = f"profile {report.profile}, seed {report.seed}, {cases:,} cases; {in_words(report.versions)}"
+    text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
+    if len(text) > _MOST:
+        text = text[:_MOST].rpartition("\n")[0] + "\n\n(cut off here: the whole is in the JSON)\n"
+    return text
+
+
+def _targets(report: Outcome) -> list[str]:
+    """A table of the targets with their verdicts."""
+    lines = ["| | target | verdict |", "|---|---|---|"]
+    for name in report.targets:
+        alone = report.target(name)
+        sign, where = UNICODE.verdicts[SIGNS[alone.exit_status]], definition_in_words(report, name)
+        place = f" at {code(where)}" if where else ""
+        lines.append(f"| {sign} | {code(name)}{place} | {escaped(of_target(alone)[0])} |")
+    return lines
+
+
+def _target(alone: Outcome, name: str) -> Iterator[str]:
+    """The causes and the violations of one target."""
+    for cause in alone.causes:
+        where = f"{cause.op}; {', '.join(cause.dtypes)}"
+        yield from ("", f"**{escaped(cause.sentence)}** {code(name)} ({escaped(where)})", "")
+        yield f"- right: {escaped(remedy(cause))}"
+        yield f"- breaks: {escaped(', '.join(cause.explains))}"
+        if cause.faults:
+            yield f"- more: {code(f'normspec explain {cause.faults[0]}')}"
+    explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
+    found = findings([one for one in shown(alone) if id(one) not in explained])
+    if found:
+        yield from ("", f"<details><summary>{len(found)} violated without a known cause</summary>", "")
+        yield from (f"- {escaped(in_one_line(one.clearest))}" for one in found[:_SHOWN])
+        yield from ([f"- and {len(found) - _SHOWN} more"] if found[_SHOWN:] else [])
+        yield from ("", "</details>")
+
+
+def _changes(against: Changes) -> Iterator[str]:
+    for part in parts_of(against):
+        yield from ("", f"**{escaped(part.heading)}**", "")
+        yield from (f"- {escaped(line)}" for line in part.lines[:_SHOWN])
+        yield from ([f"- and {len(part.lines) - _SHOWN} more"] if part.lines[_SHOWN:] else [])
+    if against.asked:
+        yield from ("", "**The two runs were not asked the same**", "")
+        yield from (f"- {escaped(words)}" for words in against.asked)
+
+
+def escaped(words: str) -> str:
+    """The words as they are, in one line: nothing in them is read as Markdown or HTML, and nobody is mentioned."""
+    words = " ".join(words.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for letter in "\\|*_[]`#~":
+        words = words.replace(letter, f"\\{letter}")
+    return words.replace("@", "@\u2060")  # a word joiner, which is not seen
+
+
+def code(words: str) -> str:
+    """The words as code, in a table too."""
+    plain = " ".join(words.split()).replace("|", "\\|")
+    fence = "`"
+    while fence in plain:
+        fence += "`"
+    return f"{fence}{plain}{fence}" if len(fence) == 1 else f"{fence} {plain} {fence}"
