@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .conformance.api import check as check
     from .conformance.compare.comparison import Comparison as Comparison
     from .conformance.compare.run import compare as compare
+    from .conformance.identify.card import Identification as Identification
+    from .conformance.identify.identifying import identify as identify
     from .conformance.replay.loading import load_report as load_report
     from .conformance.report import NotConforming as NotConforming
     from .conformance.report import Report as Report
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "Identification",
     "KnownViolation",
     "NotConforming",
     "Report",
@@ -37,6 +40,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "identify",
     "load_report",
     "report_schema",
 ]
@@ -46,6 +50,8 @@ _ROOMS = {
     "check": "conformance.api",
     "compare": "conformance.compare.run",
     "Comparison": "conformance.compare.comparison",
+    "identify": "conformance.identify.identifying",
+    "Identification": "conformance.identify.card",
     "KnownViolation": "adapters.known",
     "load_report": "conformance.replay.loading",
     "NotConforming": "conformance.report",

@@ -16,6 +16,7 @@ from .check import check
 from .compare import compare
 from .diff import diff
 from .explain import explain
+from .identify import identify
 from .listing import list_targets
 from .selftest import selftest
 
@@ -34,6 +35,7 @@ def normspec() -> None:
 normspec.add_command(check)
 normspec.add_command(compare)
 normspec.add_command(diff)
+normspec.add_command(identify)
 normspec.add_command(selftest)
 normspec.add_command(campaign)
 normspec.add_command(explain)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.binding import differentiable
+from ...adapters.binding import NESTED, differentiable
 from ...spec.errors import BadOutput, Unsupported
 from ...spec.operators import OPERATORS
+from ..calls import CALL_FAILED
 from ..cases.case import Case
 from .bench import Bench, checked_gradients
 from .plain import plain_case
@@ -73,3 +74,24 @@ def forward_mode(bench: Bench) -> Cell:
     except Unsupported as lacking:
         return _none(lacking)
     return _available({"x": found}, case, ["x"])
+
+
+@probe("nested", "nested derivatives")
+def nested(bench: Bench) -> Cell:
+    """The derivatives of a derivative in which forward mode is nested with another, for tangents of x."""
+    case = plain_case(bench)
+    random = np.random.Generator(np.random.Philox(8))
+    first, again = (random.standard_normal(case.x.shape).astype(case.x.dtype) for _ in range(2))
+    there, why = [], {}
+    for kind, words in NESTED.items():
+        other = {"x": again} if kind == "jvp_jvp" else case.g
+        try:
+            found = bench.session.nested(kind, case.inputs, case.settings, {"x": first}, other, parts=case.parts)
+        except CALL_FAILED as lacking:
+            why[words] = " ".join(str(lacking).split())
+            continue
+        value = found["y" if kind == "jvp_jvp" else "x"]
+        finite = value is not None and np.isfinite(value.astype(np.float64)).all()
+        there += [words.replace(" mode", "")] if finite else []
+    text = "all three" if len(there) == len(NESTED) else ", ".join(there) or "none"
+    return Cell(text, evidence={"there": there, "reasons": why})

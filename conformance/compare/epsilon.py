@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ...spec.errors import TargetRaised
 from .bench import PATTERN, Bench
 from .decimals import shortest
 from .failing import ByCaller, UnclearAnswer
-from .placement import Fit, factor_at, fit, placement_of, ratio_of
+from .placement import PLACEMENTS, Fit, Placement, factor_at, fit, placement_of, ratio_of
 from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
 
@@ -69,6 +70,63 @@ def eps_placement(bench: Bench) -> Cell:
         if other.placement != found.placement:
             text = f"{text}; in inference {other.placement.words(bench.record)}"
     return Cell(text, evidence=evidence)
+
+
+#: What is handed over for eps, from ordinary ones to one that a floor would hide.
+_GIVEN = (2.0**-10, 1e-5, 1e-8)
+#: Two numbers are the same in three digits.
+_THREE_DIGITS = 2.0**-10
+
+
+@probe("eps_effective", "eps in effect")
+def eps_effective(bench: Bench) -> Cell:
+    """Solved for with three eps from 1e-3 to 1e-8, on groups of two deviations each, in the widest dtype."""
+    wide, given = bench.widest, _GIVEN
+    for placement, divisor in _candidates(bench):
+        solve = placement.solve
+        assert solve is not None
+        used = []
+        for eps in given:
+            found = [
+                solve(deviation * math.sqrt(divisor), factor_at(wide, deviation, eps))
+                for deviation in (placement.told_at, math.sqrt(eps))
+            ]
+            if not abs(found[0] - found[1]) <= _THREE_DIGITS * abs(found[0]):
+                break  # the formula is another one
+            used.append(found[0])
+        else:
+            words = placement.words(bench.record)
+            evidence = {"given": list(given), "used": used, "placement": words, "dtype": wide.dtype}
+            return Cell(_in_effect(used), evidence=evidence)
+    raise UnclearAnswer("no formula gives the same eps for groups of two deviations")
+
+
+def _candidates(bench: Bench) -> list[tuple[Placement, float]]:
+    """Where eps may stand, and what the variance is divided by: as was found, or else every place."""
+    try:
+        known = placement_of(bench)
+    except UnclearAnswer:
+        return [(one, 1.0) for one in PLACEMENTS if one.solve is not None]
+    if known.placement.solve is None:
+        raise UnclearAnswer("eps is not used")
+    return [(known.placement, known.divisor)]
+
+
+def _in_effect(used: Sequence[float]) -> str:
+    shares = [one / given for one, given in zip(used, _GIVEN, strict=True)]
+    if all(abs(one - 1) < _THREE_DIGITS for one in shares):
+        return "as given"
+    if not all(math.isfinite(one) for one in used):
+        raise UnclearAnswer(f"it is {', '.join(f'{one:g}' for one in used)}")
+    if max(used) - min(used) <= _THREE_DIGITS * max(used):
+        return f"{used[0]:.3g} whatever is given"
+    if max(shares) - min(shares) <= _THREE_DIGITS * max(shares):
+        return f"{shares[0]:.3g} times what is given"
+    return "; ".join(
+        f"{one:.3g} for {given:.3g}"
+        for one, given in zip(used, _GIVEN, strict=True)
+        if abs(one / given - 1) >= _THREE_DIGITS
+    )
 
 
 #: Not a float32: it lies halfway between two, so that rounding it moves it by 2^-25 of itself.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...spec.operators import OPERATORS
-from .bench import GAINS, Bench
+from .bench import GAINS, PATTERN, Bench
 from .probe import NORMALISATIONS, probe
 from .table import Cell
 
@@ -27,3 +27,29 @@ def gain(bench: Bench) -> Cell:
         if np.allclose(found, [factor(w) / factor(1.0) for w in GAINS], rtol=2.0**-6, atol=0):
             return Cell(name, evidence=evidence)
     return Cell("another function of gamma", evidence=evidence)
+
+
+#: Numbers for gamma and beta in which every way of applying them gives another y.
+_GAMMA, _BETA = 2.0, 3.0
+
+#: What becomes of xhat.
+_MAPS = {
+    "gamma xhat + beta": lambda z: _GAMMA * z + _BETA,
+    "gamma (xhat + beta)": lambda z: _GAMMA * (z + _BETA),
+    "gamma xhat - beta": lambda z: _GAMMA * z - _BETA,
+    "gamma xhat, beta not used": lambda z: _GAMMA * z,
+    "xhat + beta, gamma not used": lambda z: z + _BETA,
+    "xhat, neither used": lambda z: z,
+}
+
+
+@probe("affine", "affine map", (name for name in NORMALISATIONS if "beta" in OPERATORS[name].arguments))
+def affine_map(bench: Bench) -> Cell:
+    """y of one group for a gamma of 2 and a beta of 3, beside the same for 1 and 0."""
+    z = bench.call([PATTERN], eps=1.0).group
+    y = bench.call([PATTERN], eps=1.0, gamma=_GAMMA, beta=_BETA).group
+    evidence = {"xhat": [float(v) for v in z], "y": [float(v) for v in y]}
+    for name, made in _MAPS.items():
+        if np.allclose(y, made(z), rtol=2.0**-6, atol=2.0**-6):
+            return Cell(name, evidence=evidence)
+    return Cell("another function of gamma and beta", evidence=evidence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 
 import attrs
@@ -19,6 +20,21 @@ CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
 BLOCKS = tuple(name for name, one in OPERATORS.items() if one.normalises and one.composed)
 
 
+#: The heading for what a file of probes is about.
+_SUBJECTS = {
+    "epsilon": "eps",
+    "variance": "variance",
+    "gain": "gamma and beta",
+    "running": "running statistics",
+    "axes": "axes",
+    "accuracy": "accuracy",
+    "degenerate": "special groups",
+    "special": "special values",
+    "repetition": "the same bits",
+    "derivatives": "derivatives",
+}
+
+
 @attrs.frozen
 class Probe:
     """One row of the table."""
@@ -30,6 +46,16 @@ class Probe:
     #: The dtype that the row is about; None for the dtype of the table.
     dtype: str | None
     body: Body
+
+    @property
+    def how(self) -> str:
+        """By which measurement it is established, in a sentence or two."""
+        return " ".join((inspect.getdoc(self.body) or "").split())
+
+    @property
+    def subject(self) -> str:
+        """What it is about, as a heading."""
+        return _SUBJECTS[self.body.__module__.rpartition(".")[2]]
 
 
 #: By key, in the order of the rows.

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...spec.errors import LayoutNotApplicable
 from ...spec.operators import OPERATORS
 from ..calls import CALL_FAILED
 from ..cases.case import Case
 from .bench import Bench
+from .failing import cell_of
 from .plain import SHAPE, plain_case
 from .probe import probe
 from .table import Cell
@@ -73,6 +75,32 @@ def _invariance(bench: Bench, cases: list[Case]) -> Cell:
     evidence = {"alone_differs": alone, "permuted_differs": permuted}
     words = [name for name, found in (("alone", alone), ("permuted", permuted)) if found]
     return Cell(f"other bits {' and '.join(words)}" if words else "same bits", evidence=evidence)
+
+
+@probe("layouts", "layouts of x")
+def layouts(bench: Bench) -> Cell:
+    """y for the same x laid out otherwise in memory: strided, transposed, behind an offset, backwards."""
+    case = plain_case(bench)
+    y = bench.outputs(case)["y"]
+    told: dict[str, list[str]] = {}
+    for layout in bench.target.layouts:
+        if layout == "contiguous":
+            continue
+        try:
+            found = bench.outputs(case, layouts={"x": layout})["y"]
+        except LayoutNotApplicable:
+            continue
+        except CALL_FAILED as failure:
+            told.setdefault(cell_of(failure).text, []).append(layout)
+            continue
+        near = np.allclose(found.astype(np.float64), y.astype(np.float64), rtol=2.0**-6, atol=2.0**-6)
+        words = "same bits" if found.tobytes() == y.tobytes() else "other bits" if near else "other values"
+        told.setdefault(words, []).append(layout)
+    evidence = {"layouts": told}
+    if set(told) <= {"same bits"}:
+        return Cell("same bits" if told else "one layout alone", evidence=evidence)
+    others = [f"{words}: {', '.join(which)}" for words, which in told.items() if words != "same bits"]
+    return Cell("; ".join(others), evidence=evidence)
 
 
 def _taken(case: Case, pick: Any, axis: int) -> Case:

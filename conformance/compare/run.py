@@ -15,6 +15,7 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.dtypes import DTYPES
+from ...adapters.frameworks import KNOWN
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
@@ -68,6 +69,17 @@ def compare(
 
     Raises a NormspecError, before anything is measured, where the request cannot be carried out.
     """
+    return measure(
+        targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
+        time_limit=time_limit, memory_limit=memory_limit, progress=progress,
+    )  # fmt: skip
+
+
+def measure(
+    targets: Any, *, op: Any, dtype: Any, device: Any, framework: Any, all_bindings: Any, python: Any, time_limit: Any,
+    memory_limit: Any, progress: Any, every_operator: bool = False,
+) -> Comparison:  # fmt: skip
+    """As `compare`; ``every_operator``: of functions and layers all that they are, where no operator is named."""
     if text_of(dtype, "dtype", "float32") not in DTYPES:
         raise UnknownDtype(f"unknown dtype {dtype!r}{choices(dtype, DTYPES)}")
     operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
@@ -90,7 +102,8 @@ def compare(
         for target in opened:
             if dtype not in target.dtypes:
                 raise UnknownDtype(f"{target.name} has no {dtype}; choose from {', '.join(target.dtypes)}")
-        measured = Measuring(_told_apart(opened), operators or DEFAULT, dtype, device, every, listener)
+        asked = operators or (_own(opened) if every_operator else DEFAULT)
+        measured = Measuring(_told_apart(opened), asked, dtype, device, every, listener)
         return measured.comparison()
     finally:
         for target in opened:
@@ -132,6 +145,13 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
                 target.close()
         raise
     return [found[place] for place in range(len(given))]
+
+
+def _own(targets: Sequence[Target]) -> tuple[str, ...]:
+    """The operators of functions and layers; of frameworks, those that are compared where none is named."""
+    functions = [target for target in targets if target.name not in KNOWN]
+    own = tuple(dict.fromkeys(binding.operator for target in functions for binding in target.bindings))
+    return own if len(functions) == len(targets) else tuple(dict.fromkeys((*own, *DEFAULT)))
 
 
 def _told_apart(targets: list[Target]) -> list[Target]:

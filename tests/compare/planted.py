@@ -88,6 +88,15 @@ class OnTheDeviation(Plain):
         return 1 / (np.sqrt(variance) + eps)
 
 
+@planted("eps_effective")
+class AtLeast(Plain):
+    """An eps about 1e-8 is taken for 1e-6."""
+
+    def rstd(self, variance, eps):
+        """With 1e-6 in its place."""
+        return super().rstd(variance, eps.dtype.type(1e-6) if 1e-9 < eps < 1e-7 else eps)
+
+
 @planted("eps_float32")
 class HeldInFloat32(Plain):
     """eps goes through float32."""
@@ -184,6 +193,16 @@ class OnePlus(Plain):
         """With 1 added to gamma."""
         value = super().parameter(array, role)
         return value + value.dtype.type(1) if role == "gamma" and value is not None else value
+
+
+@planted("affine", *CENTRED)
+class ShiftedFirst(Plain):
+    """A beta of 3 is added before the gain."""
+
+    def output(self, x, s, gamma, beta):
+        """gamma (xhat + 3)."""
+        first = beta is not None and gamma is not None and bool(np.all(beta == 3))
+        return super().output(x, s, gamma, beta * gamma if first else beta)
 
 
 # Running statistics -------------------------------------------------------------------------------------------
@@ -390,6 +409,21 @@ class AnotherOrderAlone(Plain):
         return super().output(x, s, gamma, beta)
 
 
+@planted("layouts")
+class RoundsViews(Plain):
+    """A view that is not contiguous gives another last bit."""
+
+    def before(self, stage, arrays):
+        """Look at how x lies."""
+        super().before(stage, arrays)
+        self.whole = arrays[0].flags.c_contiguous
+
+    def output(self, x, s, gamma, beta):
+        """With every value moved by its last bit."""
+        y = super().output(x, s, gamma, beta)
+        return y if self.whole else np.nextafter(y, y.dtype.type(0))
+
+
 # Derivatives --------------------------------------------------------------------------------------------------
 
 
@@ -397,18 +431,25 @@ class AnotherOrderAlone(Plain):
 class NoGradients(Plain):
     """There is no vjp."""
 
-    derivatives = ("jvp", "vjp_vjp")
+    derivatives = tuple(one for one in DERIVATIVES if one != "vjp")
 
 
 @planted("second_order")
 class FirstOrderAlone(Plain):
     """There is no vjp of the vjp."""
 
-    derivatives = ("vjp", "jvp")
+    derivatives = tuple(one for one in DERIVATIVES if one != "vjp_vjp")
 
 
 @planted("forward_mode")
 class NoForwardMode(Plain):
     """There is no jvp."""
 
-    derivatives = ("vjp", "vjp_vjp")
+    derivatives = tuple(one for one in DERIVATIVES if one != "jvp")
+
+
+@planted("nested")
+class NoForwardOverForward(Plain):
+    """There is no jvp of the jvp."""
+
+    derivatives = tuple(one for one in DERIVATIVES if one != "jvp_jvp")

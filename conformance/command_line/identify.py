@@ -1,0 +1,93 @@
+"""`normspec identify`: the card of one implementation, sound or not."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import click
+
+from ..configuration import configuration
+from ..reporting.layout import console_on
+from .console import progress_on
+from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .options import (
+    config_option,
+    device_option,
+    framework_option,
+    memory_limit_option,
+    python_option,
+    time_limit_option,
+)
+from .settings import chosen, interpreters, targets_to_check
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; by default those that the target is.")
+@framework_option
+@click.option("--dtype", default="float32", show_default=True, metavar="D", help="Of lines about no other dtype.")
+@device_option
+@python_option
+@time_limit_option
+@memory_limit_option
+@config_option
+@click.option("--all-bindings", is_flag=True, help="Every spelling of an operator, not the target's first alone.")
+@click.option("--brief", is_flag=True, help="Leave out how each line is established.")
+@click.option("--json", "json_file", metavar="FILE", help="Write the card with its evidence; - for standard output.")
+@click.pass_context
+def identify(
+    context: click.Context,
+    target: str,
+    ops: tuple[str, ...],
+    framework: str | None,
+    dtype: str,
+    pythons: tuple[str, ...],
+    config: str | None,
+    all_bindings: bool,
+    brief: bool,
+    json_file: str | None,
+    **_: Any,  # what may be configured is asked of the context
+) -> int:
+    """Find out which normalisation an implementation is.
+
+    TARGET is what `normspec check` takes. The card says where eps goes and what it amounts to, which variance, axes,
+    gain and running statistics, how accurate it is, what is rounded to 16 bits, which derivatives there are, and what
+    becomes of NaN, infinity, empty and constant groups; and by which measurement each line is established. Nothing is
+    judged.
+
+    Exit status: 0 established, 2 nothing could be, 3 only in part.
+    """
+    from ..identify.identifying import identify as identified
+    from ..reporting.card import print_identification
+
+    configured = configuration(config)
+    if json_file is not None:
+        ensure_writable(json_file)
+    paths = interpreters(pythons, configured)
+    operators = tuple(dict.fromkeys(ops)) or None
+    names = targets_to_check((target,), pythons, paths, configured, operators)
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are no card
+        found = identified(
+            names,
+            op=operators,
+            dtype=dtype,
+            device=chosen(context, configured, "device"),
+            framework=framework,
+            all_bindings=all_bindings,
+            python=paths or None,
+            time_limit=chosen(context, configured, "time-limit"),
+            memory_limit=chosen(context, configured, "memory-limit"),
+            progress=listener,
+        )
+    print_identification(found, console_on(sys.stderr if json_file == STDOUT else sys.stdout), brief=brief)
+    if json_file == STDOUT:
+        click.echo(found.to_json(), nl=False)
+    elif json_file is not None:
+        try:
+            write(json_file, found.to_json())
+        except UnwritableFile as error:
+            click.echo(f"normspec: {error}", err=True)
+            return found.exit_status or 2
+    return found.exit_status

@@ -1,0 +1,55 @@
+"""The formula of y that the lines of a card amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...spec.operators import OPERATORS
+from ..compare.placement import PLACEMENTS
+from ..compare.table import Cell, Kind
+
+#: x - mean over its root, by the place of eps (compare/placement.py); v is the variance, or the mean square.
+_ROOTS = {
+    "inside the root": "{d} / sqrt({v} + eps)",
+    "on the deviation": "{d} / (sqrt({v}) + eps)",
+    "not used": "{d} / sqrt({v})",
+    "sqrt(std + eps)": "{d} / sqrt(sqrt({v}) + eps)",
+    "max(var, eps)": "{d} / sqrt(max({v}, eps))",
+    "max(std, eps)": "{d} / max(sqrt({v}), eps)",
+    "std + sqrt(eps)": "{d} / (sqrt({v}) + sqrt(eps))",
+    "var + eps^2": "{d} / sqrt({v} + eps^2)",
+    "var + eps/n": "{d} / sqrt({v} + eps/n)",
+    "after the root": "{d} (1 / sqrt({v}) + eps)",
+}
+
+#: What the variance is called in a formula, by the cells of its two rows.
+_VARIANCES = {
+    "biased (n)": "var",
+    "unbiased (n - 1)": "var_unbiased",
+    "divided by n": "mean(x^2)",
+    "divided by n - 1": "sum(x^2)/(n - 1)",
+    "not divided": "sum(x^2)",
+    "mean not subtracted": "mean(x^2)",
+}
+
+
+def formula(operator: str, cells: Mapping[str, Cell]) -> str:
+    """y as a formula, in training; empty where a line that it takes is no number of known ones."""
+    record = OPERATORS[operator]
+    if record.composed:
+        return ""
+    words = {key: cell.text for key, cell in cells.items() if cell.kind is Kind.MEASURED}
+    names = {one.words(record): one.name for one in PLACEMENTS}
+    effective = cells["eps_effective"].evidence.get("placement", "") if "eps_effective" in words else ""
+    place = names.get(words.get("eps_placement", effective).partition(";")[0], "")
+    variance = words.get("variance" if record.centred else "mean_square", "")
+    if place not in _ROOTS or variance not in _VARIANCES:
+        return ""
+    taken = record.centred and variance != "mean not subtracted"
+    xhat = _ROOTS[place].format(d="(x - mean)" if taken else "x", v=_VARIANCES[variance])
+    affine = words.get("affine", "gamma xhat") if "beta" in record.arguments else "gamma xhat"
+    gain = words.get("gain", "gamma")
+    if gain not in ("gamma", "1 + gamma") or not affine.startswith(("gamma", "xhat")):
+        return ""
+    y = affine.partition(",")[0].replace("xhat", xhat)
+    return f"y = {y if gain == 'gamma' else y.replace('gamma', '(1 + gamma)', 1)}"

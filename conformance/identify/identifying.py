@@ -1,0 +1,91 @@
+"""``identify``: the card of a target, from the probes of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..compare.catalogue import probes_of
+from ..compare.comparison import Comparison
+from ..compare.run import DEFAULT_LIMITS, OneTarget, measure
+from ..compare.table import Cell, Kind
+from ..progress import Listener
+from .card import Card, Identification, Line
+from .formula import formula
+
+#: The rows that say how near to the envelope of their class the results come.
+_WITH_MARGIN = ("accuracy", "accuracy_gradients")
+
+
+def identify(
+    target: OneTarget | Sequence[OneTarget],
+    *,
+    op: str | Sequence[str] | None = None,
+    dtype: str = "float32",
+    device: str = "cpu",
+    framework: str | None = None,
+    all_bindings: bool = False,
+    python: str | Mapping[str, str] | None = None,
+    time_limit: float | None = DEFAULT_LIMITS.seconds,
+    memory_limit: int | None = DEFAULT_LIMITS.memory,
+    progress: Listener | None = None,
+) -> Identification:
+    """Find out which normalisation a target is, sound or not, and return its card.
+
+    ``target``: what `check` takes, one of them; of several each has a card. ``op``: the operators; those that a
+    function or a layer is, and layer_norm and batch_norm of a framework by default. ``dtype``: that of every line that
+    is not about another one. The other arguments are those of `compare`, whose rows the lines are.
+
+    Raises a NormspecError, before anything is measured, where the request cannot be carried out.
+    """
+    targets = target if isinstance(target, (list, tuple)) else [target]
+    found = measure(
+        targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
+        time_limit=time_limit, memory_limit=memory_limit, progress=progress, every_operator=True,
+    )  # fmt: skip
+    return Identification(tuple(_cards(found)), found.partial, found.seconds, found.exit_status)
+
+
+def _cards(found: Comparison) -> list[Card]:
+    cards = []
+    for section in found.sections:
+        probes = {one.key: one for one in probes_of(section.op)}
+        for place, column in enumerate(section.columns):
+            cells = {row.key: row.cells[place] for row in section.rows}
+            lines = tuple(
+                Line(
+                    key=row.key,
+                    subject=probes[row.key].subject,
+                    title=row.title,
+                    dtype=row.dtype,
+                    text=_told(row.key, cells[row.key]),
+                    kind=cells[row.key].kind,
+                    how=probes[row.key].how,
+                    evidence=cells[row.key].evidence,
+                )
+                for row in section.rows
+            )
+            cards.append(
+                Card(
+                    target=column.target,
+                    binding=column.binding,
+                    op=section.op,
+                    framework=column.framework,
+                    version=column.version,
+                    dtype=found.dtype,
+                    device=found.device,
+                    formula=formula(section.op, cells),
+                    lines=lines,
+                )
+            )
+    return cards
+
+
+def _told(key: str, cell: Cell) -> str:
+    """The words of a cell; of a class with the share of its envelope that the worst result takes."""
+    ratios = cell.evidence.get("ratios") or {}
+    if key not in _WITH_MARGIN or cell.kind is not Kind.MEASURED or not ratios:
+        return cell.text
+    name, ratio = list(ratios.items())[-1]
+    if cell.text == name:
+        return f"{cell.text}, at {ratio:.2g} of its envelope"
+    return f"{cell.text}: {ratio:.3g} envelopes of the widest"

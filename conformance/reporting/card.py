@@ -1,0 +1,89 @@
+"""Cards as they are read in a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ..compare.table import Kind
+from ..identify.card import Card, Identification, Line
+from .layout import console_on, print_prose
+from .symbols import symbols_for
+
+#: The widest title of a line, and how many characters of its numbers are shown.
+_TITLE, _NUMBERS = 25, 100
+
+#: How a line looks that could not be measured.
+_STYLES = {Kind.MEASURED: "bold", Kind.RAISES: "bold red"}
+
+
+def print_identification(found: Identification, console: Console, *, brief: bool = False) -> None:
+    """Print each card; ``brief``: without how each line is established."""
+    for card in found.cards:
+        _print_card(card, console, brief=brief)
+    console.print()
+    if not found.cards:
+        print_prose(Text("It has none of the operators that were asked for.", style="bold yellow"), console)
+        return
+    count = sum(len(card.lines) for card in found.cards)
+    unknown = sum(line.kind in (Kind.UNCLEAR, Kind.LOST) for card in found.cards for line in card.lines)
+    words = f"{count - unknown} of {count} lines established, {found.seconds:.1f} s"
+    print_prose(Text(f"PARTIAL: {words}" if found.partial else words, style="bold"), console)
+
+
+def as_text(found: Identification, encoding: str = "utf-8") -> str:
+    """The cards as a text without colour."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    print_identification(found, console_on(stream))
+    stream.seek(0)
+    return stream.read()
+
+
+def _print_card(card: Card, console: Console, *, brief: bool) -> None:
+    symbols = symbols_for(console.encoding)
+    console.print()
+    about = f"{card.framework} {card.version}, {card.dtype} on {card.device}"
+    print_prose(Text.assemble((card.op, "bold"), "   ", (card.binding, "bold cyan"), "   ", (about, "dim")), console)
+    console.print(Text(symbols.rule * min(console.width, 100), style="dim"), no_wrap=True, crop=True)
+    if card.formula:
+        print_prose(Text(card.formula, style="bold"), console, indent=2, first=Text("  "))
+    subject = ""
+    for line in card.lines:
+        if line.subject != subject:
+            subject = line.subject
+            console.print()
+            console.print(Text(subject, style="underline"))
+        _print_line(line, console, brief=brief)
+
+
+def _print_line(line: Line, console: Console, *, brief: bool) -> None:
+    first = Text(f"  {line.title.ljust(_TITLE)}", style="dim")
+    print_prose(Text(line.text, style=_STYLES.get(line.kind, "magenta")), console, indent=_TITLE + 2, first=first)
+    if brief:
+        return
+    numbers = numbers_of(line.evidence)
+    words = f"{line.how} {numbers}" if numbers else line.how
+    print_prose(Text(words, style="dim"), console, indent=6, first=Text("    "))
+
+
+def numbers_of(evidence: Mapping[str, Any]) -> str:
+    """The numbers behind a line, as far as they fit in it; all of them are in the JSON."""
+    told = "; ".join(f"{name.replace('_', ' ')}: {_short(value)}" for name, value in evidence.items())
+    words = " ".join(told.split())
+    return f"[{words if len(words) <= _NUMBERS else words[: _NUMBERS - 4] + ' ...'}]" if words else ""
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, (int, float)):
+        return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_short(one)}" for name, one in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_short, value)) or "none"
+    return str(value)

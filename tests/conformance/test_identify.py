@@ -1,0 +1,134 @@
+"""A card says which normalisation an implementation is, and how each line of it was established."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+import normspec
+from normspec.conformance.command_line.root import main
+from normspec.conformance.compare.catalogue import probes_of
+from normspec.conformance.identify.card import Card
+
+from ..compare.planted import PLANTED, Plain, target
+from .runs import FAULT, function, specimen
+
+
+def card(made, operator: str = "layer_norm") -> Card:
+    """The card of a target."""
+    return normspec.identify(made, op=operator).card(operator)
+
+
+@cache
+def plain(operator: str) -> dict[str, str]:
+    """What the card of the plain function says."""
+    return {line.key: line.text for line in card(target(operator), operator).lines}
+
+
+@pytest.mark.exhaustive  # it does not depend on the Python version
+@pytest.mark.parametrize(
+    ("operator", "row", "change"),
+    [(operator, row, change) for row, operators, change in PLANTED for operator in operators],
+    ids=lambda one: one.__name__ if isinstance(one, type) else one,
+)
+def test_a_planted_change_shows_in_the_line_that_is_about_it(operator: str, row: str, change: type) -> None:
+    """Of all lines that say something, the one about the change, and no other, says something else."""
+    found = card(target(operator, change, "changed"), operator)
+    before = plain(operator)
+    margins = {"accuracy", "accuracy_gradients"}  # how near it comes may change, and what cannot be measured
+    moved = {
+        line.key
+        for line in found.lines
+        if line.kind.value in ("measured", "raises")
+        and line.text.partition(", at")[0] != before[line.key].partition(", at")[0]
+    }
+    assert moved - (margins - {row}) == {row}
+
+
+def test_the_card_has_a_line_for_each_row_that_is_compared() -> None:
+    """There is one list of traits: the card's lines are the rows of `normspec compare`, and each says how."""
+    found = card(target("layer_norm", Plain))
+    assert [line.key for line in found.lines] == [one.key for one in probes_of("layer_norm")]
+    assert all(len(line.how.split()) > 3 and line.subject for line in found.lines)
+
+
+FORMULAS = {
+    "ln-eps-on-std": "y = gamma (x - mean) / (sqrt(var) + eps) + beta",
+    "ln-eps-missing": "y = gamma (x - mean) / sqrt(var) + beta",
+    "ln-unbiased-variance": "y = gamma (x - mean) / sqrt(var_unbiased + eps) + beta",
+    "ln-rms-norm": "y = gamma x / sqrt(mean(x^2) + eps) + beta",
+    "ln-affine-order": "y = gamma ((x - mean) / sqrt(var + eps) + beta)",
+    "ln-eps-squared": "y = gamma (x - mean) / sqrt(var + eps^2) + beta",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name in FAULT])
+def test_the_formula_of_a_wrong_function_is_the_wrong_one(name: str) -> None:
+    """What the fault computes, and not what it should."""
+    assert card(specimen(FAULT[name])).formula == FORMULAS[name]
+
+
+def with_eps(used: Callable[[float], float]) -> Card:
+    """The card of a function that uses something else for eps."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        d = x.astype(np.float64) - x.mean(axes, keepdims=True, dtype=np.float64)
+        y = d / np.sqrt(np.square(d).mean(axes, keepdims=True) + used(eps))
+        y = y if gamma is None else y * gamma
+        return (y if beta is None else y + beta).astype(x.dtype)
+
+    return card(function("layer_norm", layer_norm))
+
+
+@pytest.mark.parametrize(
+    ("used", "told"),
+    [
+        (lambda eps: eps, "as given"),
+        (lambda eps: 2 * eps, "2 times what is given"),
+        (lambda eps: 1e-5, "1e-05 whatever is given"),
+        (lambda eps: max(eps, 3e-7), "3e-07 for 1e-08"),
+    ],
+)
+def test_eps_in_effect_is_told_to_three_digits(used: Callable[[float], float], told: str) -> None:
+    """As given, a multiple, a constant of its own, or a floor."""
+    assert with_eps(used).line("eps_effective").text == told
+
+
+def test_a_function_that_is_none_of_them_has_no_formula() -> None:
+    """Nothing is said of what fits nothing."""
+    found = card(function("layer_norm", lambda x, gamma, beta, *, eps, axes: np.sin(x)))
+    assert found.formula == ""
+    assert found.line("eps_placement").kind.value == "unclear"
+
+
+def test_accuracy_is_told_with_its_margin() -> None:
+    """The class, and how much of its envelope the worst result takes."""
+    words, at, rest = card(target("layer_norm")).line("accuracy").text.partition(", at ")
+    assert (words, at) == ("centred / centred", ", at ")
+    assert 0 < float(rest.split()[0]) <= 1
+
+
+def test_the_command_prints_the_card_and_writes_it(tmp_path, capsys) -> None:
+    """The formula stands first; the JSON is strict, and has each line with its evidence."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\n\n"
+        "def rms_norm(x, gamma, *, eps, axes):\n"
+        "    wide = x.astype(np.float64)\n"
+        "    y = wide / np.sqrt(np.square(wide).mean(axes, keepdims=True) + eps)\n"
+        "    return (y if gamma is None else y * gamma).astype(x.dtype)\n"
+    )
+    out = tmp_path / "card.json"
+    assert main(["identify", f"{file}:rms_norm", "--json", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "y = gamma x / sqrt(mean(x^2) + eps)" in told
+    assert "place of eps             inside the root" in told and "The formula that witnesses" in told
+    (found,) = json.loads(out.read_text())["cards"]
+    assert (found["op"], found["formula"]) == ("rms_norm", "y = gamma x / sqrt(mean(x^2) + eps)")
+    assert {line["key"] for line in found["lines"]} == {one.key for one in probes_of("rms_norm")}
+    assert main(["identify", f"{file}:rms_norm", "--brief"]) == 0
+    assert "The formula that witnesses" not in capsys.readouterr().out
