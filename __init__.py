@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .conformance.api import check as check
     from .conformance.compare.comparison import Comparison as Comparison
     from .conformance.compare.run import compare as compare
-    from .conformance.identify.card import Identification as Identification
+    from .conformance.identify.identification import Identification as Identification
     from .conformance.identify.identifying import identify as identify
     from .conformance.replay.loading import load_report as load_report
     from .conformance.report import NotConforming as NotConforming
@@ -51,7 +51,7 @@ _ROOMS = {
     "compare": "conformance.compare.run",
     "Comparison": "conformance.compare.comparison",
     "identify": "conformance.identify.identifying",
-    "Identification": "conformance.identify.card",
+    "Identification": "conformance.identify.identification",
     "KnownViolation": "adapters.known",
     "load_report": "conformance.replay.loading",
     "NotConforming": "conformance.report",

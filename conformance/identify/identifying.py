@@ -9,8 +9,9 @@ from ..compare.comparison import Comparison
 from ..compare.run import DEFAULT_LIMITS, OneTarget, measure
 from ..compare.table import Cell, Kind
 from ..progress import Listener
-from .card import Card, Identification, Line
+from .card import Card, Line
 from .formula import formula
+from .identification import Identification
 
 #: The rows that say how near to the envelope of their class the results come.
 _WITH_MARGIN = ("accuracy", "accuracy_gradients")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..compare.table import Kind
-from ..identify.card import Card, Identification, Line
+from ..identify.card import Card, Cards, Line
 from .layout import console_on, print_prose
 from .symbols import symbols_for
 
@@ -21,7 +21,7 @@ _TITLE, _NUMBERS = 25, 100
 _STYLES = {Kind.MEASURED: "bold", Kind.RAISES: "bold red"}
 
 
-def print_identification(found: Identification, console: Console, *, brief: bool = False) -> None:
+def print_identification(found: Cards, console: Console, *, brief: bool = False) -> None:
     """Print each card; ``brief``: without how each line is established."""
     for card in found.cards:
         _print_card(card, console, brief=brief)
@@ -35,7 +35,7 @@ def print_identification(found: Identification, console: Console, *, brief: bool
     print_prose(Text(f"PARTIAL: {words}" if found.partial else words, style="bold"), console)
 
 
-def as_text(found: Identification, encoding: str = "utf-8") -> str:
+def as_text(found: Cards, encoding: str = "utf-8") -> str:
     """The cards as a text without colour."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     print_identification(found, console_on(stream))

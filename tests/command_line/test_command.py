@@ -85,6 +85,7 @@ def test_options_reach_the_engine(engine):
         "cache": "kept",
         "cluster": "tcp://127.0.0.1:8786",
         "replay": "report.json",
+        "reproduce": None,
         "parameters": {"gamma": "g"},
         "layout": "channels-first",
         "fixed": {"eps": "1e-6", "axes": "-1"},
