@@ -433,6 +433,7 @@ class Run:
             reason = ""
         elif verdict is Verdict.NOT_EXERCISED and descriptions is not None:
             reason = "no case that this binding takes could judge it"
+            reason = f"cannot be judged while {tally.awaits} is violated" if tally.awaits else reason
         return Result(
             target=subject.target.name,
             binding=subject.binding.name,

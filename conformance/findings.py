@@ -35,6 +35,8 @@ class Finding:
     violated: bool
     #: Whether anything was judged: a comparison that masked every element establishes nothing.
     judged: bool = True
+    #: The requirement that does not hold there, without which nothing can be judged; "" where it is not that.
+    awaits: str = ""
     ratio: float | None = None
     output: str = ""
     index: tuple[int, ...] = ()

@@ -50,6 +50,8 @@ class Tally:
     error: str = ""
     #: The traceback of an exception of our own, which then is the error.
     defect: str = ""
+    #: The first requirement without which a case could not be judged, because the target violates it there.
+    awaits: str = ""
     #: Whether what only some targets have was refused on a case: a derivative, or float32 parameters.
     refused: bool = False
     #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
@@ -87,6 +89,7 @@ class Tally:
     def _add_up(self, subject: Subject, case: Case, description: Description) -> None:
         for finding in findings(self.check, subject, case, self):
             if not finding.judged:
+                self.awaits = self.awaits or finding.awaits
                 continue
             if finding.ratio is not None:
                 self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)

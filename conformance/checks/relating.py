@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
@@ -36,22 +37,32 @@ class Relation:
     #: Another relation, and the case made of the case on which it has to hold for this one to be judged: where the
     #: other aspect is wrong, nothing is said of this one.
     given: tuple[Relation, Callable[[Case], Case | None]] | None = None
+    #: The requirements that say of each operator that it holds.
+    says: tuple[str, ...] = ()
 
     def judged(self, subject: Subject, case: Case) -> Iterator[Finding]:
-        """A finding for each claim; none where the case is not for it, or what has to hold first does not."""
+        """A finding for each claim; none where the case is not for it, one that judges nothing while another fails."""
         with contextlib.suppress(
             TargetRaised, BadOutput, Unsupported
         ):  # a target that is lost on it is not called again
             _ = subject.observe(case).outputs
         with np.errstate(all="ignore"):  # a wrong result may be anything
-            if self.given is None or self._first_holds(subject, case):
+            if self.given is None:
+                yield from self._findings(subject, case)
+                return
+            first, make = self.given
+            place = case.derived(f"given: {first.name}", make)
+            if place is None:
+                return
+            if any(found.violated for found in first._findings(subject, place)):
+                awaits = first._requirement(subject.operator)
+                yield Finding(case, violated=False, judged=False, awaits=awaits)
+            else:
                 yield from self._findings(subject, case)
 
-    def _first_holds(self, subject: Subject, case: Case) -> bool:
-        assert self.given is not None
-        first, make = self.given
-        place = case.derived(f"given: {first.name}", make)
-        return place is not None and not any(found.violated for found in first._findings(subject, place))
+    def _requirement(self, operator: str) -> str:
+        """The one of an operator that says that it holds."""
+        return next(one for one in self.says if one.startswith(f"{OPERATORS[operator].prefix}-"))
 
     def _findings(self, subject: Subject, case: Case) -> Iterator[Finding]:
         received = self._received(subject, case)

@@ -13,7 +13,7 @@ from normspec.conformance.tally import Tally
 from normspec.conformance.verdicts import Verdict
 from normspec.reference.double_double import DD
 
-from .runs import VARIANT, function, specimen
+from .runs import FAULT, VARIANT, function, result, run, specimen
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 OPERATORS = ("layer_norm", "batch_norm")
@@ -103,3 +103,13 @@ def test_a_relation_is_not_judged_where_another_has_to_hold_first():
         assert found.pop("LN-F3") is Verdict.FAIL
         assert found.pop("LN-F4") is Verdict.NOT_EXERCISED
         assert set(found.values()) == {Verdict.PASS}
+
+
+def test_a_report_says_what_keeps_a_relation_from_being_judged():
+    """While eps stands beside the deviation it cannot be judged which eps that is; and that is no violation."""
+    report = run(specimen(FAULT["ln-eps-on-std"]), requirements=("LN-F3", "LN-F4"))
+    assert result(report, "LN-F3").verdict is Verdict.FAIL
+    awaiting = result(report, "LN-F4")
+    assert (awaiting.verdict, awaiting.reason) == (
+        Verdict.NOT_EXERCISED, "cannot be judged while LN-F3 is violated",
+    )  # fmt: skip
