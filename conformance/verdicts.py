@@ -157,6 +157,9 @@ class Result:
     #: The first of the faults of the cause that explains the violation (diagnosis/cause.py), or its sentence where it
     #: has no name; None where no cause explains it.
     diagnosis: str | None = None
+    #: The violated requirements that it fails because of, and for nothing else (diagnosis/following_from.py); empty for
+    #: what stands as a cause.
+    follows_from: tuple[str, ...] = ()
     #: The traceback of a defect of normspec; empty where there was none.
     traceback: str = ""
     #: The binding's known violations of this requirement that the run put to the test.

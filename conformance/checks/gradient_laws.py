@@ -17,7 +17,7 @@ from .registry import BOTH, check, in_training
 from .relations import close, equal, equal_to, same, scaled_exactly
 
 
-@check("LN-G4", "BN-G5", "GN-G4", "IN-G4", when=in_training, gradient=True)
+@check("LN-G4", "BN-G5", "GN-G4", "IN-G4", when=in_training, gradient=True, of="gradients")
 def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
@@ -29,7 +29,7 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("LN-G5", "BN-G6", "RM-G5", "GN-G5", "IN-G5", when=in_training, gradient=True)
+@check("LN-G5", "BN-G6", "RM-G5", "GN-G5", "IN-G5", when=in_training, gradient=True, of="gradients")
 def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     """sum(dx (x - mu)) = eps/(var + eps) sum(gamma g xhat)."""
     _ = subject.observe(case).outputs
@@ -48,7 +48,7 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("LN-G6", "BN-G7", "RM-G6", "GN-G6", "IN-G6", when=in_training, gradient=True, raising="violates")
+@check("LN-G6", "BN-G7", "RM-G6", "GN-G6", "IN-G6", when=in_training, gradient=True, raising="violates", of="gradients")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps: dx becomes 2^-k dx, dgamma and dbeta stay."""
     moved, factor = rescaled(case), scaling(case)
@@ -65,7 +65,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-G7", "BN-G8", "RM-G7", "GN-G7", "IN-G7", when=in_training, gradient=True)
+@check("LN-G7", "BN-G8", "RM-G7", "GN-G7", "IN-G7", when=in_training, gradient=True, of="gradients")
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The scale law of gradients, to the last bit."""
     moved, factor = rescaled(case), scaling(case)
@@ -85,7 +85,10 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-@check("LN-G8", "BN-G9", "RM-G8", "GN-G8", "IN-G8", when=in_training, gradient=True, raising="violates", modes=BOTH)
+@check(
+    "LN-G8", "BN-G9", "RM-G8", "GN-G8", "IN-G8",
+    when=in_training, gradient=True, raising="violates", modes=BOTH, of="gradients",
+)  # fmt: skip
 def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of a sum of cotangents are the sums of the gradients; twofold and zero cotangents are like it."""
     _ = subject.observe(case).gradients

@@ -43,7 +43,7 @@ def stored_exactly(subject: Subject, case: Case) -> bool:
     return bool(np.all((sizes == 0) | (sizes >= least)))
 
 
-@check("LN-L1", "BN-L1", "RM-L1", "GN-L1", "IN-L1", when=in_training, raising="violates")
+@check("LN-L1", "BN-L1", "RM-L1", "GN-L1", "IN-L1", when=in_training, raising="violates", of="formula")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves y within the envelope."""
     moved = rescaled(case)
@@ -62,7 +62,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, raising="error")
+@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, raising="error", of="formula")
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """x to 2^k x with eps to 4^k eps leaves the bits of y."""
     moved = rescaled(case)
@@ -75,7 +75,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=in_training, raising="violates")
+@check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=in_training, raising="violates", of="formula")
 def sign(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without beta, -x gives -y: the same bits, unless the shift of the variance may be another one."""
     plain = without_beta(case)
@@ -99,7 +99,7 @@ def without_beta(case: Case) -> Case:
     return case if beta is None else case.replace(beta=np.zeros_like(beta))
 
 
-@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=in_training, raising="violates", modes=BOTH)
+@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=in_training, raising="violates", modes=BOTH, of="formula")
 def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     """gamma and beta times a power of two give y times it."""
     gamma, beta = case.inputs["gamma"], case.inputs.get("beta")

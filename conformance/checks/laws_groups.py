@@ -46,7 +46,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-@check("LN-L9", "RM-L9", "GN-L9", "IN-L9", raising="violates")
+@check("LN-L9", "RM-L9", "GN-L9", "IN-L9", raising="violates", of="formula")
 def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the features of a group, gamma and beta with them, permutes y; and so does permuting positions."""
     layout, random = case.layout, case.random("features")
@@ -69,7 +69,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _permuted(subject, case, moved, permute, "features permuted")
 
 
-@check("BN-L5", when=in_training, raising="violates", modes=BOTH)
+@check("BN-L5", when=in_training, raising="violates", modes=BOTH, of="formula")
 def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the values of every channel alike permutes y."""
     order = case.random("samples").permutation(case.layout.size)
@@ -97,7 +97,7 @@ def _shifted(case: Case) -> tuple[Case, float] | None:
     return None
 
 
-@check("LN-L10", "BN-L7", "GN-L10", "IN-L10", when=in_training, raising="violates")
+@check("LN-L10", "BN-L7", "GN-L10", "IN-L10", when=in_training, raising="violates", of="formula")
 def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a group leaves y."""
     found = _shifted(case)
@@ -117,7 +117,7 @@ def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     )
 
 
-@check("BN-L13", when=in_training, raising="violates")
+@check("BN-L13", when=in_training, raising="violates", of="statistics")
 def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a channel moves its new running mean by momentum times it."""
     found = _shifted(case)

@@ -29,7 +29,7 @@ def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
         return bare, subject.outputs(bare)["y"]
 
 
-@check("LN-L11", "BN-L8", "RM-L11", "GN-L11", "IN-L11", when=in_training, raising="violates")
+@check("LN-L11", "BN-L8", "RM-L11", "GN-L11", "IN-L11", when=in_training, raising="violates", of="formula")
 def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     """mean(xhat) = 0, where the mean is taken out, and mean(xhat^2) = var/(var + eps)."""
     bare, y = plain(subject, case)
@@ -53,7 +53,7 @@ def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     yield judge_exactly(subject, bare, "mean of xhat^2", averaged(xh * xh), share, second, "over a group")
 
 
-@check("LN-L12", "BN-L9", "RM-L12", "GN-L12", "IN-L12", when=in_training, raising="violates")
+@check("LN-L12", "BN-L9", "RM-L12", "GN-L12", "IN-L12", when=in_training, raising="violates", of="formula")
 def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
     """|xhat| <= sqrt(n - 1), and <= sqrt(n) where no mean is taken out."""
     bare, y = plain(subject, case)
@@ -68,7 +68,7 @@ def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-@check("LN-L13", "BN-L10", "GN-L13", "IN-L13", when=in_training, raising="violates")
+@check("LN-L13", "BN-L10", "GN-L13", "IN-L13", when=in_training, raising="violates", of="formula")
 def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group of one value repeated gives beta."""
     rows = case.layout.rows(case.x).astype(np.float64)
@@ -80,7 +80,7 @@ def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", y, where=where, note="a constant group")
 
 
-@check("LN-L14", "BN-L11", "RM-L14", "GN-L14", "IN-L14", when=in_training, raising="violates", modes=BOTH)
+@check("LN-L14", "BN-L11", "RM-L14", "GN-L14", "IN-L14", when=in_training, raising="violates", modes=BOTH, of="formula")
 def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     """y is linear in gamma and moves with beta: y(a + b, beta) = y(a, beta) + y(b, 0)."""
     gamma = case.inputs["gamma"]

@@ -19,6 +19,9 @@ When = Callable[[Case], bool]
 #: (CM-T1 or CM-T3 speaks of it), or that the target lacks what is asked.
 Raising = Literal["violates", "error", "unsupported"]
 
+#: What a law may be a theorem of: the formula of y, of its gradients, or of the new running statistics.
+Theorem = Literal["", "formula", "gradients", "statistics"]
+
 
 #: The modes of a requirement of batch_norm that holds in both, and of one that is about inference.
 BOTH = ("training", "inference")
@@ -40,6 +43,8 @@ class Check:
     gradient: bool = False
     #: The modes of batch_norm in which the requirement has a meaning.
     modes: tuple[str, ...] = BOTH
+    #: What it is a theorem of. Where that holds it cannot fail by more than the envelopes of its calls.
+    of: Theorem = ""
 
 
 #: Every check by its requirement, in the order of registration.
@@ -54,6 +59,7 @@ def check(
     dtypes: tuple[str, ...] | None = None,
     gradient: bool = False,
     modes: tuple[str, ...] | None = None,
+    of: Theorem = "",
 ) -> Callable[[Body], Body]:
     """
     Register a function as the check of requirements: those of one page of its operator, CM- of several.
@@ -62,6 +68,7 @@ def check(
     registered together), and on every case of which ``every`` is true; of these on those of which ``when`` is true.
 
     By default those of the common page have a meaning in both modes of batch_norm, and those of its own in training.
+    ``of``: what it follows from, whatever else is right.
     """
 
     takes = _takes(frozenset(requirements), every, when)
@@ -71,7 +78,7 @@ def check(
             if requirement in CHECKS and CHECKS[requirement].body.__code__ != body.__code__:
                 raise ValueError(f"{requirement} has two checks")  # a file that is loaded twice enters the same again
             own = ("training",) if requirement.startswith("BN-") else BOTH
-            made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own)
+            made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own, of=of)
             CHECKS[requirement] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 

@@ -54,7 +54,7 @@ def running_var(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _fresh(subject, case, name)
 
 
-@check("BN-S3", when=in_training, raising="violates")
+@check("BN-S3", when=in_training, raising="violates", of="statistics")
 def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
     """Three steps, each from the statistics that the one before returned."""
     for step in range(3):
@@ -67,7 +67,7 @@ def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
         case = following.replace(**given)
 
 
-@check("BN-S4", when=in_training, raising="violates")
+@check("BN-S4", when=in_training, raising="violates", of="statistics")
 def momentum_ends(subject: Subject, case: Case) -> Iterator[Finding]:
     """Momentum 0 keeps the running statistics, momentum 1 replaces them."""
     for momentum in (0.0, 1.0):
@@ -193,7 +193,7 @@ def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
         yield found if isinstance(found, Finding) else subject.judge_output(case, "y", found["y"])
 
 
-@check("BN-E5", when=_of_one_value, raising="violates")
+@check("BN-E5", when=_of_one_value, raising="violates", of="statistics")
 def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """One value per channel in training has the new running statistics of the formula, or raises as declared."""
     for found in _single(subject, case):
@@ -244,7 +244,7 @@ def no_samples_no_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from all_zero(empty, subject.pull(empty), "no samples at all")
 
 
-@check("BN-L12", when=in_training, raising="violates")
+@check("BN-L12", when=in_training, raising="violates", of="formula")
 def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training y is layer_norm of the transposed array, channel by channel."""
     from ...reference.layer_norm import layer_norm_exact

@@ -37,6 +37,11 @@ class Cause:
         """The first of its faults; empty where no known mistake matches."""
         return self.faults[0] if self.faults else ""
 
+    @property
+    def leading(self) -> str:
+        """The one that stands for it: the others follow from that."""
+        return self.explains[0]
+
     def explains_result(self, result: Result) -> bool:
         """Whether the result is a violation that it explains."""
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -17,6 +18,7 @@ from ..engine import Run
 from ..report import Report
 from ..verdicts import Result, Verdict
 from .cause import Cause
+from .consequences import Consequences, widest
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
 from .search import Found, Search, is_violation
@@ -51,12 +53,12 @@ def diagnosed(run: Run, report: Report) -> Report:
                     except Exception as error:  # ours: the violations stand without a cause
                         notes.append(f"the cause of what {binding.name} violates was not found: {words(error)}")
     causes = _merged(causes)
-    return attrs.evolve(
-        report,
-        causes=tuple(causes),
-        results=tuple(_referring(result, causes) for result in report.results),
-        notes=tuple(notes),
+    referring = attrs.evolve(
+        report, causes=tuple(causes), results=tuple(_referring(result, causes) for result in report.results)
     )
+    results, lost = _with_consequences(run, referring)
+    causes = [cause if cause.name else _led(cause, results) for cause in causes]
+    return attrs.evolve(referring, causes=tuple(causes), results=results, notes=(*notes, *lost))
 
 
 def _of_binding(
@@ -95,7 +97,6 @@ def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, S
         if found is None:
             continue
         pattern = pattern or found
-        first = found.explains[0]
         causes.append(
             Cause(
                 target=target.name,
@@ -104,11 +105,9 @@ def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, S
                 dtypes=(dtype,),
                 faults=(),
                 sentence=found.sentence,
-                remedy=requirement(first).sentence,
-                requirement=first,
-                errata=tuple(one.id for one in errata().values() if first in one.requirements),
                 explains=found.explains,
                 begins=found.begins,
+                **_about(found.explains[0]),
             )
         )
     return causes
@@ -133,10 +132,8 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
                 dtypes=(dtype,),
                 faults=tuple(one.name for one in faults),
                 sentence=" Or: ".join(dict.fromkeys(one.summary for one in faults)),
-                remedy=requirement(fault.requirement).sentence,
-                requirement=fault.requirement,
-                errata=tuple(one.id for one in errata().values() if fault.requirement in one.requirements),
                 explains=tuple(sorted(explained, key=lambda name: name != fault.requirement)),
+                **_about(fault.requirement),
             )
         )
     return told
@@ -174,7 +171,69 @@ def _together(one: Cause, other: Cause) -> Cause:
 def _referring(result: Result, causes: Sequence[Cause]) -> Result:
     if not is_violation(result):
         return result
-    for cause in causes:
-        if cause.explains_result(result):
-            return attrs.evolve(result, diagnosis=cause.name or cause.sentence)
-    return result
+    own = [cause for cause in causes if cause.explains_result(result)]
+    if not own:
+        return result
+    leading = tuple(dict.fromkeys(cause.leading for cause in own if cause.name))
+    follows = () if result.requirement in leading else leading
+    return attrs.evolve(result, diagnosis=own[0].name or own[0].sentence, follows_from=follows)
+
+
+def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], list[str]]:
+    """The results, those that no cause explains with what they follow from; and what went wrong in finding that out."""
+    found: dict[tuple[str, str, str, str], Mapping[str, tuple[str, ...]]] = {}
+    notes: list[str] = []
+    with np.errstate(all="ignore"):
+        for target in run.plan.targets:
+            for binding in target.bindings:
+                for dtype in DTYPES if binding.seams is None else ():
+                    place = (target.name, binding.operator, binding.name, dtype)
+                    violations = [one for one in report.results if is_violation(one) and _place(one) == place]
+                    named = _named(violations, report.causes)
+                    if all(one.requirement in named for one in violations):
+                        continue
+                    try:
+                        found[place] = _consequences(run, target, binding, dtype, violations, named)
+                    except Exception as error:  # ours: each violation stands by itself
+                        notes.append(f"what follows of what {binding.name} violates was not found: {words(error)}")
+    results = (
+        attrs.evolve(one, follows_from=found.get(_place(one), {}).get(one.requirement, one.follows_from))
+        for one in report.results
+    )
+    return tuple(results), notes
+
+
+def _consequences(
+    run: Run, target: Target, binding: Binding, dtype: str, violations: Sequence[Result], named: frozenset[str]
+) -> Mapping[str, tuple[str, ...]]:
+    wide = widest(target.dtypes)
+    of = None if not wide else run.subject(target, binding, wide)
+    known = {one.requirement: one.follows_from for one in violations if one.follows_from}
+    return Consequences(run.subject(target, binding, dtype), violations, named, of, known).found()
+
+
+def _named(violations: Sequence[Result], causes: Sequence[Cause]) -> frozenset[str]:
+    """The requirements of those violations that a known mistake explains."""
+    known = [cause for cause in causes if cause.name]
+    return frozenset(one.requirement for one in violations if any(cause.explains_result(one) for cause in known))
+
+
+def _led(cause: Cause, results: Sequence[Result]) -> Cause:
+    """A cause without a name, that of its requirements first which follows from no other."""
+    explained = [one for one in results if cause.explains_result(one)]
+    standing = {one.requirement for one in explained if not one.follows_from}
+    explains = tuple(sorted(cause.explains, key=lambda name: name not in standing))
+    return attrs.evolve(cause, explains=explains, **_about(explains[0]))
+
+
+def _about(identifier: str) -> Mapping[str, Any]:
+    """What a cause says of the requirement that the mistake is one against."""
+    return {
+        "requirement": identifier,
+        "remedy": requirement(identifier).sentence,
+        "errata": tuple(one.id for one in errata().values() if identifier in one.requirements),
+    }
+
+
+def _place(result: Result) -> tuple[str, str, str, str]:
+    return result.target, result.op, result.binding, result.dtype

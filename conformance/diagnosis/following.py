@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import attrs
 import numpy as np
 
+from ...reference.formats import FORMATS
 from ...spec.layout import Layout
 from ..cases.case import Case
-from .answers import Answer, Question
+from .answers import TELLING, Answer, Question, Values
 from .candidates import Candidate
 
-#: The step of the central difference, in units of the spread of a group: its error is about the square of it.
-_STEP = 2.0**-14
+#: The step of the central difference in float64 and in float32, in units of the spread of a group: its error is about
+#: the square of it, and that of roundings their size over it.
+_STEPS = {"float64": 2.0**-14, "float32": 2.0**-6}
 
-#: What roundings of float64 change in <g, y>, in units of the sum of |g y|: some forty at each step of a few.
-_ROUNDINGS = 2.0**-53 * 64
+#: What roundings change in <g, y>, in units of the sum of |g y| and of the roundoff: some forty at each step of a few.
+_ROUNDINGS = 64
+
+#: y of inputs by name and settings, in one dtype.
+Forward = Callable[[Mapping[str, "np.ndarray | None"], Mapping[str, Any]], np.ndarray]
 
 
 def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
@@ -33,16 +40,61 @@ def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
         given = case.inputs[name[1:]]
         if given is None or not np.isfinite(value.got).all() or (name in own.values and value.agree(own.values[name])):
             continue
-        along = _direction(case, name[1:], given)
-        near, far = (_derivative(candidate, case, name[1:], along * step) / step for step in (_STEP, 2 * _STEP))
-        lost = _ROUNDINGS * _size(candidate, case) / _STEP
-        slack = np.where(np.isfinite(value.slack()), value.slack(), np.inf)
-        with np.errstate(all="ignore"):
-            rounding = float(np.nansum(np.abs(along) * slack))
-            apart = abs(float((value.got * along).sum()) - near)
-        if np.isfinite(near) and not apart <= rounding + abs(near - far) + lost:
+        difference = _Difference.of(_forward(candidate), case, name[1:], value)
+        if np.isfinite(difference.derivative) and not difference.apart(value.got) <= difference.slack:
             return False
     return True
+
+
+def is_derivative(forward: Forward, dtype: str, case: Case, name: str, gradient: Values) -> bool | None:
+    """
+    Whether a gradient that is wrong is the derivative of a function's own y; None where that is not seen.
+
+    Along one direction, by central differences in a dtype: it is not seen where they may miss as much as is wrong.
+    """
+    difference = _Difference.of(forward, case, name[1:], gradient, dtype)
+    if not np.isfinite(difference.derivative) or not np.isfinite(gradient.got).all():
+        return None
+    if difference.apart(gradient.got) > difference.slack:
+        return False
+    return True if difference.apart(gradient.expected) >= TELLING * difference.slack else None
+
+
+@attrs.frozen(eq=False)
+class _Difference:
+    """The derivative of <g, y> along a direction of one input."""
+
+    along: np.ndarray
+    derivative: float
+    #: By how much that and <gradient, direction> may differ where the one is the other.
+    slack: float
+
+    @classmethod
+    def of(cls, forward: Forward, case: Case, name: str, gradient: Values, dtype: str = "float64") -> _Difference:
+        """By central differences, with the gradient's own roundings among the slack."""
+        given, step = case.inputs[name], _STEPS[dtype]
+        assert given is not None
+        along = _direction(case, name, given)
+        with np.errstate(all="ignore"):
+            near, far = (_derivative(forward, case, name, along * one, dtype) / one for one in (step, 2 * step))
+            size = float(np.abs(_products(forward, case, {}, dtype)).sum())
+            lost = _ROUNDINGS * FORMATS[dtype].unit_roundoff * size / step
+            slack = np.where(np.isfinite(gradient.slack()), gradient.slack(), np.inf)
+            rounding = float(np.nansum(np.abs(along) * slack))
+        return cls(along, near, rounding + abs(near - far) + lost)
+
+    def apart(self, gradient: np.ndarray) -> float:
+        """How far a gradient is from it, along that direction."""
+        with np.errstate(all="ignore"):
+            return abs(float((gradient * self.along).sum()) - self.derivative)
+
+
+def _forward(candidate: Candidate) -> Forward:
+    def y_of(inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, Any]) -> np.ndarray:
+        y = candidate.implementation.call(*inputs.values(), **settings)
+        return y[0] if isinstance(y, tuple) else y
+
+    return y_of
 
 
 def _direction(case: Case, name: str, given: np.ndarray) -> np.ndarray:
@@ -55,27 +107,16 @@ def _direction(case: Case, name: str, given: np.ndarray) -> np.ndarray:
     return random * layout.back(np.broadcast_to(spread, (layout.count, layout.size)))
 
 
-def _derivative(candidate: Candidate, case: Case, name: str, along: np.ndarray) -> float:
+def _derivative(forward: Forward, case: Case, name: str, along: np.ndarray, dtype: str) -> float:
     """Half of what <g, y> changes by from one side to the other."""
-    with np.errstate(all="ignore"):
-        sides = [_product(candidate, case, name, sign * along) for sign in (1.0, -1.0)]
+    sides = [float(_products(forward, case, {name: sign * along}, dtype).sum()) for sign in (1.0, -1.0)]
     return (sides[0] - sides[1]) / 2
 
 
-def _product(candidate: Candidate, case: Case, name: str, moved: np.ndarray) -> float:
-    return float(_products(candidate, case, {name: moved}).sum())
-
-
-def _size(candidate: Candidate, case: Case) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.abs(_products(candidate, case, {})).sum())
-
-
-def _products(candidate: Candidate, case: Case, moved: Mapping[str, np.ndarray]) -> np.ndarray:
+def _products(forward: Forward, case: Case, moved: Mapping[str, np.ndarray], dtype: str) -> np.ndarray:
     """g y, at the inputs of a case and what they are moved by."""
-    inputs: Mapping[str, np.ndarray | None] = {
-        name: None if value is None else value.astype(np.float64) + moved.get(name, 0.0)
+    inputs = {
+        name: None if value is None else (value.astype(np.float64) + moved.get(name, 0.0)).astype(dtype)
         for name, value in case.inputs.items()
     }
-    y = candidate.implementation.call(*inputs.values(), **case.settings)
-    return case.g.astype(np.float64) * (y[0] if isinstance(y, tuple) else y)
+    return case.g.astype(np.float64) * forward(inputs, case.settings)

@@ -63,9 +63,10 @@ def _named(cause: Cause) -> str:
 
 
 def shown(report: Outcome) -> Sequence[Result]:
-    """The violations that are told one by one: of those that a cause explains, the first of its requirements."""
-    return [
-        result
-        for result in report.failures()
-        if not any(cause.explains_result(result) and result.requirement != cause.explains[0] for cause in report.causes)
-    ]
+    """The violations that are told one by one: those that stand as causes, and do not follow from others."""
+    return [result for result in report.failures() if not result.follows_from]
+
+
+def following(report: Outcome) -> Sequence[Result]:
+    """The violations that follow from others, and that no paragraph of a cause has named."""
+    return [result for result in report.failures() if result.follows_from and result.diagnosis is None]

@@ -35,6 +35,8 @@ class Finding:
     results: tuple[Result, ...]
     #: The requirements that fail on the same case for the same reason.
     also: tuple[str, ...] = ()
+    #: Those that fail because of it, and for nothing else.
+    follow: tuple[str, ...] = ()
 
     @property
     def clearest(self) -> Result:
@@ -71,7 +73,8 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in (*results, *beside):
         grouped.setdefault((result.target, result.op, result.requirement), []).append(result)
-    under = {key: (*key[:2], _leading(several)) for key, several in grouped.items() if _leading(several)}
+    leading = {key: (*key[:2], _leading(several)) for key, several in grouped.items()}
+    under = {key: first for key, first in leading.items() if first in grouped}  # one that is not told leads nothing
     runs = list(dict.fromkeys(key[:2] for key in grouped))
     order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in grouped))}
     keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), telling(key[2]), order[key[2]]))
@@ -101,6 +104,8 @@ def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tu
         rows.append(("first", result.reason))
     if finding.also:
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
+    if finding.follow:
+        rows.append(("follow", f"from it: {', '.join(finding.follow)}"))
     if finding.requirement in scripts:
         rows.append(("script", scripts[finding.requirement]))
     return rows
@@ -152,6 +157,7 @@ def _print_brief(finding: Finding, console: Console, symbols: Symbols, scripts: 
     how = f"; {case.note}" if case is not None and case.note else ""
     how += f", at {raised_at(case)}" if case is not None and raised_at(case) else ""
     how += f"; also {', '.join(finding.also)}, for the same reason" if finding.also else ""
+    how += f"; from it follow {', '.join(finding.follow)}" if finding.follow else ""
     how += f"; script {scripts[finding.requirement]}" if finding.requirement in scripts else ""
     line = Text.assemble((title(finding.requirement), "bold"), f" ({finding.where()}{amount}{how})")
     print_prose(line, console, indent=10, first=Text(f"{symbol} {finding.requirement}", style=style))
@@ -163,9 +169,14 @@ def print_failures(
     symbols: Symbols,
     advice: Sequence[Result] = (),
     scripts: Scripts = NO_SCRIPTS,
+    following: Sequence[Result] = (),
 ) -> None:
-    """Print the violated requirements: the first few in full, with the advice that stands so; a line for the others."""
-    found = findings(results, advice)
+    """
+    Print the violated requirements: the first few in full, with the advice that stands so; a line for the others.
+
+    ``following``: the violations that follow from these, as ids.
+    """
+    found = [attrs.evolve(one, follow=_follow(one, following, results)) for one in findings(results, advice)]
     seen: dict[tuple[object, ...], str] = {}
     for finding in found[:DETAILED]:
         _print_detail(finding, seen, scripts, console, symbols)
@@ -174,6 +185,18 @@ def print_failures(
         console.print(Text("And also, with their cases in --json:", style="dim"))
     for finding in found[DETAILED:]:
         _print_brief(finding, console, symbols, scripts)
+
+
+def _follow(finding: Finding, following: Sequence[Result], results: Sequence[Result]) -> tuple[str, ...]:
+    """The requirements that follow from a finding wherever they are violated."""
+    first = finding.results[0]
+    standing = {one.requirement for one in results if (one.target, one.op) == (first.target, first.op)}
+    found = [
+        one.requirement
+        for one in following
+        if (one.target, one.op) == (first.target, first.op) and finding.requirement in one.follows_from
+    ]
+    return tuple(name for name in page_order(found) if name not in standing)
 
 
 def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) -> None:

@@ -52,6 +52,7 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "counterexample": None if result.counterexample is None else written(result.counterexample),
         "same_case_as": result.same_case_as,
         "diagnosis": result.diagnosis,
+        "follows_from": list(result.follows_from),
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],
         "kept": result.kept,

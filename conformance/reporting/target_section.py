@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..outcome import Outcome
 from ..verdicts import Deviation, Result, Taken, Verdict
-from .causes import print_causes, scripts_without_cause, shown
+from .causes import following, print_causes, scripts_without_cause, shown
 from .failures import findings, print_advice, print_failures
 from .last_word import of_target
 from .layout import print_prose, rule
@@ -201,7 +201,7 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
     if place.first and report.results:
         print_legend(console, symbols)
     print_causes(report, console)
-    print_failures(shown(report), console, symbols, report.advice(), scripts_without_cause(report))
+    print_failures(shown(report), console, symbols, report.advice(), scripts_without_cause(report), following(report))
     _print_advice(report, told, console, symbols)
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)

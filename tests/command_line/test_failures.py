@@ -50,7 +50,11 @@ def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_re
 
 def test_a_report_begins_with_the_cause(a_result, a_report, printed):
     """The sentence of a cause stands above the one violation of its that is told in full; the others are ids."""
-    failures = [a_result(verdict=Verdict.FAIL, requirement=id, diagnosis="ln-eps-on-std") for id in ("LN-F1", "LN-F3")]
+    follows = {"LN-F1": ("LN-F3",), "LN-F3": ()}
+    failures = [
+        a_result(verdict=Verdict.FAIL, requirement=id, diagnosis="ln-eps-on-std", follows_from=roots)
+        for id, roots in follows.items()
+    ]
     one = failures[0]
     cause = Cause(
         one.target, one.op, (one.binding,), (one.dtype,), ("ln-eps-on-std",), "Eps stands outside.", "Eps is inside.",
@@ -61,6 +65,18 @@ def test_a_report_begins_with_the_cause(a_result, a_report, printed):
     assert "LN-F1  the formula" not in text
     assert "LN-F3, LN-F1" in words(text)
     assert "Cause" not in printed(a_report(*failures))
+
+
+def test_what_follows_without_a_cause_is_one_line(a_result, a_report, printed, counterexample):
+    """Under the violation that stands are the ids of those that follow from it, and they are told nowhere else."""
+    stands = a_result(verdict=Verdict.FAIL, requirement="LN-F3", counterexample=counterexample)
+    failures = [stands] + [
+        a_result(verdict=Verdict.FAIL, requirement=id, follows_from=("LN-F3",), counterexample=counterexample)
+        for id in ("LN-F1", "LN-G1")
+    ]
+    text = printed(a_report(*failures))
+    assert "from it: LN-F1, LN-G1" in words(text)
+    assert "LN-F1  the formula" not in text
 
 
 def test_the_smallest_case_is_shown_of_those_that_share_a_requirement(a_result, a_report, printed, counterexample):

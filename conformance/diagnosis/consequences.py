@@ -1,0 +1,315 @@
+"""Which violations follow from others: what fails for no other reason than that the formula is wrong, or one aspect."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ...adapters.dtypes import DTYPES
+from ..calls import CALL_FAILED
+from ..cases.case import Case
+from ..cases.description import Description
+from ..checks.catalogue import checks_of
+from ..checks.registry import Check
+from ..folding import telling
+from ..library import fitted
+from ..profiles import profile_of
+from ..subject import Subject
+from ..tally import Tally
+from ..verdicts import Counterexample, Result
+from .answers import Question
+from .following import is_derivative
+from .neutral import ASPECTS, Aspect, neutral
+from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y
+
+#: The formula of y as a whole, of which each aspect is a part.
+_WHOLE = ("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1")
+
+#: The formulas of the gradients, by the gradient.
+_GRADIENTS = {
+    "dx": ("LN-G1", "BN-G1", "RM-G1", "GN-G1", "IN-G1"),
+    "dgamma": ("LN-G2", "BN-G2", "RM-G2", "GN-G2", "IN-G2"),
+    "dbeta": ("LN-G3", "BN-G3", "GN-G3", "IN-G3"),
+}
+
+#: The formulas of batch_norm's new running statistics.
+_STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
+
+#: Other requirements that compare with the exact values, and so fail where an aspect does.
+_OF_VALUES = frozenset({"CM-P2", "CM-N8", "CM-S1", "BN-S1", "BN-S2", "BN-I1", "BN-I5"})
+
+#: Cases beside its own on which a requirement has to hold where an aspect does not matter.
+_OTHERS = 8
+
+
+@attrs.define
+class Consequences:
+    """The violations of one subject, some of which follow from others."""
+
+    subject: Subject
+    violations: Sequence[Result]
+    #: Those of their requirements that a known mistake explains: one of them stands for it.
+    named: frozenset[str] = frozenset()
+    #: The same function on wider data, in which its derivatives are measured; None where it takes none.
+    wide: Subject | None = None
+    #: What is known so far: the roots of each that follows. What is in it stands as no cause.
+    roots: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    _checks: dict[str, Check] = attrs.field(init=False)
+    _by_id: dict[str, Result] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._checks = {check.requirement: check for check in checks_of(self.subject.operator)}
+        self._by_id = {result.requirement: result for result in self.violations}
+
+    def found(self) -> Mapping[str, tuple[str, ...]]:
+        """Of each requirement that follows from others, those that it follows from and that stand themselves."""
+        self._of_exceptions()
+        self._of_aspects(lambda check: check.raising != "unsupported")
+        self._of_statistics()
+        self._of_gradients()
+        if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
+            self._of_aspects(lambda check: check.raising == "unsupported")
+        self._of_formulas()
+        self._of_the_same_case()
+        return self.roots
+
+    def _follows(self, requirement: str, *leading: str) -> None:
+        """Note that one follows from others, or from what these follow from."""
+        found = dict.fromkeys(root for one in leading for root in self.roots.get(one, (one,)))
+        if requirement not in (*self.roots, *found):
+            self.roots[requirement] = tuple(found)
+
+    def _standing(self) -> Iterator[tuple[str, Result]]:
+        """What stands so far, and is not what stands for a cause."""
+        left = [name for name in self._by_id if name not in self.roots and name not in self.named]
+        yield from [(name, self._by_id[name]) for name in left]
+
+    def _violated(self, ids: Sequence[str]) -> str:
+        """The one of these that is violated; empty where none is."""
+        return next((name for name in ids if name in self._by_id), "")
+
+    # -- the same exception ------------------------------------------------------------------------
+
+    def _of_exceptions(self) -> None:
+        """What fails because a call raises follows from the most telling for which it raises the same in one place."""
+        first: dict[object, str] = {}
+        for name, result in sorted(self._standing(), key=lambda one: telling(one[0])):
+            shown = result.counterexample
+            if shown is not None and shown.raised is not None:
+                raised = shown.raised
+                self._follows(name, first.setdefault((raised.type, raised.where or raised.words), name))
+
+    # -- an aspect ---------------------------------------------------------------------------------
+
+    def _of_aspects(self, wanted: Callable[[Check], bool]) -> None:
+        """
+        What holds once a violated aspect does not matter follows from that aspect.
+
+        First-order gradients and their laws are left to what they are derivatives of: a backward pass may have a
+        mistake in the same aspect. Those of a higher order follow where no gradient stands.
+        """
+        violated = [(self._violated(aspect.requirements), aspect) for aspect in ASPECTS]
+        violated = [(name, aspect) for name, aspect in violated if name and name not in self.roots]
+        if not violated or self.subject.slow:
+            return
+        each = [((name,), (aspect,)) for name, aspect in violated]
+        together = tuple(name for name, _ in violated), tuple(aspect for _, aspect in violated)
+        for requirement, result in self._standing():
+            check = self._checks[requirement]
+            about_values = requirement in {*_WHOLE, *_OF_VALUES} or check.of == "formula"
+            if requirement in together[0] or not wanted(check):
+                continue
+            if about_values or check.raising == "unsupported":
+                for names, aspects in (*each, together) if len(each) > 1 else each:
+                    if self._holds_without(check, result, aspects):
+                        self._follows(requirement, *names)
+                        break
+
+    def _holds_without(self, check: Check, result: Result, aspects: Sequence[Aspect]) -> bool:
+        """Whether a requirement holds where aspects do not matter, on the case that shows it and on some others."""
+        in_y = check.requirement in _WHOLE or check.of == "formula"
+        tally = Tally(check)
+        own = self._put(tally, result.violated_on, aspects, in_y=in_y)
+        for description in self._others() if own else ():
+            self._put(tally, description, aspects, in_y=in_y)
+        return own and tally.violation is None and not tally.error
+
+    def _put(self, tally: Tally, description: Description, aspects: Sequence[Aspect], *, in_y: bool) -> bool:
+        """Whether a requirement is judged on the neutral case of a description, and is not violated there."""
+        fit = fitted(description, self.subject.binding)
+        if fit is None or tally.violation is not None:
+            return False
+        case = self.subject.library.fresh(fit)
+        if not tally.check.when(case):
+            return False
+        made = neutral(case, aspects, in_y=in_y)
+        if made is None or not tally.check.when(made):
+            return False
+        before = tally.judged
+        with np.errstate(all="ignore"):
+            tally.run(self.subject, made, fit)
+        return tally.judged > before and tally.violation is None
+
+    def _others(self) -> Sequence[Description]:
+        cases = [
+            one
+            for one in profile_of("quick").cases(self.subject.operator, 0)
+            if not one.mixed and one.n and "CM-S1" not in one.requirements
+        ]
+        return cases[:: max(1, len(cases) // _OTHERS)]
+
+    # -- running statistics ------------------------------------------------------------------------
+
+    def _of_statistics(self) -> None:
+        """A running variance that is wrong by the weight follows from the mean's, and one that y has from y."""
+        mean, variance, whole = (self._violated(ids) for ids in (*_STATISTICS.values(), _WHOLE))
+        if not variance or variance in self.roots or self.subject.slow:
+            return
+        for leading, explains in ((mean, has_the_weight_of_the_mean), (whole, is_of_the_variance_of_y)):
+            if leading and self._is_seen(self._by_id[variance], lambda case, found=explains: found(self.subject, case)):
+                self._follows(variance, leading)
+
+    def _is_seen(self, result: Result, seen: Callable[[Case], bool | None]) -> bool:
+        """Whether something is seen on the case that shows a violation or on another, and on none the contrary."""
+        if result.counterexample is None:
+            return False
+        fresh = (fitted(one, self.subject.binding) for one in self._others())
+        cases = [_case_of(self.subject, result.counterexample)]
+        cases += [self.subject.library.fresh(one) for one in fresh if one is not None]
+        found = []
+        for case in cases:
+            with contextlib.suppress(*CALL_FAILED):
+                found.append(seen(case))
+        return True in found and False not in found
+
+    # -- gradients ---------------------------------------------------------------------------------
+
+    def _of_gradients(self) -> None:
+        """Gradients that are those of the wrong y follow from it; their laws do where no gradient stands."""
+        whole = self._violated(_WHOLE)
+        if not whole or self.wide is None or self.subject.slow:
+            return
+        ids = [name for name in map(self._violated, _GRADIENTS.values()) if name]
+        laws = [name for name, _ in self._standing() if self._checks[name].of == "gradients"]
+        for name in (*ids, *laws):
+            of_gradients_too = name in ids or all(one in self.roots for one in ids)
+            if of_gradients_too and self._are_of_what_is_computed(self._by_id[name]):
+                self._follows(name, whole)
+
+    def _are_of_what_is_computed(self, result: Result) -> bool:
+        """Whether the gradient that is wrong is the derivative of the y that is returned."""
+        shown, wide = result.counterexample, self.wide
+        if shown is None or wide is None:
+            return False
+        name = _gradient(shown.output)
+
+        def seen(case: Case) -> bool | None:
+            def y_of(inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, object]) -> np.ndarray:
+                return wide.outputs(attrs.evolve(case, inputs=inputs, settings=settings))["y"].astype(np.float64)
+
+            gradients = Question(case, result.violated_on, derivative=True).put_to(self.subject).values
+            if name not in gradients or gradients[name].off() <= 1:
+                return None
+            return is_derivative(y_of, wide.dtype, case, name, gradients[name])
+
+        return self._is_seen(result, seen)
+
+    # -- theorems ----------------------------------------------------------------------------------
+
+    def _of_formulas(self) -> None:
+        """A law that follows from a formula fails because that does, where one of its calls alone is wrong."""
+        for name, result in self._standing():
+            shown, of = result.counterexample, self._checks[name].of
+            leading = "" if shown is None else self._formula_of(shown.output, of)
+            if not leading or shown is None or (of == "gradients" and leading in self.roots):
+                continue
+            if of and self._is_wrong_alone(result, gradients=of == "gradients"):
+                self._follows(name, leading)
+            if name == "CM-P2" and self._repeats_itself(shown):
+                self._follows(name, leading)
+            if name == "CM-N8" and self._is_the_same_without(shown):
+                self._follows(name, leading)
+
+    def _formula_of(self, output: str, of: str) -> str:
+        """The violated formula of what is wrong; empty where it is right."""
+        if of == "statistics":
+            return self._violated(_STATISTICS.get(output, ()))
+        if of == "formula" or (not of and output == "y"):
+            return self._violated(_WHOLE)
+        return self._violated(_GRADIENTS.get(_gradient(output), ()))
+
+    def _is_wrong_alone(self, result: Result, *, gradients: bool) -> bool:
+        """Whether a call that shows a violation, made by itself, is wrong by more than the law may be broken by."""
+        shown = result.counterexample
+        if shown is None or (shown.envelope == 0 and not self._is_beyond_bits(shown)):
+            return False
+        for ask in shown.calls:
+            if ask.does in (("vjp",) if gradients else ("call", "vjp")):
+                asked = shown.calls[ask.of] if ask.of is not None else ask
+                g = shown.inputs["g"] if ask.g is None else ask.g
+                case = attrs.evolve(_case_of(self.subject, shown), inputs=asked.inputs, settings=asked.settings, g=g)
+                answer = Question(case, result.violated_on, derivative=gradients).put_to(self.subject)
+                if any(value.off() > 1 for value in answer.values.values()):
+                    return True
+        return False
+
+    def _is_beyond_bits(self, shown: Counterexample) -> bool:
+        """Whether two sides that must have the same bits are farther apart than the envelopes of both."""
+        if shown.expected is None or shown.got is None:
+            return False
+        case = _case_of(self.subject, shown)
+        bound = self.subject.bound(case, shown.output)(False)
+        return not abs(shown.got - shown.expected) <= 2 * float(np.broadcast_to(bound, case.x.shape)[shown.index])
+
+    def _repeats_itself(self, shown: Counterexample) -> bool:
+        """Whether repeated calls have the bits of the first: then it is not their repetition that is wrong."""
+        case, name = _case_of(self.subject, shown), shown.output
+        of_outputs = name in case.record.outputs
+        calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
+        try:
+            first, *others = calls(case, self.subject.repetitions(case))
+        except CALL_FAILED:
+            return False
+        return all(np.array_equal(first[name], other[name], equal_nan=True) for other in others)
+
+    def _is_the_same_without(self, shown: Counterexample) -> bool:
+        """Whether what is wrong is as wrong where each group has a variance: then it is not that one has none."""
+        case, name = _case_of(self.subject, shown), shown.output
+        rows = case.layout.rows(case.x).copy()
+        rows[np.ptp(rows.astype(np.float64), axis=1) == 0] = np.arange(rows.shape[1])
+        other = case.replace(x=case.layout.back(rows))
+        try:
+            found = self.subject.outputs(other) if name in case.record.outputs else self.subject.pull(other)
+        except CALL_FAILED:
+            return False
+        bound = np.broadcast_to(self.subject.bound(case, name)(False), case.x.shape)[shown.index]
+        return shown.got is not None and abs(float(found[name][shown.index]) - shown.got) <= 2 * float(bound)
+
+    # -- the same value ----------------------------------------------------------------------------
+
+    def _of_the_same_case(self) -> None:
+        """What fails on the same case for the same reason as one that follows, follows too."""
+        for name, result in self._standing():
+            if result.same_case_as in self.roots:
+                self._follows(name, result.same_case_as)
+
+
+def _case_of(subject: Subject, shown: Counterexample) -> Case:
+    """The case of the call that shows a violation."""
+    inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
+    g = shown.inputs["g"]
+    assert g is not None
+    return Case(subject.operator, inputs, shown.settings, g, parts=shown.parts)
+
+
+def _gradient(output: str) -> str:
+    """The gradient that a law is about: "dx" of "sum of dx (x - mu)"."""
+    return next((word for word in output.split() if word in _GRADIENTS), output)
+
+
+def widest(dtypes: Sequence[str]) -> str:
+    """The dtype in which derivatives are measured best, of those that a target takes; empty where none will do."""
+    return next((name for name in ("float64", "float32") if name in dtypes and name in DTYPES), "")

@@ -1,0 +1,67 @@
+"""Whether a new running variance is wrong because of its weight, or because the variance that y has is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..cases.case import Case
+from ..checks.received import Run
+from ..subject import Subject
+from .answers import TELLING
+
+_MEAN, _VARIANCE = "new_running_mean", "new_running_var"
+
+#: What is asked of a case: whether something explains a new running variance that is wrong; None where it is not seen.
+Explains = Callable[[Subject, Case], "bool | None"]
+
+
+def has_the_weight_of_the_mean(subject: Subject, case: Case) -> bool | None:
+    """Whether the new running variance is the formula's with the weight that the new running mean was found with."""
+    if not _updates(case):
+        return None
+    outputs, exact = subject.outputs(case), subject.truth(case).outputs()
+    moved, truly = ((value - _old(case, _MEAN)) for value in (_wide(outputs[_MEAN]), exact[_MEAN].hi))
+    best = int(np.argmax(np.abs(truly)))
+    if not truly[best]:
+        return None
+    factor = moved[best] / truly[best]
+    old, change = _old(case, _VARIANCE), exact[_VARIANCE].hi - _old(case, _VARIANCE)
+    unsure = 2 * subject.bound(case, _MEAN)(False)[best] / abs(truly[best]) * np.abs(change)
+    return _seen(subject, case, old + factor * change, unsure * max(1.0, abs(factor)))
+
+
+def is_of_the_variance_of_y(subject: Subject, case: Case) -> bool | None:
+    """Whether the new running variance is the formula's with the variance that y was divided by."""
+    if not _updates(case) or case.layout.size < 2:
+        return None
+    bare = case.replace(gamma=None, beta=None)
+    rows = case.layout.rows(case.x).astype(np.float64)
+    run = Run.of(subject, bare, subject.outputs(bare)["y"], normative=False)
+    divided = run.slope(np.arange(len(rows)), rows.argmin(axis=1), rows.argmax(axis=1))
+    momentum = case.settings["momentum"]
+    variance = divided.value.to_dd().hi - run.eps
+    return _seen(subject, case, _old(case, _VARIANCE) * (1 - momentum) + variance * momentum, momentum * divided.error)
+
+
+def _seen(subject: Subject, case: Case, predicted: np.ndarray, unsure: np.ndarray) -> bool | None:
+    got, exact = _wide(subject.outputs(case)[_VARIANCE]), subject.truth(case).outputs()[_VARIANCE].hi
+    larger = np.maximum(np.abs(got) / np.maximum(np.abs(exact), np.finfo(np.float64).tiny), 1.0)
+    slack = unsure + 2 * subject.bound(case, _VARIANCE)(False) * larger
+    judged = np.isfinite(slack) & np.isfinite(predicted) & np.isfinite(got)
+    if (np.abs(got - predicted) > slack)[judged].any():
+        return False
+    return True if (np.abs(got - exact) >= TELLING * slack)[judged].any() else None
+
+
+def _updates(case: Case) -> bool:
+    return bool(case.settings.get("training", False) and case.settings["momentum"] and case.x.size)
+
+
+def _old(case: Case, name: str) -> np.ndarray:
+    return _wide(np.asarray(case.inputs[name.removeprefix("new_")]))
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float64)

@@ -1,0 +1,198 @@
+"""What follows from a cause: what fails for no other reason, and never what has a mistake of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec import Report
+from normspec.conformance.diagnosis.search import Search
+from normspec.conformance.faults import FAULTS
+from normspec.conformance.specimens import target_of
+from normspec.spec.operators import OPERATORS
+
+from .runs import VARIANT, function, run, specimen
+
+#: A LayerNorm with one mistake that the library has not: what makes y of d = x - mean, the variance, gamma and beta.
+Change = Callable[..., np.ndarray]
+
+#: Enough to see what follows: the formula and its aspects, laws of it, gradients with theirs, and two of all operators.
+SOME = (
+    "LN-F1", "LN-F2", "LN-F3", "LN-F4", "LN-F5", "LN-F6", "LN-F7", "LN-L1", "LN-L3", "LN-L11", "LN-G1", "LN-G2",
+    "LN-G4", "LN-G5", "CM-P2", "CM-N8",
+)  # fmt: skip
+
+
+def layer_norm(change: Change) -> Callable[..., np.ndarray]:
+    """The function with the mistake."""
+
+    def made(x, gamma, beta, *, eps, axes):
+        wide = x.astype(np.result_type(x, np.float32))
+        d = wide - wide.mean(axes, keepdims=True)
+        variance = np.square(d).mean(axes, keepdims=True)
+        n = int(np.prod([x.shape[axis] for axis in axes]))
+        ones = np.ones((), wide.dtype) if gamma is None else gamma
+        zeros = np.zeros((), wide.dtype) if beta is None else beta
+        return change(d, variance, ones, zeros, wide.dtype.type(eps), n).astype(x.dtype)
+
+    return made
+
+
+def _third_of_eps(d, variance, gamma, beta, eps, n):
+    return d / np.sqrt(variance + eps / 3) * gamma + beta
+
+
+def _cube_of_eps_outside(d, variance, gamma, beta, eps, n):
+    return d / (np.sqrt(variance) + eps**3) * gamma + beta
+
+
+def _padded(d, variance, gamma, beta, eps, n):
+    return d / np.sqrt(variance * d.dtype.type(n / (n + 3)) + eps) * gamma + beta
+
+
+def _beta_halved(d, variance, gamma, beta, eps, n):
+    return d / np.sqrt(variance + eps) * gamma + beta / 2
+
+
+def _third_of_eps_and_beta_halved(d, variance, gamma, beta, eps, n):
+    return _third_of_eps(d, variance, gamma, beta / 2, eps, n)
+
+
+def _a_tenth_larger(d, variance, gamma, beta, eps, n):
+    return d / np.sqrt(variance + eps) * (gamma * d.dtype.type(1.1)) + beta
+
+
+def judged(change: Change, requirements: Iterable[str] = SOME, **derivatives: Any) -> Report:
+    """The report on it."""
+    target = function("layer_norm", layer_norm(change), **derivatives)
+    return run(target, requirements=requirements, explain=True, forward_only=not derivatives)
+
+
+def standing(report: Report) -> set[str]:
+    """What stands as a cause."""
+    return {one.requirement for one in report.failures() if not one.follows_from}
+
+
+def vjp(factor: Callable[[np.ndarray], float | np.ndarray]) -> Callable[..., Any]:
+    """The right gradients, dx and dgamma times a factor of dx's making."""
+    right = VARIANT["ln-two-pass"].build().vjp
+
+    def made(*arguments, **settings):
+        dx, dgamma, dbeta = right(*arguments, **settings)
+        by = factor(dx)
+        return (dx * by).astype(dx.dtype), None if dgamma is None else (dgamma * 1.1).astype(dgamma.dtype), dbeta
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("change", "causes"),
+    [
+        (_third_of_eps, {"LN-F4"}),
+        (_cube_of_eps_outside, {"LN-F3"}),
+        (_padded, {"LN-F2"}),
+        (_beta_halved, {"LN-F5"}),
+        (_third_of_eps_and_beta_halved, {"LN-F4", "LN-F5"}),
+    ],
+    ids=lambda one: one.__name__.strip("_") if callable(one) else "",
+)
+def test_an_aspect_stands_and_what_holds_without_it_follows(change: Change, causes: set[str]) -> None:
+    """The whole formula and its laws follow from the aspects that are wrong, of a mistake that has no name."""
+    report = judged(change)
+    assert not any(cause.faults for cause in report.causes)
+    assert standing(report) == causes
+    assert {"LN-F1"} < {one.requirement for one in report.failures() if set(one.follows_from) <= causes}
+
+
+def test_gradients_of_what_is_computed_follow_from_it() -> None:
+    """Where y is a tenth too large, dx and dgamma that are too are its derivatives: no mistake of their own."""
+    report = judged(_a_tenth_larger, ("LN-F1", "LN-L11", "LN-G1", "LN-G2", "LN-G5"), vjp=vjp(lambda dx: 1.1))
+    assert {one.requirement: one.follows_from for one in report.failures()} == {
+        "LN-F1": (), **dict.fromkeys(("LN-L11", "LN-G1", "LN-G2", "LN-G5"), ("LN-F1",)),
+    }  # fmt: skip
+
+
+def test_a_backward_pass_with_a_mistake_of_its_own_stands() -> None:
+    """Of a wrong y and a dx that is not its derivative both stand; dgamma, which is, follows from y."""
+
+    def clipped(dx: np.ndarray) -> np.ndarray:
+        return np.where(dx > 0, 1.1, 0.5)
+
+    report = judged(_a_tenth_larger, ("LN-F1", "LN-L11", "LN-G1", "LN-G2", "LN-G4"), vjp=vjp(clipped))
+    found = {one.requirement: one.follows_from for one in report.failures()}
+    assert found == {
+        "LN-F1": (), "LN-L11": ("LN-F1",), "LN-G1": (), "LN-G2": ("LN-F1",), "LN-G4": ("LN-G1",),
+    }  # fmt: skip
+
+
+def test_two_mistakes_with_names_both_stand() -> None:
+    """A fault of the variance with one of the backward pass: each stands, with its own name."""
+    fault = {one.name: one for one in FAULTS}
+    both = type("Both", (fault["ln-statistics-detached"].step, fault["ln-eps-on-std"].step), {})
+    report = run(target_of("it", "layer_norm", both().implementation()), requirements=SOME, explain=True)
+    assert {cause.faults for cause in report.causes} == {("ln-statistics-detached",), ("ln-eps-on-std",)}
+    assert standing(report) == {"LN-F3", "LN-G1"}
+
+
+def test_what_fails_alike_for_another_reason_stands() -> None:
+    """A mistake that each call makes anew is no consequence of a wrong formula."""
+    calls = 0
+
+    def now_and_then(d, variance, gamma, beta, eps, n):
+        nonlocal calls
+        calls += 1
+        return _third_of_eps(d, variance, gamma, beta, eps, n) + (0.5 if calls % 7 == 0 else 0.0)
+
+    assert "CM-P2" in standing(judged(now_and_then, ("LN-F1", "LN-F4", "CM-P2")))
+
+
+def test_the_report_tells_what_follows_in_one_line() -> None:
+    """In the text beside the violation that stands, which leads the cause, and in the JSON with each that follows."""
+    report = judged(_padded, ("LN-F1", "LN-F2", "LN-L11"))
+    text = str(report)
+    assert "\n  breaks   LN-F2, LN-F1, LN-L11\n" in text
+    assert "\n✗ LN-F2" in text
+    assert "\n✗ LN-F1" not in text
+    found = {one["requirement"]: one["follows_from"] for one in json.loads(report.to_json())["results"]}
+    assert found == {"LN-F1": ["LN-F2"], "LN-F2": [], "LN-L11": ["LN-F2"]}
+    assert report.counts()["fail"] == 3
+
+
+#: An aspect of a function, the requirements that are about it, and a fault of it.
+ASPECTS = {
+    "layer_norm": {
+        "eps": (("LN-F3", "LN-F4"), "ln-eps-on-std"),
+        "divisor": (("LN-F2",), "ln-unbiased-variance"),
+        "axes": (("LN-F7",), "ln-over-last-axis-only"),
+        "affine": (("LN-F5",), "ln-affine-order"),
+        "None": (("LN-F6",), "ln-affine-needs-both"),
+    },
+    "batch_norm": {
+        "eps": (("BN-F3", "BN-F4"), "bn-eps-tenfold"),
+        "divisor": (("BN-F2",), "bn-unbiased-variance"),
+        "axes": (("BN-F7",), "bn-over-batch-axis-only"),
+        "affine": (("BN-F5",), "bn-affine-order"),
+        "None": (("BN-F6",), "bn-affine-needs-both"),
+        "momentum": (("BN-S1",), "bn-momentum-convention"),
+        "running variance": (("BN-S2",), "bn-running-var-with-eps"),
+    },
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("named", [True, False], ids=["named", "without a name"])
+@pytest.mark.parametrize(("operator", "aspect"), [(op, aspect) for op, ones in ASPECTS.items() for aspect in ones])
+def test_no_aspect_is_accused_because_another_is_wrong(operator: str, aspect: str, named: bool, monkeypatch) -> None:
+    """With one aspect wrong, the requirements of each other one hold or follow; none of them stands."""
+    if not named:
+        monkeypatch.setattr(Search, "found", lambda self: None)
+    own, name = ASPECTS[operator][aspect]
+    (fault,) = (one for one in FAULTS if one.name == name)
+    asked = {id for ids, _ in ASPECTS[operator].values() for id in ids}
+    report = run(specimen(fault), requirements={*asked, f"{OPERATORS[operator].prefix}-F1"}, explain=True)
+    assert standing(report) == {fault.requirement}
+    assert fault.requirement in own
