@@ -30,7 +30,7 @@ ALL = "all"
 def _printers(word: str) -> list[Callable[[Console], None]]:
     """What prints each thing that a word stands for."""
     if word.lower() == ALL:
-        ones = [partial(print_requirement, one) for one in requirements().values()]
+        ones = [partial(print_requirement, one, figures=False) for one in requirements().values()]
         return [*ones, *(partial(print_erratum, one) for one in errata().values())]
     thing = meant(word)
     if isinstance(thing, Requirement):
@@ -50,7 +50,8 @@ def explain(words: tuple[str, ...]) -> int:
     """
     Print a requirement, an erratum, a fault or an operator, each with the address of its page.
 
-    A requirement (LN-F3) has its sentence, formula, reason, and the faults that it excludes. A subject (gradients)
+    A requirement (LN-F3) has its sentence, formula, reason, the faults that it excludes, what they cost on ordinary
+    data, computed now, and how one is mended. A subject (gradients)
     lists its requirements, and any other text is searched for: "std + eps". Alone it lists all requirements by subject,
     and `all` prints them.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -14,15 +14,39 @@ from ...spec.contents import subjects
 from ...spec.errata import Erratum, errata
 from ...spec.operators import OPERATORS, Operator
 from ...spec.reader import LINK
+from ..costs import EPS, costs
 from ..explaining import Found, Mistake, mistakes
+from ..mending import mended
 from .layout import print_prose
 
 #: A longer name has a line of its own, so that in 80 columns a summary has 50 of them.
 NAME_WIDTH = 26
 
+#: Where mistakes show that no ordinary call meets, by their kind (faults/registry.py).
+_SHOWN_IN = {
+    "value": "special values, shapes or settings",
+    "gradient": "special gradients",
+    "second-order": "second derivatives",
+    "tangent": "forward mode",
+    "statistics": "running statistics",
+    "state": "repeated calls",
+    "layout": "views that are not contiguous",
+    "size": "other sizes",
+    "non-finite": "NaN and infinity",
+    "dtype": "other dtypes",
+    "argument": "other arguments",
+}
 
-def print_requirement(requirement: Requirement, console: Console) -> None:
-    """Print id, level, title, sentence, formula, reason, faults, sources, errata and address of the requirement."""
+#: Mistakes of one requirement whose costs are computed.
+MEASURED = 4
+
+
+def print_requirement(requirement: Requirement, console: Console, *, figures: bool = True) -> None:
+    """
+    Print id, level, title, sentence, formula, reason, faults, sources, errata and address of the requirement.
+
+    ``figures``: what its faults cost too, which takes some hundredths of a second each, and how the first is mended.
+    """
     _heading(requirement.id, requirement.level.value, requirement.title, console)
     print_prose(Text(requirement.sentence), console)
     if requirement.formula:
@@ -33,7 +57,11 @@ def print_requirement(requirement: Requirement, console: Console) -> None:
         print_prose(Text.assemble(("Why: ", "bold"), requirement.reason), console)
     console.print()
     print_prose(Text("Excludes:", "bold"), console)
-    _print_mistakes(mistakes(requirement.id), console)
+    excluded = mistakes(requirement.id)
+    _print_mistakes(excluded, console)
+    if figures:
+        _print_costs(excluded[:MEASURED], console)
+        _print_mended(excluded[:1], console)
     if requirement.errata:
         console.print()
         print_prose(Text("Printed otherwise:", "bold"), console)
@@ -73,6 +101,8 @@ def print_mistake(mistake: Mistake, console: Console) -> None:
         print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
         console.print()
     print_prose(Text.assemble(("Shows in: ", "bold"), ", ".join(first.dtypes)), console)
+    _print_costs((mistake,), console)
+    _print_mended((mistake,), console)
     console.print()
     _print_links(dict.fromkeys(link for fault in mistake.faults for link in fault.sources), console)
     _print_address(place_of(requirement), console)
@@ -168,6 +198,40 @@ def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
         prefixes = [fault.name.partition("-")[0] for fault in one.faults if fault.name != one.name]
         body = Text.assemble(one.summary, (f" ({', '.join(prefixes)})" if prefixes else "", "dim"))
         print_prose(body, console, indent=width + 4, first=Text.assemble("  ", (one.name, "cyan"), "  "))
+
+
+def _print_costs(found: Sequence[Mistake], console: Console) -> None:
+    """What mistakes cost on standard data, computed now; nothing where none shows there."""
+    told = {one.name: [cost.words for cost in costs(one.faults[0])] for one in found}
+    if not told:
+        return
+    console.print()
+    if not any(told.values()):
+        kind = found[0].faults[0].kind
+        words = f"nothing in ordinary data; it shows in {_SHOWN_IN.get(kind, 'special cases')}"
+        print_prose(Text.assemble(("Costs: ", "bold"), words), console)
+        return
+    dtype = "float32" if all("float32" in one.faults[0].dtypes for one in found) else "16 bits"
+    head = f"the largest difference from the right y and gradients, computed in {dtype} with eps = {EPS:g}:"
+    print_prose(Text.assemble(("Costs: ", "bold"), head), console)
+    width = min(NAME_WIDTH, max(map(len, told)))
+    for name, words in told.items():
+        if words:
+            first = Text.assemble("  ", (name, "cyan"), "  ")
+            print_prose(Text("; ".join(words)), console, indent=width + 4, first=first)
+
+
+def _print_mended(found: Sequence[Mistake], console: Console) -> None:
+    """The wrong step of a mistake, and the right one."""
+    for mistake in found:
+        for step in mended(mistake.faults[0]):
+            console.print()
+            print_prose(
+                Text.assemble(("Mended: ", "bold"), f"{mistake.name} in place of the sound {step.name}"), console
+            )
+            for sign, style, code in (("-", "red", step.wrong), ("+", "green", step.right)):
+                for line in code.splitlines():
+                    console.print(Text(f"  {sign} {line}", style=style), soft_wrap=True)
 
 
 def _print_links(links: Iterable[str], console: Console) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from normspec.conformance.choosing import selected
 from normspec.conformance.command_line.root import main
+from normspec.conformance.costs import DATA, EPS, GROUPS, VALUES, costs
 from normspec.conformance.faults import registered
 from normspec.spec import requirements
 from normspec.spec.address import address
@@ -55,6 +57,42 @@ def test_an_operator_is_printed_with_its_definition_and_its_requirements(capsys,
     assert set(re.findall(r"^  (\S+)  ", shown, re.M)) >= own
     assert shown.rstrip().endswith(address(operator))
     assert "](" not in shown
+
+
+def test_a_mistake_is_printed_with_what_it_costs_computed_now(capsys):
+    """The figures are those of the formulas, worked out here in float64 on the same data."""
+    (found,) = (one for one in registered() if one.name == "ln-eps-on-std")
+    figures = {one.data: one.y for one in costs(found)}
+    scaled = figures["groups scaled by 1e-3"]
+    random = np.random.Generator(np.random.Philox(list(DATA).index("groups scaled by 1e-3")))
+    x = (random.standard_normal((GROUPS, VALUES)) * 1e-3).astype(np.float32).astype(np.float64)
+    gamma = random.uniform(0.5, 1.5, VALUES)
+    d = x - x.mean(1, keepdims=True)
+    variance = np.square(d).mean(1, keepdims=True)
+    off = gamma * d * (1 / (np.sqrt(variance) + EPS) - 1 / np.sqrt(variance + EPS))
+    assert scaled == pytest.approx(np.abs(off).max(), rel=1e-4)
+    assert 1e-6 < figures["randn"] < 1e-4 < 1 < scaled
+    shown = " ".join(explained(capsys, "LN-F3").split())
+    assert f"y {figures['randn']:.2g}" in shown and f"y {scaled:.2g}" in shown
+
+
+def test_a_mistake_is_mended_in_a_few_lines(capsys):
+    """The wrong step stands above the right one, as code."""
+    for words in ("LN-F3", "ln-eps-on-std"):
+        shown = explained(capsys, words)
+        assert "  - return 1 / (np.sqrt(variance) + eps)\n" in shown
+        assert "  + return 1 / np.sqrt(variance + eps)\n" in shown
+
+
+def test_a_mistake_that_no_ordinary_call_meets_says_where_it_shows(capsys):
+    """No figure is invented for it."""
+    assert "it shows in views that are not contiguous" in " ".join(explained(capsys, "ln-strides-ignored").split())
+
+
+def test_every_mistake_of_a_sample_has_its_costs():
+    """Whatever a fault does, its costs are figures, or there are none."""
+    for fault in registered()[::61]:
+        assert all(one.words for one in costs(fault)), fault.name
 
 
 def test_a_text_finds_what_speaks_of_it(capsys):
