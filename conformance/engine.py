@@ -447,6 +447,7 @@ class Run:
             # Beside a violation that is no error of a magnitude, errors within the envelope say nothing.
             ratio=None if verdict.is_violation and (tally.ratio or 0.0) <= 1 else tally.ratio,
             ratios=dict(tally.ratios),
+            kinds=dict(tally.kinds),
             cases=tally.judged,
             declined=dict(tally.declined),
             reason=reason,

@@ -34,6 +34,8 @@ class Tally:
     ratio: float | None = None
     #: How many of the ratios that were found lie in each bin (ratios.py).
     ratios: Counter[int] = attrs.field(factory=Counter)
+    #: The worst of them by kind of data (cases/regimes.py); a case with groups of several kinds counts for each.
+    kinds: dict[str, float] = attrs.field(factory=dict)
     #: The first violation, and the case it was found on.
     violation: Finding | None = None
     description: Description | None = None
@@ -94,6 +96,8 @@ class Tally:
             if finding.ratio is not None:
                 self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)
                 self.ratios[bin_of(finding.ratio)] += 1
+                for kind, _ in description.groups:
+                    self.kinds[kind] = max(self.kinds.get(kind, 0.0), finding.ratio)
             self.deviates.update(finding.deviates)
             if finding.known and self.known is None:
                 self.known = finding

@@ -143,6 +143,8 @@ class Result:
     ratio: float | None = None
     #: How many of the ratios lie in each bin (ratios.py).
     ratios: Mapping[int, int] = attrs.field(factory=dict)
+    #: The worst ratio by kind of data (cases/regimes.py).
+    kinds: Mapping[str, float] = attrs.field(factory=dict)
     #: Number of cases judged.
     cases: int = 0
     #: On how many cases the target declined the call, or lacked a derivative, by the reason: nothing was judged there.

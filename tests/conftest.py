@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib.util
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,26 @@ import pytest
 FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
 
 #: What a folder of tests may be named for: its tests need a package that not every environment has.
-FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "mxnet", "cluster")
+FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "mxnet", "cluster", "page")
 
 #: MXNet lives under an interpreter of its own, which this names.
 MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
+
+#: The browser that the page of a report is tested in.
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def _installed(framework: str) -> bool:
     if framework == "mxnet":
         return MXNET_PYTHON is not None and Path(MXNET_PYTHON).exists()
-    packages = {"onnx": ("onnx", "onnxruntime"), "cluster": ("distributed",)}.get(framework, (framework,))
+    if framework == "page" and CHROMIUM is None:
+        return False
+    several = {
+        "onnx": ("onnx", "onnxruntime"),
+        "cluster": ("distributed",),
+        "page": ("jinja2", "playwright", "axe_core_python"),
+    }
+    packages = several.get(framework, (framework,))
     return all(importlib.util.find_spec(package) is not None for package in packages)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
 import click
 
 from ...spec.conventions import parse_conventions
@@ -148,10 +150,14 @@ def check(
         "reproduce": reproduce,
         **declared_options(parameters, layout, fixed, layers),
     }
-    with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
-        report = run_targets(names, options)
-    # Files come first: no verdict is the last word of a command that could not do all that it was asked.
-    unwritten = write_outputs(report, outputs)
+    with contextlib.ExitStack() as kept:
+        if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts, asked for or not
+            options["reproduce"] = kept.enter_context(tempfile.TemporaryDirectory(prefix="normspec-"))
+        with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
+            found = run_targets(names, options)
+        report = found if reproduce is not None else attrs.evolve(found, reproducers=())
+        # Files come first: no verdict is the last word of a command that could not do all that it was asked.
+        unwritten = write_outputs(report, outputs, found.reproducers)
     # With a file on stdout, the table goes where it cannot spoil it.
     print_in_form(report, context.params["form"], sys.stderr if on_stdout(outputs) else sys.stdout)
     status = report.exit_status or (_UNUSABLE if unwritten else 0)

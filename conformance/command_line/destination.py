@@ -35,7 +35,14 @@ def ensure_writable(name: str, option: str = "--json") -> None:
 
 
 #: What the name of a file that an option writes usually ends in.
-_ENDINGS = {"--json": ".json", "--junit": ".xml", "--markdown": ".md", "--write-expected": ".toml"}
+_ENDINGS = {
+    "--json": ".json",
+    "--html": ".html",
+    "--out": ".html",
+    "--junit": ".xml",
+    "--markdown": ".md",
+    "--write-expected": ".toml",
+}
 
 
 def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:

@@ -10,10 +10,12 @@ from typing import Any, TextIO
 import attrs
 import click
 
+from ..page.drawable import ensure_drawable
 from ..report import Report
 from ..reporting.github import fenced, workflow_commands
 from ..reporting.layout import console_on
 from ..reporting.render import as_text, print_report
+from ..reproduce.reproducer import Reproducer
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 
 
@@ -40,6 +42,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 _OPTIONS = (
     click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output."),
+    click.option("--html", "html_file", metavar="FILE", help="Write a page with tables, plots, causes and scripts."),
     click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit's XML, which CI systems read."),
     click.option(
         "--markdown", "markdown_file", metavar="FILE", help="Write GitHub's Markdown, for a comment on a pull request."
@@ -68,6 +71,7 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     earlier = earlier_report(given)
     texts: dict[str, Callable[[Report], str]] = {
         "json": Report.to_json,
+        "html": _page,
         "junit": Report.to_junit,
         "markdown": lambda report: report.to_markdown(earlier),
     }
@@ -80,6 +84,8 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
         found.append(Output(_SUMMARY, summary, lambda report: report.to_markdown(earlier), append=True))
     for one in found:
         ensure_writable(one.name, one.option)
+    if given.get("html_file") is not None:
+        ensure_drawable()
     for name, count in Counter(one.name for one in found).items():
         if count > 1:
             options = " and ".join(one.option for one in found if one.name == name)
@@ -115,11 +121,23 @@ def print_in_form(report: Report, form: str, stream: TextIO) -> None:
     click.echo(fenced(text) + "".join(f"{one}\n" for one in commands), file=stream, nl=False)
 
 
-def write_outputs(report: Report, outputs: Iterable[Output]) -> list[str]:
-    """Write each; the reasons why some could not be."""
+def _page(report: Report) -> str:
+    """The page of a report."""
+    from ..page.page import page_of_reports
+
+    return page_of_reports({"report": report})
+
+
+def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequence[Reproducer] = ()) -> list[str]:
+    """
+    Write each; the reasons why some could not be.
+
+    ``reproducers``: the scripts that the page shows, which need not be those that were asked for.
+    """
     unwritten = []
     for one in outputs:
-        text = one.text(report)
+        drawn = one.option == "--html" and reproducers
+        text = one.text(attrs.evolve(report, reproducers=tuple(reproducers)) if drawn else report)
         if one.name == STDOUT:
             click.echo(text, nl=False)
             continue

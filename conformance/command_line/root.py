@@ -18,6 +18,7 @@ from .diff import diff
 from .explain import explain
 from .identify import identify
 from .listing import list_targets
+from .page import page
 from .selftest import selftest
 
 #: Nothing was checked: the command, or the target, cannot be used.
@@ -38,6 +39,7 @@ normspec.add_command(diff)
 normspec.add_command(identify)
 normspec.add_command(selftest)
 normspec.add_command(campaign)
+normspec.add_command(page)
 normspec.add_command(explain)
 normspec.add_command(list_targets)
 

@@ -144,9 +144,10 @@ def _result(value: Any, place: str) -> Result:
         Result, found, place,
         {
             **_PLACE, "requirement": text, "level": lambda value, at: among(value, ("MUST", "SHOULD"), at),
-            "device": text, "mode": text, "verdict": _verdict, "ratio": perhaps(real), "cases": whole,
-            "declined": by_name(whole), "reason": text, "same_case_as": text, "diagnosis": perhaps(text),
-            "follows_from": _TEXTS, "traceback": text, "known": each(_deviation), "kept": text,
+            "device": text, "mode": text, "verdict": _verdict, "ratio": perhaps(real),
+            "kinds": by_name(real), "cases": whole, "declined": by_name(whole), "reason": text, "same_case_as": text,
+            "diagnosis": perhaps(text), "follows_from": _TEXTS, "traceback": text, "known": each(_deviation),
+            "kept": text,
         },
         counterexample=shown,
         violated_on=None if shown is None or shown.case is None else shown.case.description,

@@ -46,6 +46,7 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "mode": result.mode,
         "verdict": result.verdict.value,
         "ratio": plain(result.ratio),
+        "kinds": {kind: plain(float(f"{ratio:.3g}")) for kind, ratio in result.kinds.items()},
         "cases": result.cases,
         "declined": plain(result.declined),
         "reason": result.reason,

@@ -27,7 +27,7 @@ DEPENDENCIES = {
     "reference": {"numpy", "ml_dtypes", "attrs"},
     "adapters": {"numpy", "ml_dtypes"},
     "conformance": {
-        *("numpy", "ml_dtypes", "attrs", "click", "rich", "tomli", "tomllib", "matplotlib"),
+        *("numpy", "ml_dtypes", "attrs", "click", "rich", "tomli", "tomllib", "matplotlib", "jinja2", "markupsafe"),
         "distributed",
     },
     "testing": {"numpy", "ml_dtypes", "attrs", "pytest", "_pytest", "hypothesis", "typing_extensions"},

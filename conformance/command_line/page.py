@@ -1,0 +1,34 @@
+"""`normspec page`: reports that `--json` wrote, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..page.drawable import ensure_drawable
+from .destination import STDOUT, ensure_writable, write
+
+
+@click.command()
+@click.argument("reports", metavar="REPORT.json...", nargs=-1, required=True)
+@click.option(
+    "--out", required=True, metavar="FILE", help="The page to write, such as page.html; - for standard output."
+)
+def page(reports: tuple[str, ...], out: str) -> int:
+    """
+    Make one page of reports: tables with filters, and behind each cell what was found.
+
+    REPORT.json is what `normspec check --json` wrote. The page is one file that needs no network; it takes Jinja2.
+    """
+    from ..page.page import page_of_reports
+    from ..replay.loading import load_report
+
+    ensure_drawable()
+    ensure_writable(out, "--out")
+    text = page_of_reports({Path(file).name: load_report(file) for file in reports})
+    if out == STDOUT:
+        click.echo(text, nl=False)
+    else:
+        write(out, text, "--out")
+    return 0

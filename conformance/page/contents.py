@@ -1,0 +1,231 @@
+"""What the page shows, taken from the JSON of reports: for its tables in as few bytes as that takes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import attrs
+
+from ...spec import requirements
+from ...spec.operators import OPERATORS
+from ..reporting.explained import place_of
+from .scripts import script_for
+from .smallest import smallest_case
+
+#: The verdicts by their gravity, as the page counts and filters them.
+VERDICTS = ("fail", "error", "advice", "deviates", "not-exercised", "unsupported", "pass")
+
+_DTYPES = ("float16", "bfloat16", "float32", "float64")
+
+#: With this begin the ids of requirements on every operator.
+_OF_ALL = "CM-"
+
+#: So many digits of a ratio are shown.
+_DIGITS = 3
+
+
+@attrs.frozen
+class Document:
+    """The JSON of a report, and what it is called."""
+
+    name: str
+    content: Mapping[str, Any]
+
+
+@attrs.define
+class _Words:
+    """Texts, each kept once, and named by its place."""
+
+    places: dict[Hashable, int] = attrs.field(factory=dict)
+
+    def place(self, text: Hashable) -> int:
+        """The place of a text."""
+        return self.places.setdefault(text, len(self.places))
+
+
+def contents(documents: Sequence[Document]) -> dict[str, Any]:
+    """All that the page shows: what is written into it as it is, and under ``data`` what its tables are made of."""
+    words, targets, rows, causes = _Words(), [], [], []
+    for number, document in enumerate(documents):
+        for told in document.content["targets"]:
+            name = told["name"]
+            again = sum(one["label"] == name or one["name"] == name for one in targets)
+            label = f"{name} ({document.name})" if again else name
+            targets.append(_target(told, label, number, document))
+            causes += _causes(document, name, label)
+            of_it = [one for one in document.content["results"] if one["target"] == name]
+            rows += [_row(one, len(targets) - 1, words, document) for one in of_it]
+    ids = sorted({row[2] for row in rows})
+    return {
+        "runs": [_run(document) for document in documents],
+        "targets": targets,
+        "causes": causes,
+        "verdicts": VERDICTS,
+        "data": {
+            "targets": [{key: one[key] for key in ("label", "versions")} for one in targets],
+            "words": list(words.places),
+            "requirements": _requirements(ids, documents),
+            "verdicts": VERDICTS,
+            "dtypes": _in_order({row[3] for row in rows}, _DTYPES),
+            "operators": _in_order({row[1] for row in rows}, OPERATORS),
+            "rows": rows,
+        },
+    }
+
+
+def _in_order(found: Iterable[str], order: Iterable[str]) -> list[str]:
+    """Names in an order; those that it does not know come last."""
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(found, key=lambda name: (places.get(name, len(places)), name))
+
+
+def _texts(several: Any) -> list[str]:
+    if not isinstance(several, list):
+        raise TypeError(f"{several!r} is no list")
+    return [str(one) for one in several]
+
+
+def _run(document: Document) -> dict[str, Any]:
+    content = document.content
+    asked = [f"{key} {', '.join(content[key])}" for key in ("only", "binding", "require") if content.get(key)]
+    versions = [f"{name} {number}" for name, number in content["versions"].items()]
+    return {
+        "name": document.name,
+        "how": ", ".join([f"profile {content['profile']}", f"seed {content['seed']}", *asked]),
+        "where": ", ".join([*versions, content["platform"]]),
+        "notes": _texts(content.get("notes", [])),
+    }
+
+
+def _target(told: Mapping[str, Any], label: str, number: int, document: Document) -> dict[str, Any]:
+    subjects = [one for one in document.content["subjects"] if one["target"] == told["name"]]
+    versions = dict.fromkeys(f"{one['framework']} {one['version']}".strip() for one in subjects)
+    kept = [one["kept"] for one in document.content["results"] if one["target"] == told["name"] and one.get("kept")]
+    return {
+        "name": told["name"],
+        "label": label,
+        "run": number,
+        "versions": ", ".join(versions),
+        "verdict": str(told["verdict"]),
+        "conforms": told["conforms"] is True,
+        "counts": {name: int(told["counts"].get(name, 0)) for name in VERDICTS},
+        "kept": min(kept, default=""),
+        "under": [(one["binding"], _texts(one["passes_under"])) for one in subjects if one.get("passes_under")],
+    }
+
+
+def _causes(document: Document, name: str, label: str) -> list[dict[str, Any]]:
+    """The causes of what a target violates, each with the plainest of its violations."""
+    found = []
+    for cause in document.content.get("causes", []):
+        if cause["target"] == name:
+            shown = _plainest(cause, document.content["results"])
+            found.append(
+                {
+                    **{key: str(cause[key]) for key in ("sentence", "requirement", "remedy")},
+                    **{key: _texts(cause[key]) for key in ("bindings", "dtypes", "faults", "errata", "explains")},
+                    "begins": str(cause.get("begins", "")),
+                    "label": label,
+                    "smallest": smallest_case(shown["counterexample"]) if shown else [],
+                    "reproducer": _script_of(cause, document.content),
+                    "again": again(shown, document) if shown else "",
+                    "anchor": anchor(label, shown) if shown else "",
+                }
+            )
+    return found
+
+
+def _script_of(cause: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """The script that shows a cause; one without a name goes by the requirements that it explains."""
+    about = {"target": cause["target"], "op": cause["op"], "fault": (*cause["faults"], "")[0]}
+    if about["fault"]:
+        return script_for(content, **about)
+    found = (script_for(content, **about, requirement=name) for name in cause["explains"])
+    return next(filter(None, found), "")
+
+
+def _plainest(cause: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The violation that a cause is shown on: of its own requirement, in the dtype that tells most."""
+    explained = [
+        one
+        for one in results
+        if one["target"] == cause["target"]
+        and one["op"] == cause["op"]
+        and one["requirement"] in cause["explains"]
+        and one["dtype"] in cause["dtypes"]
+        and one["counterexample"] is not None
+    ]
+    telling = ("float32", "float64", "float16", "bfloat16")
+    return min(
+        explained,
+        key=lambda one: (cause["explains"].index(one["requirement"]), telling.index(one["dtype"])),
+        default=None,
+    )
+
+
+def anchor(label: str, result: Mapping[str, Any]) -> str:
+    """Where the page has a result: `#torch/LN-F3/float32`, with the operator where its requirement is of several."""
+    operator = [result["op"]] if result["requirement"].startswith(_OF_ALL) else []
+    words = [label, *operator, result["requirement"], result["dtype"]]
+    return "#" + "/".join(quote(word, safe="!~*'()") for word in words)
+
+
+def again(result: Mapping[str, Any], document: Document) -> str:
+    """The command that judges this requirement on the same cases again."""
+    words = ["normspec", "check", result["target"], "--op", result["op"], "--dtype", result["dtype"]]
+    words += ["--only", result["requirement"], "--profile", document.content["profile"]]
+    words += ["--seed", str(document.content["seed"])]
+    words += ["--device", result["device"]] if result["device"] != "cpu" else []
+    return shlex.join(words)
+
+
+def _requirements(identifiers: Iterable[str], documents: Sequence[Document]) -> dict[str, list[str]]:
+    """Of each id its title, its sentence, and where it is written."""
+    pages = requirements()
+    sentences = {one["requirement"]: one["sentence"] for document in documents for one in document.content["results"]}
+    found = {}
+    for identifier in _in_order(identifiers, pages):
+        page = pages.get(identifier)
+        place = place_of(page) if page is not None else ""
+        found[identifier] = [page.title if page is not None else "", sentences[identifier], place]
+    return found
+
+
+def _row(result: Mapping[str, Any], target: int, words: _Words, document: Document) -> list[Any]:
+    """A result as a row: what every one has by its place, and what some have by name."""
+    kinds = [part for kind, ratio in result.get("kinds", {}).items() for part in (words.place(kind), _shortened(ratio))]
+    more = {
+        "reason": result["reason"],
+        "declined": dict(result["declined"]),
+        "same": result["same_case_as"],
+        "cause": result["diagnosis"] or "",
+        "known": [[one["reason"], one["scope"], one["links"], one["shown"]] for one in result["known"]],
+        "kept": result.get("kept", ""),
+        "trace": result["traceback"],
+        "device": result["device"] if result["device"] != "cpu" else "",
+    }
+    found = result["counterexample"]
+    if found is not None:
+        more |= {"smallest": smallest_case(found), "again": again(result, document)}
+        place = ("target", "op", "binding", "dtype", "requirement")
+        more["code"] = script_for(document.content, **{name: result[name] for name in place})
+    reason = more.pop("reason")
+    some = {key: one for key, one in more.items() if one}
+    return [
+        target, *(str(result[key]) for key in ("op", "requirement", "dtype")), words.place(result["binding"]),
+        VERDICTS.index(result["verdict"]), int(result["level"] == "SHOULD"), _shortened(result["ratio"]),
+        int(result["cases"]), words.place(reason) if reason else -1, kinds, some,
+    ]  # fmt: skip
+
+
+def _shortened(ratio: Any) -> Any:
+    """A ratio in few digits; the text "inf" or "nan", and None, as it is."""
+    if isinstance(ratio, float):
+        short = float(f"{ratio:.{_DIGITS}g}")
+        return int(short) if short == int(short) and abs(short) < 1e9 else short
+    if ratio in (None, "inf", "nan") or (isinstance(ratio, int) and not isinstance(ratio, bool)):
+        return ratio
+    raise ValueError(f"{ratio!r} is no ratio")

@@ -1,0 +1,17 @@
+"""Whether a page can be made here: known before a run begins, so that no run is wasted."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from ...spec.errors import NormspecError
+
+
+class NoJinja(NormspecError):
+    """The package that fills in the page is not installed."""
+
+
+def ensure_drawable() -> None:
+    """Raise NoJinja where Jinja2 is not installed."""
+    if importlib.util.find_spec("jinja2") is None:
+        raise NoJinja("Jinja2, which fills in the page, is not installed: python -m pip install 'normspec[html]'")

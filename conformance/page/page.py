@@ -1,0 +1,58 @@
+"""The page of one report or several: HTML that needs no network and no other file."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..report import Report
+from .contents import Document, contents
+from .drawable import ensure_drawable
+
+_HERE = Path(__file__).parent
+
+
+def page_of_reports(reports: Mapping[str, Report]) -> str:
+    """The page of some reports, each by a name. Raises NoJinja."""
+    return page_of([Document(name, json.loads(report.to_json())) for name, report in reports.items()])
+
+
+def page_of(documents: Sequence[Document]) -> str:
+    """
+    The page, as the text of an HTML file.
+
+    What targets said is escaped by Jinja2 and set as text by the script; and the browser is told to run no other
+    script than the page's own, and to load nothing. Raises NoJinja.
+    """
+    ensure_drawable()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    style, script = (_HERE / "page.css").read_text("utf-8"), (_HERE / "page.js").read_text("utf-8")
+    told = contents(documents)
+    return environment.get_template("page.html.jinja").render(
+        **{**told, "data": _packed(told["data"])},
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _packed(data: Any) -> str:
+    """The data of the tables: a report on three frameworks has twenty thousand results, which compress tenfold."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
+
+
+def _hash(text: str) -> str:
+    """What a Content-Security-Policy calls a text by."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

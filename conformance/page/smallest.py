@@ -1,0 +1,97 @@
+"""A counterexample of the JSON as lines that a reader takes in: the call, and what is wrong with what it returned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+#: So many values of an array are shown; the JSON has them all.
+_MOST = 32
+
+
+def smallest_case(found: Mapping[str, Any]) -> list[list[str]]:
+    """Names and values, in the order in which they are read."""
+    return [[name, words] for name, words in _lines(found) if words]
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, array in found["inputs"].items():
+        if name != "g" or not _is_of_a_value(found):
+            yield name, _array(array)
+    for name, value in found["settings"].items():
+        yield name, _value(value)
+    for name, part in found["parts"].items():
+        yield name, _part(part)
+    place = f"[{', '.join(map(str, found['index']))}]" if found["index"] else ""
+    yield "wrong is", f"{found['output']}{place}"
+    yield "expected", _number(found["expected"])
+    yield "received", _number(found["got"])
+    yield "at most off by", _number(found["envelope"])
+    yield "note", found["note"] if found["note"] != found["why"] else ""
+    yield "why", found["why"]
+    raised = found.get("raised")
+    if raised:
+        place = f" at {raised['file']}, line {raised['line']}" if raised.get("file") else ""
+        yield "raised", f"{raised['type']}: {raised['message']}{place}"
+
+
+def _is_of_a_value(found: Mapping[str, Any]) -> bool:
+    """Whether a plain call shows it, on which no cotangent bears."""
+    calls, place = found.get("calls") or [], found.get("shown_by")
+    return isinstance(place, int) and 0 <= place < len(calls) and calls[place]["does"] == "call"
+
+
+def _array(array: Any) -> str:
+    if not isinstance(array, Mapping):
+        return "None" if array is None else str(array)
+    values = [_in_format(one, array["dtype"]) for one in array["values"][:_MOST]]
+    rest = len(array["values"]) - len(values)
+    if not rest:
+        text = _nested(values, array["shape"])
+    else:
+        text = f"[{', '.join(values)}, … {rest:,} more]"
+    laid = f", {array['layout']}" if array.get("layout", "contiguous") != "contiguous" else ""
+    return f"{text}  {array['dtype']}, shape ({', '.join(map(str, array['shape']))}){laid}"
+
+
+def _in_format(value: Any, dtype: str) -> str:
+    """A value in the fewest digits that tell it from its neighbours in its format."""
+    if dtype not in ("float16", "float32"):
+        return _number(value)
+    return str(np.dtype(dtype).type(float.fromhex(value)))
+
+
+def _nested(values: list[str], shape: list[int]) -> str:
+    """Values in row-major order in the brackets of their shape."""
+    if not shape:
+        return values[0]
+    if len(shape) == 1:
+        return f"[{', '.join(values)}]"
+    step = math.prod(shape[1:])
+    rows = [_nested(values[place * step : (place + 1) * step], shape[1:]) for place in range(shape[0])]
+    return f"[{', '.join(rows)}]"
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, list):
+        return f"[{', '.join(map(_part, part))}]"
+    return str(part.get("formula", "")) if isinstance(part, Mapping) else str(part)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"({', '.join(map(_value, value))}{',' if len(value) == 1 else ''})"
+    return _number(value) if isinstance(value, str) else str(value)
+
+
+def _number(value: Any) -> str:
+    """A number that JSON has in hexadecimal, in the digits that Python shows; another text as it is."""
+    if value is None:
+        return ""
+    try:
+        return repr(float.fromhex(value)) if isinstance(value, str) else str(value)
+    except ValueError:
+        return str(value)

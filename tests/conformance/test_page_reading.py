@@ -1,0 +1,113 @@
+"""What a page is made of, and what is said where there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import normspec
+from normspec.conformance.command_line import page
+from normspec.conformance.command_line.root import main
+from normspec.conformance.page.contents import Document, anchor, contents
+from normspec.conformance.page.smallest import smallest_case
+
+
+def eps_outside(x, gamma, beta, *, eps, axes):
+    """The epsilon is added to the standard deviation."""
+    d = x - x.mean(axes, keepdims=True)
+    return d / (np.sqrt(np.square(d).mean(axes, keepdims=True)) + x.dtype.type(eps))
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    """The JSON of a report with a violation."""
+    found = normspec.check(
+        eps_outside, op="layer_norm", dtypes=["float32"], profile="quick", only=["LN-F3", "LN-G3"], forward_only=True
+    )
+    return json.loads(found.to_json())
+
+
+def test_every_result_is_on_the_page(report):
+    """A row for each, with what its plot needs; the texts stand once."""
+    found = contents([Document("a.json", report)])
+    rows, words = found["data"]["rows"], found["data"]["words"]
+    assert len(rows) == len(report["results"]) and len(words) == len(set(words))
+    for row, result in zip(rows, report["results"], strict=True):
+        assert (row[1], row[2], row[3]) == (result["op"], result["requirement"], result["dtype"])
+        assert words[row[4]] == result["binding"] and found["data"]["verdicts"][row[5]] == result["verdict"]
+        assert [words[place] for place in row[10][::2]] == list(result["kinds"])
+    failed = next(one for one in report["results"] if one["verdict"] == "fail")
+    assert failed["kinds"] and max(failed["kinds"].values()) == pytest.approx(failed["ratio"], rel=0.01)
+
+
+def test_the_same_target_of_two_runs_is_told_apart(report):
+    """The second is named with its file, and so has links of its own."""
+    found = contents([Document("a.json", report), Document("b.json", report)])
+    name = report["targets"][0]["name"]
+    assert [one["label"] for one in found["data"]["targets"]] == [name, f"{name} (b.json)"]
+
+
+def test_links_name_target_requirement_and_dtype():
+    """With the operator where the requirement is one on all of them; signs of an address are written as such."""
+    result = {"op": "layer_norm", "requirement": "LN-F3", "dtype": "float32"}
+    assert anchor("torch", result) == "#torch/LN-F3/float32"
+    assert anchor("torch", {**result, "requirement": "CM-P2"}) == "#torch/layer_norm/CM-P2/float32"
+    assert anchor("a/b.py:<f>", result) == "#a%2Fb.py%3A%3Cf%3E/LN-F3/float32"
+
+
+def test_the_smallest_case_is_told_in_plain_numbers(report):
+    """Values in the digits of their format, brackets as the shape is, and what is wrong beside what is right."""
+    (failed,) = (one for one in report["results"] if one["verdict"] == "fail")
+    case = failed["counterexample"]
+    lines = dict(map(tuple, smallest_case(case)))
+    x = np.array([float.fromhex(one) for one in case["inputs"]["x"]["values"]]).reshape(case["inputs"]["x"]["shape"])
+    shown, _, rest = lines["x"].partition("  ")
+    assert np.array_equal(np.array(json.loads(shown), np.float32), x.astype(np.float32))
+    assert rest == f"float32, shape ({', '.join(map(str, x.shape))})"
+    assert float(lines["expected"]) == float.fromhex(case["expected"]) and lines["why"] == case["why"]
+    assert float(lines["eps"]) > 0 and "g" not in lines
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", "{}", '{"schema": 1}', "[" * 100_000, None])
+def test_what_is_no_report_is_told_in_one_line(tmp_path, capsys, monkeypatch, text):
+    """The command ends with 2, says which file, and writes nothing."""
+    monkeypatch.setattr(page, "ensure_drawable", lambda: None)
+    file, out = tmp_path / "report.json", tmp_path / "page.html"
+    if text is not None:
+        file.write_text(text)
+    assert main(["page", str(file), "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert "report.json" in told and told.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_file_that_a_report_names_gets_onto_no_page(report, tmp_path):
+    """Of the files under `scripts` only those that --reproduce wrote are shown."""
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "script.py").write_text('"""It violates LN-F3 of normspec, edition 2."""\n')
+    (failed,) = (one for one in report["results"] if one["verdict"] == "fail")
+    place = {name: failed[name] for name in ("target", "op", "binding", "dtype", "requirement")}
+    for name, shown in (("secret.txt", False), ("script.py", True), ("gone.py", False)):
+        script = {**place, "fault": "", "file": str(tmp_path / name), "why_not": ""}
+        found = contents([Document("a.json", {**report, "scripts": [script]})])
+        assert any("code" in row[11] for row in found["data"]["rows"]) is shown
+
+
+def test_without_jinja_the_command_says_what_to_install(report, tmp_path, capsys, monkeypatch):
+    """Before a run begins, and in one line."""
+    import importlib.util
+
+    whole = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "jinja2" else whole(name, *rest)
+    )
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(report))
+    for command in (["page", str(file), "--out", "p.html"], ["check", "numpy", "--html", str(tmp_path / "p.html")]):
+        assert main(command) == 2
+        assert "pip install 'normspec[html]'" in capsys.readouterr().err
+    assert not list(Path(tmp_path).glob("*.html"))
