@@ -28,7 +28,8 @@ class _Record:
 
     def has(self, package: str) -> bool:
         """Whether it installed a package, or a module, of this name."""
-        return any(f"{package}{rest}".encode() in self.content for rest in ("/__init__.py,", ".py,", "/"))
+        lines = b"\n" + self.content
+        return any(f"\n{package}{rest}".encode() in lines for rest in ("/__init__.py,", ".py,", "/"))
 
 
 @attrs.frozen
@@ -87,7 +88,7 @@ def _edited(record: _Record, folder: Path) -> Iterator[str]:
     recorded = {row[0]: row[2] for row in csv.reader(record.content.decode("utf-8", "replace").splitlines()) if row[2:]}
     there: set[str] = set()
     for path, stat in _files(str(folder)):
-        name = Path(path).relative_to(home).as_posix()
+        name = path[len(str(home)) + 1 :].replace(os.sep, "/")
         there.add(name)
         if recorded.get(name) != str(stat.st_size) or stat.st_mtime > since:
             yield f"{name} {_digest_of(Path(path))}"

@@ -45,9 +45,18 @@ class Unreadable(ValueError):
     """The bytes are not what `pickled` gives."""
 
 
+class Unwritable(ValueError):
+    """A value holds what no other process could read."""
+
+
 def pickled(value: Any) -> bytes:
-    """A value of ours as bytes."""
-    return zlib.compress(pickle.dumps(value, protocol=5), level=1)
+    """A value of ours as bytes. Raises Unwritable, and does for what `unpickled` would refuse."""
+    try:
+        words = zlib.compress(pickle.dumps(value, protocol=5), level=1)
+        unpickled(words)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError, Unreadable) as error:
+        raise Unwritable(str(error)) from None
+    return words
 
 
 def unpickled(words: bytes) -> Any:

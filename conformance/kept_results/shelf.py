@@ -7,6 +7,7 @@ where the caller asks to go on with that.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from ..running.unit import Unit
 from ..verdicts import Verdict
 from .dependence import Dependence, dependence
 from .installed import Installed
-from .pickled import Unreadable, pickled, unpickled
+from .pickled import Unreadable, Unwritable, pickled, unpickled
 
 #: What stands before the keys: a whole target, one unit of it, and the run that is going on with a target.
 _WHOLE, _UNIT, _RUN = b"whole", b"unit", b"run"
@@ -96,7 +97,8 @@ class Shelf:
     def _keep_report(self, key: bytes, report: Report) -> None:
         since = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
         results = tuple(attrs.evolve(one, kept=one.kept or since) for one in report.results)
-        self._keep(key, pickled(attrs.evolve(report, results=results)))
+        with contextlib.suppress(Unwritable):
+            self._keep(key, pickled(attrs.evolve(report, results=results)))
 
     def _keep(self, key: bytes, words: bytes) -> None:
         self._store.put(key, words)

@@ -118,6 +118,9 @@ def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
     record = site / "kernels-1.0.dist-info" / "RECORD"
     record.parent.mkdir()
     record.write_text("kernels/__init__.py,,6\nkernels/norm.py,,6\n")
+    other = site / "before-1.0.dist-info" / "RECORD"  # it has a folder of that name too, further below
+    other.parent.mkdir()
+    other.write_text("before/kernels/__init__.py,,6\n")
     monkeypatch.syspath_prepend(site)
 
     def now() -> list[str]:

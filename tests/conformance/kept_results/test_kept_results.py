@@ -17,7 +17,7 @@ import pytest
 
 import normspec
 from normspec.conformance.kept_results import keeping, shelf
-from normspec.conformance.kept_results.pickled import Unreadable, pickled, unpickled
+from normspec.conformance.kept_results.pickled import Unreadable, Unwritable, pickled, unpickled
 from normspec.conformance.running.alone import Alone
 from normspec.spec.errors import NormspecError
 
@@ -210,15 +210,19 @@ def test_no_pickle_runs_anything(tmp_path):
 
     import zlib
 
+    evil = zlib.compress(pickle.dumps(Evil()))
     for words in (
-        pickled(Evil()),
+        evil,
+        evil[:-3],
         zlib.compress(pickle.dumps(keeping.report_on)),
         zlib.compress(pickle.dumps(NormspecError("x"))),
-        pickled(Evil())[:-3],
         b"nonsense",
     ):
         with pytest.raises(Unreadable):
             unpickled(words)
+    for value in (Evil(), keeping.report_on, lambda: 0):
+        with pytest.raises(Unwritable):
+            pickled(value)
     assert not (tmp_path / "made").exists()
 
 
