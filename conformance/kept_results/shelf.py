@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
@@ -19,13 +20,21 @@ from ..kept.store import Store
 from ..report import Report
 from ..request import Request
 from ..running.unit import Unit
-from ..verdicts import Verdict
+from ..verdicts import Result, Verdict
 from .dependence import Dependence, dependence
 from .installed import Installed
 from .pickled import Unreadable, Unwritable, pickled, unpickled
 
 #: What stands before the keys: a whole target, one unit of it, and the run that is going on with a target.
 _WHOLE, _UNIT, _RUN = b"whole", b"unit", b"run"
+
+
+#: Reasons that lie in the moment: another process had the memory, the disk or the time.
+_OF_THE_MOMENT = re.compile(
+    "(out|want) of memory|MemoryError|bad_alloc|can.?t allocate|failed to allocate|RESOURCE.?EXHAUSTED|no space left"
+    "|took longer|timed? ?out|TimeoutError|SIG[A-Z]{3}|connection (refused|reset)",
+    re.IGNORECASE,
+)
 
 
 @attrs.define
@@ -118,10 +127,16 @@ def _is_final(report: Report) -> bool:
     """
     Whether a report would come out the same another time.
 
-    What a time limit or a crash kept from being judged, or a defect of ours, need not be there again.
+    What a time limit or a crash kept from being judged, or a defect of ours, need not be there again; nor need what was
+    raised for want of memory, which others may have used.
     """
-    unjudged = any(one.verdict is Verdict.ERROR or one.traceback for one in report.results)
-    return not (unjudged or report.partial or report.lost or report.defects or report.notes)
+    passing = any(_may_pass(one) for one in report.results)
+    return not (passing or report.partial or report.lost or report.defects or report.notes)
+
+
+def _may_pass(result: Result) -> bool:
+    words = (result.reason, *result.declined)
+    return result.verdict is Verdict.ERROR or bool(result.traceback) or any(map(_OF_THE_MOMENT.search, words))
 
 
 def _key(*parts: bytes) -> bytes:

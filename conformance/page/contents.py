@@ -125,7 +125,7 @@ def _causes(document: Document, name: str, label: str) -> list[dict[str, Any]]:
             shown = _plainest(cause, document.content["results"])
             found.append(
                 {
-                    **{key: str(cause[key]) for key in ("sentence", "requirement", "remedy")},
+                    **{key: str(cause[key]) for key in ("target", "sentence", "requirement", "remedy")},
                     **{key: _texts(cause[key]) for key in ("bindings", "dtypes", "faults", "errata", "explains")},
                     "begins": str(cause.get("begins", "")),
                     "label": label,

@@ -54,7 +54,7 @@ def _array(array: Any) -> str:
     else:
         text = f"[{', '.join(values)}, … {rest:,} more]"
     laid = f", {array['layout']}" if array.get("layout", "contiguous") != "contiguous" else ""
-    return f"{text}  {array['dtype']}, shape ({', '.join(map(str, array['shape']))}){laid}"
+    return f"{text}  {array['dtype']}, shape {tuple(array['shape'])}{laid}"
 
 
 def _in_format(value: Any, dtype: str) -> str:

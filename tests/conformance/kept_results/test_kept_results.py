@@ -320,3 +320,9 @@ def test_only_what_is_final_is_kept():
     assert shelf._is_final(report)
     for change in ({"partial": True}, {"defects": ("x",)}, {"notes": ("x",)}, {"lost": ("numpy",)}):
         assert not shelf._is_final(attrs.evolve(report, **change))
+    first, *others = report.results
+    ordinary = attrs.evolve(first, reason="the variance of x with the channels last in memory")
+    assert shelf._is_final(attrs.evolve(report, results=(ordinary, *others)))
+    for words in ("raised RuntimeError: CUDA out of memory", "took longer than 60 s and was stopped"):
+        for changed in (attrs.evolve(first, reason=words), attrs.evolve(first, declined={words: 1})):
+            assert not shelf._is_final(attrs.evolve(report, results=(changed, *others)))
