@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence, Set
 
 import attrs
 import numpy as np
@@ -15,21 +16,27 @@ from ...folding import telling
 from ...profiles import profile_of
 from ...verdicts import Result
 from ..search import Search
+from .memory import overwritten, remembered
 from .moments import parameter_relations, spread_relation
 from .observing import Observer, Seen
 from .pattern import Pattern, Wrong
-from .places import EVERYWHERE, Place, place_of, share
+from .places import EVERYWHERE, Place, places_of, says_it_all, share
+from .refusals import refusal
 from .relation import Relation, plain_relations
 from .running import running_relations
+from .special import misread_layouts, unseen_specials
 from .terms import clipped_relations, term_relations
+from .thresholds import thresholds
 
 Array = np.ndarray
 
 #: Cases that a description is formed on beside the violated ones, and others that it must survive; where calls are
 #: slow, what the search for a name has asked already is all there is.
-_FORMED, _FRESH = 16, 24
+_FORMED, _FRESH = 20, 20
 #: Free cases are drawn with a seed that no user gives.
 _SEED = 1 << 65
+#: Where so small a share of ordinary cases is wrong, it may be a question of size.
+_FEW = 0.1
 #: Where calls are slow, the search and the description together make so many calls.
 _MOST_SLOW = 30
 #: Groups in whose squares the range of a dtype ends.
@@ -60,18 +67,104 @@ class Describer:
 
     def described(self) -> Pattern | None:
         """The description; None where nothing was found that holds."""
-        before, after = [*self.observer.seen(self._formed())], [*self.observer.seen(self._fresh())]
-        names = dict.fromkeys(one.name for one in (*before, *after))
-        wrong = [one for name in names if (one := self._wrong(name, before, after)) is not None]
+        formed, fresh = self._formed(), self._fresh()
+        if self.observer.most is not None:  # what calls are left go to cases that nothing was formed on
+            list(self.observer.seen(fresh))
+        for find in (self._of_calls, self._of_refusals, self._of_values, self._of_sizes, self._of_the_rest):
+            found = find(formed, fresh)
+            if found is not None:
+                return found
+        return None
+
+    # -- kinds of patterns -----------------------------------------------------------------------
+
+    def _violated(self, *requirements: str) -> tuple[str, ...]:
+        """Those of these requirements that are violated; an id that ends in a hyphen stands for all that begin so."""
+        ids = dict.fromkeys(one.requirement for one in self.violations)
+        return tuple(sorted((one for one in ids if any(one.startswith(name) for name in requirements)), key=telling))
+
+    def _of_calls(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+        violated = self._violated("CM-P2", "CM-P5")
+        words = remembered(self.observer, fresh) if violated else ""
+        return Pattern(begun(f"{words}."), self._violated("")) if words else None
+
+    def _of_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+        words = refusal(self.observer, self.operator, formed, fresh)
+        return Pattern(begun(f"{words}."), self._failing(formed)) if words and self._failing(formed) else None
+
+    def _failing(self, cases: Sequence[Case]) -> tuple[str, ...]:
+        """The violations on whose cases a call fails."""
+        lost = {id(one) for one in cases if any(self._fails(one, derivative=way) for way in (False, True))}
+        return self._on(lost) or self._violated("CM-T")
+
+    def _fails(self, case: Case, *, derivative: bool) -> bool:
+        answer = self.observer.answer(case, derivative=derivative)
+        return answer is not None and bool(answer.words)
+
+    def _of_values(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+        before, after = [*self.observer.seen(formed)], [*self.observer.seen(fresh)]
+        if self._violated("CM-S1") and sum(one.wrong.any() for one in after) <= _FEW * len(after):
+            found = self._of_sizes(formed, fresh)
+            if found is not None:
+                return found
+        wrong = self._all_wrong(before, after)
         explains = self._explained(wrong, before)
+        names = dict.fromkeys(one.name for one in (*before, *after))
         if not explains:
             return None
-        return Pattern(sentence_of(wrong, [*names], OPERATORS[self.operator].outputs), explains, wrong=tuple(wrong))
+        record = OPERATORS[self.operator]
+        sentence = sentence_of(wrong, [*names], record.outputs)
+        if record.normalises and not record.centred:
+            sentence = re.sub(r"\bvar\b", "mean(x^2)", _uncentred(sentence))
+        return Pattern(sentence, explains, wrong=tuple(wrong))
+
+    def _all_wrong(self, before: Sequence[Seen], after: Sequence[Seen]) -> list[Wrong]:
+        names = dict.fromkeys(one.name for one in (*before, *after))
+        return [one for name in names if (one := self._wrong(name, before, after)) is not None]
+
+    def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+        if not self._violated("CM-S1"):
+            return None
+        for found in thresholds(self.observer, self.operator):
+            seen = [[*self.observer.seen(cases)] for cases in (found.cases[::2], found.cases[1::2])]
+            wrong = self._all_wrong(*seen)
+            names = [one.name for one in wrong]
+            if names:
+                told = [one.words for one in wrong if one.place is not EVERYWHERE and one.place is not None]
+                told += [one.words for one in wrong if one.place is EVERYWHERE]
+                beyond = f": there {'; '.join(told)}" if told else ""
+                verb = "is" if len(names) == 1 else "are"
+                explains = tuple(dict.fromkeys((*self._on(self._large(found.right_up_to)), "CM-S1")))
+                return Pattern(f"{listed(names)} {verb} {found.words}{beyond}.", explains, found.begins)
+        return None
+
+    def _large(self, most: int) -> set[int]:
+        """The violated cases that have an extent beyond a size."""
+        shown = [self.observer.case(one.violated_on) for one in self.violations if one.violated_on is not None]
+        return {id(one) for one in shown if one is not None and one.x.size > most}
+
+    def _of_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+        """What no plain call shows."""
+        kinds: tuple[tuple[tuple[str, ...], Callable[[Observer, Sequence[Case]], str]], ...] = (
+            (("CM-P1",), overwritten),
+            (("CM-V",), misread_layouts),
+            (("CM-N",), unseen_specials),
+        )
+        told, explains = [], []
+        for requirements, find in kinds:
+            violated = self._violated(*requirements)
+            words = find(self.observer, fresh) if violated and self.observer.most is None else ""
+            if words:
+                told.append(words)
+                explains += violated
+        if told:
+            return Pattern(begun(f"{'; '.join(told)}; every plain call that was tried is right."), tuple(explains))
+        return None
 
     def again(self, pattern: Pattern) -> Pattern | None:
         """The same description of the same target in another dtype; None where it does not hold there."""
         seen = [*self.observer.seen([*self._formed(), *self._fresh()])]
-        if {one.name for one in seen if one.wrong.any()} != {one.name for one in pattern.wrong}:
+        if not pattern.wrong or {one.name for one in seen if one.wrong.any()} != {one.name for one in pattern.wrong}:
             return None
         for wrong in pattern.wrong:
             there = [one for one in seen if one.name == wrong.name]
@@ -96,7 +189,9 @@ class Describer:
         return self._cases([*dict.fromkeys(shown)][:_SHOWN]) + self._cases(plain[:: max(1, len(plain) // _FORMED)])
 
     def _fresh(self) -> list[Case]:
-        return self._cases(_tamed(one) for one in generate(self.operator, _SEED, _FRESH) if _ordinary(one))
+        free = [one for one in generate(self.operator, _SEED, _FRESH) if _ordinary(one)]
+        other = [one for one in profile_of("quick").cases(self.operator, _SEED) if _ordinary(one)]
+        return self._cases(_tamed(one) for one in (*free, *other[:: max(1, len(other) // _FRESH)]))
 
     def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
         found = [self.observer.case(one) for one in descriptions]
@@ -110,12 +205,14 @@ class Describer:
         seen, fresh = ([one for one in some if one.name == name] for some in (before, after))
         if not any(one.wrong.any() for one in seen):
             return None
-        for place in (EVERYWHERE, place_of(self.operator, seen, fresh)):
-            found = None if place is None else self._related(name, seen, fresh, place)
+        places = places_of(self.operator, seen, fresh)
+        for place in (EVERYWHERE, *places):
+            found = self._related(name, seen, fresh, place)
             if found is not None:
                 return Wrong(name, *found, place)
-        if place is not None:
-            return Wrong(name, place=place)
+        for place in places:
+            if says_it_all(place, seen, fresh):
+                return Wrong(name, place=place)
         relation, number = self._related(name, seen, fresh, None) or (None, 0.0)
         return Wrong(name, relation, number, size=_size(seen, fresh))
 
@@ -125,11 +222,9 @@ class Describer:
         """What the result is in a place, or without one wherever it is wrong; the same on fresh cases."""
         where = [_where(one, place) for one in seen]
         again = [_where(one, place) for one in fresh]
-        if not any(one.telling and here.any() for one, here in zip(fresh, again, strict=True)):
-            return None
         for relation in self._relations(name, seen, place):
             number = relation.fitted(seen, where)
-            if number is not None and relation.holds(number, fresh, again):
+            if number is not None and relation.holds(number, fresh, again) and relation.tells(fresh, again):
                 return relation, number
         return None
 
@@ -141,19 +236,23 @@ class Describer:
         if name == "y" and record.normalises and not record.normalises_handed:
             yield from parameter_relations()
             yield from clipped_relations()
-            if place is EVERYWHERE:
-                found = spread_relation(seen)
+            inside = [] if place is None else [(one, _where(one, place)) for one in seen]
+            if inside and all(where.all() or not where.any() for _, where in inside):
+                found = spread_relation([one for one, where in inside if where.all()])
                 if found is not None:
                     yield found
 
     def _explained(self, wrong: Sequence[Wrong], seen: Sequence[Seen]) -> tuple[str, ...]:
         """The violations on whose cases one of the results is wrong where the description says so."""
         names = {one.name for one in wrong}
-        shown = {id(one.case) for one in seen if one.name in names and one.wrong.any()}
+        return self._on({id(one.case) for one in seen if one.name in names and one.wrong.any()})
+
+    def _on(self, cases: Set[int]) -> tuple[str, ...]:
+        """The violations that show on some cases, the most telling first."""
         found = []
         for one in self.violations:
             case = None if one.violated_on is None else self.observer.case(one.violated_on)
-            if case is not None and id(case) in shown:
+            if case is not None and id(case) in cases:
                 found.append(one.requirement)
         return tuple(sorted(dict.fromkeys(found), key=telling))
 
@@ -197,7 +296,7 @@ def _at_most(wrong: Sequence[Seen]) -> str:
     largest = max(errors, default=np.inf)
     if not np.isfinite(largest) or largest > 0.5:
         return ""
-    return f"; the largest error is {100 * largest:.1g} % of the largest right value of its case"
+    return f"; the largest error is {float(f'{100 * largest:.1g}'):g} % of the largest right value of its case"
 
 
 def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[str]) -> str:
@@ -213,6 +312,17 @@ def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[
     elif right and "y" in bad and any(name not in outputs for name in right):
         told.append("the gradients are those of the right formula")
     return f"{'; '.join(told)}."
+
+
+def _uncentred(sentence: str) -> str:
+    """What is said of deviations, of the values themselves."""
+    return sentence.replace("the variance", "the mean square").replace("squared deviations", "squares")
+
+
+def begun(sentence: str) -> str:
+    """A sentence with a capital, unless it begins with a symbol."""
+    first = sentence.split(maxsplit=1)[0]
+    return sentence[0].upper() + sentence[1:] if first in ("the", "of", "a", "an", "taking") else sentence
 
 
 def listed(names: Sequence[str]) -> str:

@@ -19,6 +19,10 @@ from .observing import Seen
 from .relation import Relation, said
 
 Array = np.ndarray
+#: Numbers that somebody may have written into a formula; beyond them it is the data that shows.
+_LEAST, _MOST = 1e-16, 1e4
+#: What every bound allows and the values do not: after so many the bounds say too little.
+_MOST_TRIED = 20
 #: One number for each group, as a column.
 Column = Callable[[Facts], Array]
 
@@ -77,8 +81,19 @@ def _variance_of(facts: Facts) -> Array:
     return facts.variance
 
 
+def _running(name: str) -> Column:
+    """A running statistic that a batch_norm is given; nothing that holds elsewhere."""
+
+    def column(facts: Facts) -> Array:
+        value = facts.given(name)
+        return np.full((facts.count, 1), np.nan) if value is None else value.reshape(-1, 1)
+
+    return column
+
+
 _CENTRES: tuple[tuple[str, Column], ...] = (
     ("", _mean_of),
+    ("the running mean", _running("running_mean")),
     ("no mean at all", lambda facts: np.zeros_like(facts.mean)),
     ("the mean of the group", lambda facts: _mean(facts.data)),
     ("the median", lambda facts: np.median(facts.data, axis=1, keepdims=True)),
@@ -104,6 +119,7 @@ _CENTRES: tuple[tuple[str, Column], ...] = (
 #: What may stand in place of the variance; of rms_norm, of the mean square.
 _SPREADS: tuple[tuple[str, Column], ...] = (
     ("", _variance_of),
+    ("the running variance", _running("running_var")),
     ("the variance with the divisor n - 1", lambda facts: _over(facts, facts.n - 1)),
     ("the variance with the divisor max(n - 1, 1)", lambda facts: _over(facts, max(facts.n - 1, 1))),
     ("the variance with the divisor n + 1", lambda facts: _over(facts, facts.n + 1)),
@@ -119,13 +135,13 @@ _SPREADS: tuple[tuple[str, Column], ...] = (
     ("the sum of the squared deviations", lambda facts: _over(facts, 1)),
     ("the variance of the group", lambda facts: _var(facts.data)),
     ("the mean square", lambda facts: _mean(np.square(facts.data))),
+    ("the square of the mean absolute value", lambda facts: _mean(np.abs(facts.data)) ** 2),
+    ("the square of the largest magnitude", lambda facts: np.square(facts.data).max(axis=1, keepdims=True)),
     ("the square of the mean absolute deviation", lambda facts: _mean(np.abs(facts.data - facts.mean)) ** 2),
     (
         "the square of the largest deviation",
         lambda facts: np.square(facts.data - facts.mean).max(axis=1, keepdims=True),
     ),
-    ("the square of the mean absolute value", lambda facts: _mean(np.abs(facts.data)) ** 2),
-    ("the square of the largest magnitude", lambda facts: np.square(facts.data).max(axis=1, keepdims=True)),
     ("the square of the range", lambda facts: np.ptp(facts.data, axis=1, keepdims=True) ** 2),
     (
         "the square of the median absolute deviation",
@@ -303,7 +319,14 @@ _PLACES: tuple[_Place, ...] = (
     _outside(lambda k: f"sqrt(var) + {_multiple(k, 'eps')}", lambda eps: eps),
     _outside(lambda k: f"sqrt(var) + {_multiple(k, 'sqrt(eps)')}", np.sqrt),
     _outside(lambda k: f"sqrt(var) + {k}", lambda eps: 1.0),
-    _Place(lambda k: f"sqrt(var + eps)^{k}", np.log, _zeros, lambda q, eps: np.log(q + eps), np.exp, 1.0),
+    _Place(
+        lambda k: f"sqrt(var + eps)^{f'({k})' if '/' in k else k}",
+        np.log,
+        _zeros,
+        lambda q, eps: np.log(q + eps),
+        np.exp,
+        1.0,
+    ),
     *_limits(),
     *(
         _inside(
@@ -316,20 +339,37 @@ _PLACES: tuple[_Place, ...] = (
 
 def spread_relation(seen: Sequence[Seen]) -> Relation | None:
     """The plainest centre and spread that make the formula return y on everything seen; None where none do."""
+    # Those that are far off exclude most: they come first.
+    seen = sorted(seen, key=lambda one: not one.telling)
+    tried = 0
     with np.errstate(all="ignore"):
         for centre, middle in _CENTRES:
-            bounds = [_bounds(one, middle) for one in seen]
-            if any(one is None for one in bounds):
+            bounds = list(_all_bounds(seen, middle))
+            if len(bounds) < len(seen):
                 continue
-            found = _spread(centre, middle, seen, [one for one in bounds if one is not None])
-            if found is not None:
-                return found
+            for relation in _spreads(centre, middle, seen, bounds):
+                if relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen]):
+                    return relation
+                tried += 1
+                if tried == _MOST_TRIED:
+                    return None
     return None
+
+
+def _all_bounds(seen: Sequence[Seen], middle: Column) -> Iterator[tuple[Array, Array]]:
+    """The bounds of each, up to the first that has none."""
+    for one in seen:
+        found = _bounds(one, middle)
+        if found is None:
+            return
+        yield found
 
 
 def _bounds(one: Seen, middle: Column) -> tuple[Array, Array] | None:
     """Between what the square of the root that divided each group must lie; None where no root can be it."""
     facts = one.facts
+    if np.isnan(middle(facts)).all():
+        return None
     top = facts.rows(one.got - facts.beta)
     below = facts.rows(facts.gamma) * (facts.data - middle(facts))
     slack = facts.rows(np.where(one.judged, one.slack, np.inf))
@@ -354,22 +394,21 @@ def _bounds(one: Seen, middle: Column) -> tuple[Array, Array] | None:
     return 1 / np.square(high), 1 / np.square(low)
 
 
-def _spread(
+def _spreads(
     centre: str, middle: Column, seen: Sequence[Seen], bounds: Sequence[tuple[Array, Array]]
-) -> Relation | None:
+) -> Iterator[Relation]:
+    """What every bound allows, the plainest first."""
     for spread, column in _SPREADS:
         columns = [column(one.facts) for one in seen]
+        if all(np.isnan(one).all() for one in columns):
+            continue
         for place in _PLACES:
             number = _number(place, seen, columns, bounds)
             if number is None or (not centre and not spread and number == place.right):
                 continue
-            words = _told(centre, spread, place, number)
             made, more = _made(middle, column, place, number), _amplified(column, place, number)
             beside = _rounded(column, place, number) if centre else None
-            relation = Relation(said(words), made, amplified=more, rounded=beside)
-            if relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen]):
-                return relation
-    return None
+            yield Relation(said(_told(centre, spread, place, number)), made, amplified=more, rounded=beside)
 
 
 def _number(
@@ -399,10 +438,15 @@ def _number(
             return None
     if not told:
         return None
-    if allowed.low <= place.right <= allowed.high:
+    if np.isfinite(place.right) and allowed.low <= place.right <= allowed.high:
         return place.right
     known = allowed.known(place.right if np.isfinite(place.right) else 0.0)
-    return simplest(allowed) if known or allowed.low <= 0 <= allowed.high else None
+    if not np.isfinite(allowed.low) or not np.isfinite(allowed.high):
+        return None
+    if not known and not allowed.low <= 0 <= allowed.high:
+        return None
+    number = simplest(allowed)
+    return number if not number or _LEAST <= abs(number) <= _MOST else None
 
 
 def _limited(place: _Place, column: Array, eps: float, base: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -71,7 +71,7 @@ def written(value: float) -> str:
     """A number as a reader would write it: 2, 1/3, 1.01, 1e-06."""
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
-    for denominator in (2, 3, 6):
+    for denominator in (2, 3, 4, 5, 6, 8):
         if abs(value * denominator - round(value * denominator)) < 1e-12 and abs(value) < 64:
             return f"{round(value * denominator)}/{denominator}"
     fraction, exponent = math.frexp(abs(value))

@@ -139,7 +139,9 @@ class Observer:
                 yield Seen(case, name, values, largest)
 
     def failure(self, case: Case, *, derivative: bool) -> Exception | None:
-        """How the call of a case fails; None where it returns, or declines."""
+        """How the call of a case fails; None where it returns or declines, or no call is left."""
+        if self.exhausted:
+            return None
         self.subject.target.begin()
         try:
             _ = self.subject.pull(case) if derivative else self.subject.outputs(case)

@@ -24,10 +24,12 @@ class Wrong:
     @property
     def words(self) -> str:
         """The same as a clause."""
+        if self.relation is not None and self.place is None:
+            return f"{self.name} is {self.size}; there it is {self.relation.words(self.number)}"
         where = f" {self.place.words}" if self.place is not None and self.place.words else ""
         if self.relation is not None:
             return f"{self.name} is {self.relation.words(self.number)}{where}"
-        return f"{self.name} is {self.size or 'wrong'}{where}"
+        return f"{self.name} is {self.size or 'wrong, and only'}{where}"
 
 
 @attrs.frozen(eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -17,8 +17,12 @@ Array = np.ndarray
 
 #: Of what is wrong and of what is right, so many elements have to be known before a place is told.
 _FEW = 3
-#: Where a place is told, so large a share of it must be wrong: the rest is hidden among roundings.
-_MOSTLY = 0.6
+#: What is outside is so large a share of what is inside: a place that holds nearly everything says nothing.
+_SOME = 0.01
+#: Places that a relation is looked for in.
+_TRIED = 3
+#: A place without a relation has to be so well known: so much of it wrong, so much that is right outside.
+_NEARLY_ALL, _MUCH = 0.97, 0.1
 
 
 @attrs.frozen(eq=False)
@@ -35,11 +39,17 @@ class Place:
             found = self.among(one)
         if found is None:
             return None
-        found = np.asarray(found)
+        found = np.asarray(found) > 0
         try:
             return np.broadcast_to(found, one.got.shape)
         except ValueError:
             return None
+
+    def unsure(self, one: Seen) -> Array:
+        """Of which elements roundings decide whether they are in it: those that are neither in it nor not."""
+        with np.errstate(all="ignore"):
+            found = np.asarray(self.among(one), np.float64)
+        return np.broadcast_to(np.isnan(found), one.got.shape)
 
 
 EVERYWHERE = Place("", lambda one: True)
@@ -56,9 +66,14 @@ class Share:
 
     @property
     def explains(self) -> bool:
-        """Whether nothing is wrong elsewhere, something was looked at there, and most of it is wrong here."""
-        enough = self.outside >= _FEW and self.inside_wrong >= _FEW
-        return enough and not self.outside_wrong and self.inside_wrong >= _MOSTLY * self.inside
+        """Whether nothing is wrong elsewhere, and something was looked at there."""
+        enough = self.outside >= max(_FEW, _SOME * self.inside) and self.inside_wrong >= _FEW
+        return enough and not self.outside_wrong
+
+    @property
+    def exact(self) -> bool:
+        """Whether all of it is wrong, and nothing elsewhere."""
+        return self.outside > 0 and self.inside > 0 and not self.outside_wrong and self.inside_wrong == self.inside
 
     @property
     def rate(self) -> float:
@@ -73,7 +88,8 @@ def share(place: Place, seen: Sequence[Seen]) -> Share | None:
         mask = place.mask(one)
         if mask is None:
             return None
-        for offset, here in ((0, one.judged & ~mask), (2, one.judged & mask)):
+        known = one.judged & ~place.unsure(one)
+        for offset, here in ((0, known & ~mask), (2, known & mask)):
             counts[offset] += np.count_nonzero(one.wrong & here)
             counts[offset + 1] += np.count_nonzero(here)
     return Share(*(int(count) for count in counts))
@@ -111,6 +127,16 @@ def _of_cases(operator: str) -> Iterator[Place]:
             "where both gamma and beta are given",
             "unless both gamma and beta are given",
             lambda facts: facts.given("gamma") is not None and facts.given("beta") is not None,
+        )
+        yield from _both_ways(
+            "where gamma is given and beta is None",
+            "unless gamma is given and beta is None",
+            lambda facts: facts.given("gamma") is not None and facts.given("beta") is None,
+        )
+        yield from _both_ways(
+            "where beta is given and gamma is None",
+            "unless beta is given and gamma is None",
+            lambda facts: facts.given("gamma") is None and facts.given("beta") is not None,
         )
         yield from _both_ways(
             "where neither gamma nor beta is given",
@@ -200,6 +226,13 @@ def _index(words: str, test: Callable[[Array, int], Array]) -> Iterator[Place]:
     yield Place(words, among)
 
 
+def _sign(facts: Facts, sign: int) -> Array:
+    """1 where the mean of a group has a sign, NaN where its roundings decide that."""
+    mean = facts.data.mean(axis=1)
+    unsure = np.abs(mean) <= 1e-5 * np.abs(facts.data).max(axis=1)
+    return np.where(unsure, np.nan, sign * mean > 0)
+
+
 def _of_groups() -> Iterator[Place]:
     yield _rows("in the first group", lambda f: np.arange(f.count) == 0)
     yield _rows("in the last group", lambda f: np.arange(f.count) == f.count - 1)
@@ -212,8 +245,8 @@ def _of_groups() -> Iterator[Place]:
         lambda f: np.arange(f.count) == (f.count - 1 if f.count % 2 else -1),
     )
     yield _rows("in groups whose values are all equal", lambda f: np.ptp(f.data, axis=1) == 0)
-    yield _rows("in groups whose mean is negative", lambda f: f.data.mean(axis=1) < 0)
-    yield _rows("in groups whose mean is positive", lambda f: f.data.mean(axis=1) > 0)
+    yield _rows("in groups whose mean is negative", lambda f: _sign(f, -1))
+    yield _rows("in groups whose mean is positive", lambda f: _sign(f, 1))
     yield _rows("in groups that hold a zero", lambda f: (f.data == 0).any(axis=1))
     yield _rows("in groups without a negative value", lambda f: (f.data >= 0).all(axis=1))
 
@@ -272,7 +305,11 @@ def _shaped(make: Callable[[Seen], Array]) -> Callable[[Seen], Array | None]:
     return lambda one: make(one) if one.shaped else None
 
 
-def _measures(operator: str) -> Iterator[tuple[str, Callable[[Seen], Array | float | None], bool]]:
+#: Words for what is measured, its value, and whether it is a whole number.
+_Measure = tuple[str, "Callable[[Seen], Array | float | None]", bool]
+
+
+def _measures(operator: str) -> Iterator[_Measure]:
     """Words for what is measured, its value, and whether it is a whole number."""
     record = OPERATORS[operator]
     yield "the number of values in a group", lambda one: one.facts.n, True
@@ -281,6 +318,8 @@ def _measures(operator: str) -> Iterator[tuple[str, Callable[[Seen], Array | flo
     yield "the number of axes of x", lambda one: one.case.x.ndim, True
     if record.groups.name == "SAMPLE_CHANNELS" or record.has_modes:
         yield "the number of channels", lambda one: one.case.layout.parameters, True
+    if "groups" in record.settings:
+        yield "the number of groups of a sample", lambda one: one.case.settings["groups"], True
     if record.has_branches:
         yield "the number of branches", lambda one: len(one.facts.branches), True
     if record.normalises:
@@ -310,13 +349,13 @@ def _measures(operator: str) -> Iterator[tuple[str, Callable[[Seen], Array | flo
     yield "|g|", _shaped(lambda one: np.abs(one.facts.g)), False
     if record.has_gates:
         yield "the transform gate", _shaped(lambda one: one.facts.gate), False
-    yield "the place in the group, from 0", _shaped(lambda one: one.facts.back(np.arange(one.facts.n)[None, :])), True
-    yield "the place among the groups, from 0", _column(lambda f: np.arange(f.count)), True
+    yield "the place in the group", _shaped(lambda one: one.facts.back(np.arange(one.facts.n)[None, :])), True
+    yield "the place among the groups", _column(lambda f: np.arange(f.count)), True
 
 
-def _by_measure(operator: str, seen: Sequence[Seen]) -> Iterator[Place]:
+def _by_measure(seen: Sequence[Seen], measures: Iterable[_Measure]) -> Iterator[Place]:
     """Places above and below a limit that parts what is wrong from what is right."""
-    for words, measure, whole in _measures(operator):
+    for words, measure, whole in measures:
         wrong, right = _parted(measure, seen)
         if wrong is None or right is None or not wrong.size or not right.size:
             continue
@@ -344,8 +383,15 @@ def _parted(measure: Callable[[Seen], Array | float | None], seen: Sequence[Seen
     return tuple(each[~np.isnan(each)] for each in both)  # type: ignore[return-value]
 
 
+#: What is counted from 0, in words of its own.
+_PLACED = {"the place in the group": "values of each group", "the place among the groups": "groups"}
+
+
 def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -> tuple[str, float]:
     """Words for what lies at a limit and beyond, and a number between both sides."""
+    if words in _PLACED:
+        first = int(limit) if sign > 0 else int(limit) + 1
+        return f"{'after' if sign > 0 else 'in'} the first {first} {_PLACED[words]}", limit
     if whole:
         return f"where {words} is {written(limit)} or {'more' if sign > 0 else 'less'}", limit
     for digits in (1, 2, 3):
@@ -365,12 +411,27 @@ def _beyond(
     return among
 
 
-def place_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> Place | None:
-    """The plainest place that holds all that is wrong in what was seen, and in what it was not chosen on."""
-    candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(operator, seen)]
-    found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
-    for place, _ in sorted(found, key=lambda one: -round(one[1].rate, 1)):
-        again = share(place, fresh)
-        if again is not None and again.explains:
+def place_of_cases(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> Place | None:
+    """The same among whole cases, each of which is one element."""
+    sizes = [*_by_measure(seen, [one for one in _measures(operator) if one[2] and one[0] not in _PLACED])]
+    for place in (*_of_cases(operator), *sizes):
+        parts = [share(place, some) for some in (seen, fresh)]
+        if all(one is not None and one.exact for one in parts):
             return place
     return None
+
+
+def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> list[Place]:
+    """Some places that hold all that is wrong, in what was seen and in what was not: first where most is wrong."""
+    candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(seen, _measures(operator))]
+    found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
+    found.sort(key=lambda one: -round(one[1].rate, 1))
+    kept = [one for one, _ in found if (again := share(one, fresh)) is not None and again.explains]
+    # In a mode of its own, a formula of its own may be wrong by so little that few values show it.
+    return [*kept[:_TRIED], *(one for one in kept[_TRIED:] if one.words in ("in training", "in inference"))]
+
+
+def says_it_all(place: Place, seen: Sequence[Seen], fresh: Sequence[Seen]) -> bool:
+    """Whether nearly all of a place is wrong, and much was looked at that is right: else it may be an accident."""
+    parts = [share(place, some) for some in (seen, fresh)]
+    return all(one is not None and one.rate >= _NEARLY_ALL and one.outside >= _MUCH * one.inside for one in parts)

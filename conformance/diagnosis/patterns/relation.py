@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 import numpy as np
 
+from ....reference.formats import FORMATS, Format
+from ..answers import TELLING
 from .numbers import Interval, simplest, written
 from .observing import Seen
 
@@ -80,6 +82,18 @@ class Relation:
                     return False
         return True
 
+    def tells(self, seen: Sequence[Seen], where: Sequence[Array]) -> bool:
+        """Whether, in most of what is far off, it is far off by what this relation allows too: else it says nothing."""
+        far = [(one, places) for one, places in zip(seen, where, strict=True) if one.telling and places.any()]
+        told = 0
+        for one, places in far:
+            arrays = self._arrays(one)
+            if arrays is not None:
+                with np.errstate(all="ignore"):
+                    off, slack = np.abs(one.got - one.expected), self._slack(one, arrays[0])
+                    told += bool((one.wrong & places & ~(off < TELLING * slack)).any())
+        return bool(far) and 2 * told > len(far)
+
     def _arrays(self, one: Seen) -> tuple[Array, Array | None] | None:
         with np.errstate(all="ignore"):
             base = self.base(one)
@@ -133,6 +147,10 @@ def _shifted(number: float) -> str:
     return f"the right value {'plus' if number > 0 else 'minus'} {written(abs(number))}"
 
 
+def _signed(number: float) -> str:
+    return f"{written(number)} with the sign of the right value"
+
+
 def _constant(number: float) -> str:
     return f"{written(number)}, whatever is given"
 
@@ -152,9 +170,45 @@ def _own(name: str) -> Made:
 
 def _groups_moved(by: Callable[[int], Array]) -> Made:
     def made(one: Seen) -> Array | None:
-        if not one.shaped or one.facts.count < 2:
+        if not one.shaped:
             return None
         return one.facts.back(one.facts.rows(one.expected)[by(one.facts.count)])
+
+    return made
+
+
+def _moved_groups(words: str, by: Callable[[int], Array]) -> Relation:
+    """The result of another group, with the slack of that."""
+
+    def slack(one: Seen) -> Array | None:
+        return one.facts.back(one.facts.rows(one.slack)[by(one.facts.count)]) if one.shaped else None
+
+    return Relation(said(words), _groups_moved(by), rounded=slack)
+
+
+def _rounded_to() -> Iterable[Relation]:
+    """The right value rounded to a coarser grid: what was received lies on it, and next to the right value."""
+    for exponent in range(17):
+        for base in (2, 10):
+            if base == 2 or 0 < exponent < 7:
+                step = float(base) ** -exponent
+                words = f"the right value rounded to multiples of {written(step)}"
+                yield Relation(said(words), _on_grid(lambda got, step=step: (np.rint(got / step) * step, step)))
+    for name in ("bfloat16", "float16", "float32"):
+        format = FORMATS[name]
+
+        def narrowed(got: Array, format: Format = format) -> tuple[Array, Array]:
+            return got.astype(format.dtype).astype(np.float64), 4 * format.unit_roundoff * np.abs(got)
+
+        yield Relation(said(f"the right value rounded to {name}"), _on_grid(narrowed))
+
+
+def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Made:
+    def made(one: Seen) -> Array | None:
+        on_grid, step = rounded(one.got)
+        exactly = np.abs(on_grid - one.got) <= 2.0**-40 * np.abs(one.got)
+        near = np.abs(one.got - one.expected) <= 0.5001 * step + one.slack
+        return one.got if bool((exactly & near)[one.judged].all()) else None
 
     return made
 
@@ -218,6 +272,7 @@ def plain_relations(name: str) -> list[Relation]:
             if other != name
         ),
         Relation(_constant, nothing, ones, np.inf),
+        Relation(_signed, nothing, lambda one: np.sign(one.expected), np.inf),
     ]
     counts = [*_COUNTS, *((("the number of terms in its sum", _sharing),) if name not in ("y", "dx") else ())]
     for words, count in counts:
@@ -225,11 +280,12 @@ def plain_relations(name: str) -> list[Relation]:
             found.append(Relation(_by(words, joined), nothing, _scaled(count, power), np.inf))
         found.append(Relation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
     for words, by in _MOVED:
-        found.append(Relation(said(f"that of the group {words} it"), _groups_moved(by)))
+        found.append(_moved_groups(f"that of the group {words} it", by))
         found.append(Relation(said(f"that of the place {words} it"), _values_moved(by)))
     found += [
-        Relation(said("that of the first group"), _groups_moved(lambda n: np.zeros(n, int))),
-        Relation(said("that of the groups in reverse order"), _groups_moved(lambda n: np.arange(n)[::-1])),
+        _moved_groups("that of the first group", lambda n: np.zeros(n, int)),
+        _moved_groups("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
+        *_rounded_to(),
         Relation(said("the right values in reverse order"), _values_moved(lambda n: np.arange(n)[::-1])),
     ]
     return found

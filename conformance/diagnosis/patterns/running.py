@@ -61,6 +61,11 @@ def _moved(statistic: Callable[[Facts], Array], weight: Callable[[float], float]
     return made
 
 
+def _rounded(one: Seen) -> Array:
+    """What the mean of a channel rounds, which a deviation shows in full where its values are alike."""
+    return 8 * one.values.unit * np.abs(one.facts.data).max(axis=1)
+
+
 def _old(one: Seen) -> Array:
     value = one.facts.given(one.name.removeprefix("new_"))
     assert value is not None
@@ -77,11 +82,11 @@ def running_relations(name: str) -> Iterator[Relation]:
         for words, statistic in _STATISTICS[name]:
             if (weighed, words) != ("momentum", _STATISTICS[name][0][0]):
                 told = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
-                yield Relation(said(told), _moved(statistic, weight))
+                yield Relation(said(told), _moved(statistic, weight), rounded=_rounded)
     for words, statistic in _STATISTICS[name]:
 
         def slope(one: Seen, statistic: Callable[[Facts], Array] = statistic) -> Array | None:
-            return statistic(one.facts) - _old(one) if one.facts.training else None
+            return statistic(one.facts) - _old(one) if one.facts.training else np.zeros(one.got.shape)
 
         yield Relation(
             lambda number, words=words: (

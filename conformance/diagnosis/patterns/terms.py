@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ....spec.operators import OPERATORS
 from .numbers import written
 from .observing import Seen
-from .relation import Made, Relation, right
+from .relation import Made, Relation, right, said
 
 Array = np.ndarray
 _Term = tuple[str, Callable[[Seen], Array]]
@@ -36,6 +37,9 @@ def term_relations(operator: str, name: str) -> Iterator[Relation]:
         terms = (*terms, *_OF_BLOCKS)
     for words, term in terms:
         yield Relation(_plus(words), right, _present(term))
+    if record.composed:
+        for (old, one), (new, other) in itertools.permutations(terms, 2):
+            yield Relation(said(f"the right value with {new} in place of {old}"), _exchanged(one, other))
 
 
 def clipped_relations() -> Iterator[Relation]:
@@ -46,6 +50,10 @@ def clipped_relations() -> Iterator[Relation]:
         lambda one: one.facts.gamma * np.sign(one.facts.xhat),
         np.inf,
     )
+
+
+def _exchanged(old: Callable[[Seen], Array], new: Callable[[Seen], Array]) -> Made:
+    return lambda one: one.expected - old(one) + new(one)
 
 
 def _present(term: Callable[[Seen], Array]) -> Made:

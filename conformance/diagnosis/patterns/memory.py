@@ -1,0 +1,181 @@
+"""Memory: results that depend on earlier calls, and arrays of the caller that a call changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...calls import CALL_FAILED
+from ...cases.case import Case
+from ...checks.purity import other
+from .facts import Facts
+from .observing import Observer
+
+Array = np.ndarray
+
+#: Calls in a row; where calls are slow, there is no such series.
+_SERIES = 48
+#: Cases that are asked, and how many must say the same where others say nothing.
+_CASES, _AGREE = 4, 2
+
+
+def remembered(observer: Observer, cases: Sequence[Case]) -> str:
+    """How results depend on earlier calls; empty where they do not, or nothing is known of it."""
+    chosen = [case for case in cases if case.x.size > 1 and all(one is not None for one in case.inputs.values())][
+        :_CASES
+    ]
+    if observer.most is not None or len(chosen) < _AGREE:
+        return ""
+    for tell in (_left_over, _in_turn):
+        # A parameter that is zero throughout is the same in every call, and tells nothing.
+        told = [words for case in chosen if (words := tell(observer, case))]
+        if len(told) >= _AGREE and len(set(told)) == 1:
+            return told[0]
+    return ""
+
+
+def as_asked(observer: Observer, case: Case, name: str, got: Array) -> bool:
+    """Whether a result is what the case asks for."""
+    subject = observer.subject
+    truth = subject.truth(case)
+    outputs = name in case.record.outputs
+    exact = (truth.outputs() if outputs else truth.gradients())[name]
+    bound = subject.bound(case, name)(False)
+    if exact is None or got.shape != exact.hi.shape:
+        return False
+    with np.errstate(all="ignore"):
+        return bool((~np.isfinite(bound) | (np.abs(got.astype(np.float64) - exact.hi) <= 2 * bound)).all())
+
+
+def _calls(observer: Observer, case: Case, *, gradients: bool) -> dict[str, Array] | None:
+    try:
+        return observer.subject.pull(case) if gradients else observer.subject.outputs(case)
+    except CALL_FAILED:
+        return None
+
+
+def _in_turn(observer: Observer, case: Case) -> str:
+    """Which of many calls with the same arguments return something else."""
+    for gradients in (False, True) if not observer.subject.forward_only else (False,):
+        series = [_calls(observer, case, gradients=gradients) for _ in range(_SERIES)]
+        first = series[0]
+        if first is None:
+            continue
+        for name in first:
+            values = [one[name] for one in series if one is not None and name in one]
+            if len(values) < len(series) or all(np.array_equal(values[0], one, equal_nan=True) for one in values):
+                continue
+            bad = [place for place, one in enumerate(values) if not as_asked(observer, case, name, one)]
+            return _series(name, values, bad)
+    return ""
+
+
+def _series(name: str, values: Sequence[Array], bad: Sequence[int]) -> str:
+    if not bad:
+        return f"{name} of a call that is repeated has other last bits, within the error that is allowed"
+    zero = all(not np.any(values[place]) for place in bad)
+    what = "zero" if zero else "wrong"
+    gaps = np.diff(bad)
+    if len(bad) > 2 and (gaps == gaps[0]).all() and gaps[0] > 1:
+        which = _ordinal(int(gaps[0]))
+        return f"of calls that are repeated with the same arguments, every {which} returns a {name} that is {what}"
+    if len(bad) == len(values):
+        return f"{name} is {what} in every call, and other from call to call with the same arguments"
+    if bad == list(range(bad[0], len(values))):
+        return f"{name} of a call that is repeated with the same arguments is right at first, and {what} later on"
+    return f"{name} is {what} in some calls and right in others, with the same arguments"
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def _left_over(observer: Observer, case: Case) -> str:
+    """What of the call before a result depends on: that call differs in one input alone."""
+    later = other(case)
+    subject = observer.subject
+    for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
+        before = case.replace(**{name: later.inputs[name]})
+        for gradients in (False, True) if not subject.forward_only else (False,):
+            _calls(observer, case, gradients=gradients)
+            settled = _calls(observer, case, gradients=gradients)
+            first = _calls(observer, before, gradients=gradients)
+            after = _calls(observer, case, gradients=gradients)
+            if settled is None or first is None or after is None:
+                continue
+            for result, got in after.items():
+                if not as_asked(observer, case, result, settled[result]) or as_asked(observer, case, result, got):
+                    continue
+                if as_asked(observer, before, result, got):
+                    return f"{result} is that of the {name} of the call before, where the shapes are the same"
+                return f"{result} is wrong after a call of the same shapes with another {name}, and right without"
+    return ""
+
+
+# What belongs to the caller ------------------------------------------------------------------------------------
+
+
+def overwritten(observer: Observer, cases: Sequence[Case]) -> str:
+    """Which of the caller's arrays a call changes, and what they hold afterwards; empty where it changes none."""
+    told: dict[str, None] = {}
+    for case in [one for one in cases if one.x.size > 1][:_CASES]:
+        told.update(dict.fromkeys(_changed(observer, case)))
+    return "; ".join(told)
+
+
+def _changed(observer: Observer, case: Case) -> Iterator[str]:
+    subject = observer.subject
+    try:
+        evaluation = subject.start(case)
+        outputs = evaluation.outputs()
+        after = evaluation.inputs()
+        yield from _what(case, after, "the call", outputs)
+        if subject.forward_only:
+            return
+        pulled = evaluation.pull(case.g)
+        gradients = subject.named_gradients(pulled.gradients(), case)
+        known = {name: value for name, value in after.items() if value is not None}
+        yield from _what(case, evaluation.inputs(), "taking gradients", {**outputs, **gradients}, known)
+        now = pulled.cotangent()
+        if not np.array_equal(now, case.g, equal_nan=True):
+            held = _holds(case, "g", case.g, now, {**outputs, **gradients})
+            yield f"the cotangent is changed by taking gradients{held}"
+    except CALL_FAILED:
+        return
+
+
+def _what(
+    case: Case,
+    after: dict[str, Array | None],
+    when: str,
+    results: dict[str, Array],
+    before: dict[str, Array] | None = None,
+) -> Iterator[str]:
+    for name, now in after.items():
+        was = (before or case.inputs).get(name)
+        if was is None or now is None or np.array_equal(was, now, equal_nan=True):
+            continue
+        yield f"{name} is changed by {when}{_holds(case, name, was, now, results)}"
+
+
+def _holds(case: Case, name: str, was: Array, now: Array, results: dict[str, Array]) -> str:
+    """What an array holds afterwards."""
+    for result, value in results.items():
+        if value.shape == now.shape and np.array_equal(value, now, equal_nan=True):
+            return f": it holds {result} afterwards"
+    if not now.any():
+        return ": it holds zeros afterwards"
+    if (now == 1).all():
+        return ": it holds ones afterwards"
+    old, new = was.astype(np.float64), now.astype(np.float64)
+    for factor in (2, -1, 0.5):
+        if np.array_equal(old * factor, new):
+            return f": it holds {factor:g} times what it held"
+    facts = Facts.of(case)
+    if name == "x" and not case.record.composed and case.record.centred:
+        rows = facts.rows(old)
+        spread = np.abs(rows).max() * facts.n * 2.0 ** -(20 if now.dtype.itemsize == 4 else 7)
+        if np.abs(facts.rows(new) - (rows - rows.mean(axis=1, keepdims=True))).max() <= spread:
+            return ": it holds x - mean afterwards"
+    return ""

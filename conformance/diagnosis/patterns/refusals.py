@@ -1,0 +1,59 @@
+"""Refusals: valid calls that raise, or return what has no right shape, and what these calls have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....spec.errors import BadOutput, TargetRaised
+from ...cases.case import Case
+from ..answers import Values
+from .observing import Observer, Seen
+from .places import place_of_cases
+
+
+def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Sequence[Case]) -> str:
+    """What a call that fails does, and on which cases; empty where none fails, or nothing is known of it."""
+    for derivative in (False, True):
+        before, after = (_outcomes(observer, cases, derivative=derivative) for cases in (formed, fresh))
+        failing = [one for one in (*before, *after) if one.wrong.any()]
+        if not failing:
+            continue
+        words = _words(observer.failure(failing[0].case, derivative=derivative), derivative=derivative)
+        place = place_of_cases(operator, before, after)
+        if place is not None:
+            return f"{words} {place.words}"
+        if len(failing) == len(before) + len(after):
+            return f"{words} in every case"
+        return f"{words} in {len(failing)} of {len(before) + len(after)} cases"
+    return ""
+
+
+def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) -> list[Seen]:
+    """For each case one number: 1 where the call fails."""
+    found = []
+    for case in cases:
+        answer = observer.answer(case, derivative=derivative)
+        if answer is not None:
+            got = np.array([float(bool(answer.words))])
+            values = Values(got, np.zeros(1), np.zeros(1), 0.0)
+            found.append(Seen(case, "the call", values, np.inf))
+    return found
+
+
+def _words(failure: Exception | None, *, derivative: bool) -> str:
+    subject = "taking gradients" if derivative else "the call"
+    if isinstance(failure, TargetRaised):
+        return f"{subject} raises {_one_line(str(failure))}"
+    if isinstance(failure, BadOutput):
+        # The shapes are those of one case.
+        told = re.sub(r" in place of .*", "", _one_line(str(failure)))
+        return re.sub(r"has shape \(.*\)", "has a wrong shape", told)
+    return f"{subject} fails"
+
+
+def _one_line(words: str, most: int = 120) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."

@@ -1,0 +1,112 @@
+"""Special values and memory layouts: which of them a target misreads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ....spec.errors import LayoutNotApplicable, Unsupported
+from ...calls import CALL_FAILED
+from ...cases.case import Case
+from .memory import as_asked
+from .observing import Observer
+
+Array = np.ndarray
+
+_POISONS = ((np.nan, "a NaN"), (np.inf, "an infinity"), (-np.inf, "a negative infinity"))
+_CASES = 3
+
+#: Layouts in words (adapters/layouts.py).
+_LAYOUTS = {
+    "transposed": "stored with its axes reversed",
+    "strided": "strided",
+    "offset": "stored at an offset",
+    "channels_last": "stored with its channels last",
+    "zero_stride": "expanded with a stride of zero",
+    "negative": "stored with a negative stride",
+}
+
+
+def _chosen(cases: Sequence[Case]) -> list[Case]:
+    """Cases with every parameter, and room for more than one value and group."""
+    whole = [one for one in cases if one.x.size > 3 and all(value is not None for value in one.inputs.values())]
+    return [one for one in whole if one.layout.count > 1 and one.layout.size > 1][:_CASES]
+
+
+def unseen_specials(observer: Observer, cases: Sequence[Case]) -> str:
+    """Which values that are not finite leave no trace, or reach what does not depend on them."""
+    chosen = _chosen(cases)
+    if len(chosen) < _CASES:
+        return ""
+    found: dict[str, None] = {}
+    for name in [one for one in chosen[0].inputs if "." not in one]:
+        for poison, words in _POISONS:
+            told = {_special(observer, case, name, poison) for case in chosen}
+            if len(told) == 1 and (effect := told.pop()):
+                found[f"{words} in {name} {effect}"] = None
+    return "; ".join(found)
+
+
+def _special(observer: Observer, case: Case, name: str, poison: float) -> str:
+    given = case.inputs[name]
+    if given is None or not given.size:
+        return ""
+    value = given.copy()
+    value.reshape(-1)[value.size // 2] = poison
+    try:
+        y = observer.subject.outputs(case.replace(**{name: value}))["y"]
+        clean = observer.subject.outputs(case)["y"]
+    except CALL_FAILED:
+        return "makes the call fail"
+    lost = ~np.isfinite(y.astype(np.float64)) & np.isfinite(clean.astype(np.float64))
+    if name == "x":
+        place = np.zeros(given.size, bool)
+        place[given.size // 2] = True
+        rows = case.layout.rows(place.reshape(given.shape)).any(axis=1, keepdims=True)
+        inside = case.layout.back(np.broadcast_to(rows, (case.layout.count, case.layout.size)))
+        if not case.record.composed and case.settings.get("training", True) and (lost & ~inside).any():
+            return "reaches groups that do not hold it"
+        if np.isnan(poison) or case.record.composed:
+            return "" if lost.any() else "leaves y finite everywhere"
+        return ""
+    return "" if lost.any() else "leaves y finite everywhere"
+
+
+def misread_layouts(observer: Observer, cases: Sequence[Case]) -> str:
+    """Which results are wrong where which input lies in memory in which way; empty where none is."""
+    layouts = [one for one in observer.subject.target.layouts if one != "contiguous"]
+    chosen = _chosen(cases)
+    if len(chosen) < _CASES or observer.most is not None:
+        return ""
+    found = []
+    names = [name for name in chosen[0].inputs if "." not in name]
+    for name in (*names, "g"):
+        told = [{layout: frozenset(_wrong(observer, case, name, layout)) for layout in layouts} for case in chosen]
+        bad = {layout: frozenset.intersection(*(one[layout] for one in told)) for layout in layouts}
+        for results in dict.fromkeys(value for value in bad.values() if value):
+            where = [_LAYOUTS.get(layout, layout) for layout in layouts if bad[layout] == results]
+            fine = [_LAYOUTS.get(layout, layout) for layout in layouts if not any(one[layout] for one in told)]
+            verb, told_of = "is" if len(results) == 1 else "are", "the cotangent" if name == "g" else name
+            right = f", and right where it is {' or '.join(['contiguous', *fine])}"
+            found.append(f"{' and '.join(sorted(results))} {verb} wrong where {told_of} is {' or '.join(where)}{right}")
+    return "; ".join(found)
+
+
+def _wrong(observer: Observer, case: Case, name: str, layout: str) -> Iterator[str]:
+    subject = observer.subject
+    try:
+        if name == "g":
+            if subject.forward_only:
+                return
+            results = subject.named_gradients(subject.start(case).pull(case.g, layout).gradients(), case)
+        else:
+            results = subject.start(case, layouts={name: layout}).outputs()
+    except (LayoutNotApplicable, Unsupported):
+        return
+    except CALL_FAILED:
+        yield "the call"
+        return
+    for result, got in results.items():
+        if not as_asked(observer, case, result, got):
+            yield result

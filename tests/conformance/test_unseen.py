@@ -1,0 +1,70 @@
+"""Mistakes that the library does not have: no name is given to them, and what is printed is what was found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.conformance.diagnosis.patterns.numbers import Interval, simplest, written
+
+from .unseen import UNSEEN
+from .unseen.table import kept, printed, row
+
+#: Of several kinds and operators; the tests marked `campaign` have all of them.
+SAMPLE = (
+    "half-eps",
+    "unbiased-and-eps-outside",
+    "zeros-after-300",
+    "beta-doubled-in-place",
+    "refuses-multiples-of-three",
+    "residual-shifted",
+)
+
+
+def _told_as_kept(name: str) -> None:
+    faults, sentence = printed(UNSEEN[name])
+    assert faults == (), "no mistake of the library is this one"
+    assert row(UNSEEN[name], sentence) == kept()[name]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_what_the_library_lacks_is_described(name):
+    """A mistake without a name is described as the table has it."""
+    _told_as_kept(name)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", UNSEEN)
+def test_the_table_is_up_to_date(name):
+    """Every mistake is described as the table has it, and none is given a name."""
+    _told_as_kept(name)
+
+
+def test_every_mistake_is_in_the_table():
+    """The table has each mistake once, of every operator some."""
+    assert list(kept()) == list(UNSEEN)
+    assert len({one.operator for one in UNSEEN.values()}) == 10
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.49999, 0.50001, "1/2"),
+        (0.33333, 0.33334, "1/3"),
+        (1.0099, 1.0101, "1.01"),
+        (9.99e-7, 1.001e-6, "1e-06"),
+        (0.000487, 0.000489, "2^-11"),
+        (-2.001, -1.999, "-2"),
+        (-1.0, 1.0, "0"),
+    ],
+)
+def test_the_plainest_number_is_told(low, high, words):
+    """Of all numbers that the values allow, the one that a reader would have written is printed."""
+    assert written(simplest(Interval(low, high))) == words
+
+
+def test_no_number_is_told_that_is_not_known():
+    """Bounds that exclude one another leave no number, and wide ones leave none that is known."""
+    assert Interval().within(np.array([1.0, 3.0]), np.array([2.0, 4.0])).empty
+    assert not Interval(0.5, 2.0).known(1.0)
+    assert Interval(1.99, 2.01).known(1.0)
