@@ -31,6 +31,9 @@ _MORE = 12
 _READABLE = 2.0**-10, 2.0**10
 _VISIBLE = 2.0**-10
 
+#: So many figures of how odd a case is are about eps, its magnitude, and how many values it has.
+_SIZE = 3
+
 #: What a case keeps for another violation: what that is judged on, in its mode and with its parts.
 _PURPOSE = ("requirements", "only", "mixed", "training", "recipe", "logits")
 
@@ -53,7 +56,8 @@ class Shown:
 class Shrinker:
     """Shrinks violations; cases that one requirement is shown on are tried first for the next."""
 
-    _pool: list[Description] = attrs.field(factory=list)
+    #: The cases that something was shown on, each with the requirements that are known to fail on it.
+    _pool: dict[Description, set[str]] = attrs.field(factory=dict)
     _tried: int = 0
 
     def shrink(self, subject: Subject, tally: Tally, library: Library) -> Shown:
@@ -66,9 +70,26 @@ class Shrinker:
             found = self._search(search, met)
         finally:
             self._tried += search.tried
-        if found.description not in self._pool:
-            self._pool.append(found.description)
+        self._pool.setdefault(found.description, set()).add(tally.check.requirement)
         return found
+
+    def known(self, like: Description) -> list[Description]:
+        """
+        The cases that others were shown on, for what a description is for, those first that tell most.
+
+        Of as many values, one on which fewer requirements fail says more of each of them.
+        """
+        found: dict[Description, int] = {}
+        for one, failing in self._pool.items():
+            alike = _alike(one, like)
+            if alike is not None:
+                found[alike] = min(len(failing), found.get(alike, len(failing)))
+
+        def order(one: Description) -> tuple[float, ...]:
+            ordinary = oddness(one)
+            return (*ordinary[:_SIZE], found[one], *ordinary[_SIZE:])
+
+        return sorted(found, key=order)
 
     def _search(self, search: _Search, met: Shown) -> Shown:
         readable = _readable(met.finding)  # if it is not, it need not be anywhere
@@ -76,8 +97,7 @@ class Shrinker:
         def tells(shown: Shown) -> bool:
             return not any(shown.plainness[:2]) and (_readable(shown.finding) or not readable)
 
-        known = [alike for one in self._pool if (alike := _alike(one, met.description)) is not None]
-        shown = search.first(sorted(dict.fromkeys(known), key=oddness), enough=tells)
+        shown = search.first(self.known(met.description), enough=tells)
         if shown is None or not tells(shown):
             shown = _plainer_of(shown, search.first(plainest(met.description), enough=tells, more=_MORE))
         if shown is None:

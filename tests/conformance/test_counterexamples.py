@@ -14,6 +14,7 @@ from normspec.adapters.target import Target
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.plain import oddness, plainer, plainest
 from normspec.conformance.folding import folded
+from normspec.conformance.shrink import Shrinker
 from normspec.conformance.verdicts import Counterexample, Verdict
 
 from .runs import FAULT, function, result, run, specimen
@@ -239,3 +240,12 @@ def test_a_must_is_not_told_under_a_should() -> None:
     """The one that tells most leads, but for advice, which leads nothing that is required."""
     first, second = folded([_violated("LN-L2", Verdict.ADVICE), _violated("CM-S1")])
     assert (first.same_case_as, second.same_case_as) == ("CM-S1", "")
+
+
+def test_of_cases_as_plain_as_each_other_the_one_that_breaks_less_is_tried_first() -> None:
+    """Among those that others were shown on; eps, magnitude and the number of values come before."""
+    plain = next(plainest(Description("layer_norm", 2, (("witness", 0),))))
+    other = attrs.evolve(plain, gamma="powers")  # odder, with as many values
+    larger = attrs.evolve(plain, n=3)
+    pool = {plain: {"LN-F1", "LN-F3"}, other: {"LN-G1"}, larger: set()}
+    assert Shrinker(pool).known(plain) == [other, plain, larger]
