@@ -69,22 +69,16 @@ def layer_target(
         raise WrongSignature(f"{label} returned {kind.__name__}: it has to return a layer")
     room = adapter(name)
     kind = kind if inspect.isclass(kind) else type(bare(kind))
-    kit = kit_of(room, name, kind, label)
+    kit = kit_of(room, kind)
     operator = _operator(kit, bare(value) if kit.is_layer(value) else kind, label, file, operators)
     binding = binding_of(kit, value, operator, label, declared, arguments)
     slow = full_name(kit.framework) in SLOW
     return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=slow)
 
 
-def kit_of(room: ModuleType, name: str, kind: type, label: str) -> Kit:
-    """The kit for layers of a class. Raises WrongSignature where its framework has none."""
-    for kit in getattr(room, "KITS", ()):
-        if issubclass(kind, kit.base):
-            return kit
-    raise WrongSignature(
-        f"{label} is a layer of {name}, whose layers are not taken as they are: give a function with the signature of"
-        " its operator, which lends it the parameters that it is handed"
-    )
+def kit_of(room: ModuleType, kind: type) -> Kit:
+    """The kit for layers of a class, of those that its framework's room has."""
+    return next(kit for kit in room.KITS if issubclass(kind, kit.base))
 
 
 def is_layer_like(value: Any) -> bool:

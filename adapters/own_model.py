@@ -16,7 +16,7 @@ from .layers.build import binding_of
 from .layers.constructor import attribute
 from .layers.kit import Kit
 from .layers.names import operator_named
-from .own_layer import kit_of, room_of_layer
+from .own_layer import bare, kit_of, room_of_layer
 from .target import Target
 
 
@@ -36,13 +36,13 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
             raise WrongSignature(
                 f"{label}() raises {one_line(error)}: name a model, or a function without arguments that makes one"
             ) from error
-    name = room_of_layer(type(model))
+    name = room_of_layer(model)
     if name is None:
         raise WrongSignature(
             f"{label} is {type(model).__name__}: --layers is for a model of torch, Keras, flax.nnx or Equinox"
         )
     room = adapter(name)
-    kit = kit_of(room, name, type(model), label)
+    kit = kit_of(room, type(bare(model)))
     if not kit.models:
         raise WrongSignature(
             f"{label} of {kit.base.__module__.rpartition('.')[0]} has its layers only while it is called"
@@ -76,7 +76,10 @@ def _normalising(within: Mapping[str, Any]) -> dict[str, str]:
 def _kind(kit: Kit, layer: Any) -> tuple[Any, ...]:
     """What sets a layer apart from others."""
     settings = tuple(str(attribute([layer], key)) for key in ("eps", "momentum", "groups"))
-    own = kit.tensors(layer).items()
+    try:
+        own = kit.tensors(layer).items()
+    except NormspecError:  # its state is not with it, and it will decline every call
+        own = ()
     parameters = tuple((name.rpartition(".")[2], one.shape, one.trained) for name, one in own)
     size = str(attribute([layer], "size"))  # of one without parameters
     return (type(layer), settings, parameters, size, str(getattr(layer, "data_format", "")))

@@ -112,3 +112,11 @@ def test_a_mode_that_equinox_is_not_judged_in_declares_nothing():
     """BatchNorm's default normalises by running statistics, and follows no convention of ours."""
     (binding,) = resolve(eqx.nn.BatchNorm).bindings
     assert not binding.conventions
+
+
+def test_a_layer_of_a_model_whose_state_is_not_with_it_declines_every_call():
+    """And says so, beside the layers that are judged."""
+    model = eqx.nn.make_with_state(lambda: eqx.nn.Sequential([eqx.nn.LayerNorm(6), batch_norm(6, 1e-5, 0.9)]))()
+    norm, batch = resolve(model, declared=Declared(layers=True)).bindings
+    assert norm.accepts((3, 6), {}) is None
+    assert "its state is not with it" in (batch.accepts((3, 6), {}) or "")

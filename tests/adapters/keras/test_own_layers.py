@@ -1,0 +1,33 @@
+"""Layers of Keras as they are: what they are built for, and whose conventions they follow."""
+
+from __future__ import annotations
+
+import keras
+import pytest
+
+from normspec.adapters.targets import resolve
+
+
+class Doubled(keras.layers.LayerNormalization):
+    """A layer that derives from one of Keras, and has a call of its own."""
+
+    def call(self, inputs):
+        return super().call(inputs) * 1
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_an_instance_that_is_not_built_is_checked_in_every_size(built):
+    """One that is built has its own."""
+    layer = keras.layers.LayerNormalization(epsilon=1e-5)
+    if built:
+        layer.build((None, 6))
+    (binding,) = resolve(layer).bindings
+    assert binding.fixed.eps == 1e-5
+    assert binding.fixed.shape == ((6,) if built else ())
+    assert layer.built is built
+
+
+def test_only_a_call_of_keras_may_differ_as_that_does():
+    """Whatever a layer derives from."""
+    assert resolve(keras.layers.LayerNormalization).bindings[0].known_violations
+    assert not resolve(Doubled).bindings[0].known_violations
