@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from flax import nnx
 
+from ...spec.errors import Unsupported
 from ..jax.own_layers import MODES, held, modes
 from ..layers.kit import Own
 from .nnx_layers import BINDINGS
@@ -50,8 +51,15 @@ class NnxKit(FlaxKit):
         attributes = {name: value is training for name, value in MODES.items() if name != "train"}  # it is a method
         merged.set_attributes(raise_if_not_found=False, **attributes)
         y = merged(x, **modes(type(merged).__call__, training=training))
+        widened = any(values[name].dtype != value.dtype for name, value in lent.items())
+        if widened and getattr(y, "dtype", None) != x.dtype and self._widens(layer):
+            raise Unsupported("its statistics are float32, and without dtype= so is what it computes")
         after = {dotted(path): variable[...] for path, variable in _variables(merged)}
         return y, {name: after[name].astype(value.dtype) for name, value in lent.items()}
+
+    def _widens(self, layer: Any) -> bool:
+        """Whether a layer has a BatchNorm of Flax that computes in the widest dtype of all that it holds."""
+        return any(isinstance(one, nnx.BatchNorm) and one.dtype is None for one in self.within(layer).values())
 
 
 def _variables(layer: Any) -> list[tuple[tuple[Any, ...], Any]]:

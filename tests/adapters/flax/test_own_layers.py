@@ -103,6 +103,17 @@ def test_a_layer_with_a_dtype_of_its_own_declines_others():
     assert y.dtype == jnp.bfloat16
 
 
+def test_statistics_of_float32_are_no_mistake_of_a_layer():
+    """nnx.BatchNorm without dtype= returns float32 for them, and declines a call in 16 bits alone."""
+    kit, narrow = NnxKit(BRIDGE), jnp.ones(6, jnp.bfloat16)
+    x = jnp.ones((3, 6), jnp.bfloat16)
+    lent = {"scale": narrow, "mean": narrow, "var": narrow}
+    with pytest.raises(Unsupported, match="its statistics are float32"):
+        kit.run(nnx.BatchNorm(6, rngs=nnx.Rngs(0)), lent, x, training=True, sample=1)
+    y, _ = kit.run(nnx.BatchNorm(6, dtype=jnp.bfloat16, rngs=nnx.Rngs(0)), lent, x, training=True, sample=1)
+    assert y.dtype == jnp.bfloat16
+
+
 def test_a_layer_with_a_call_of_its_own_follows_nothing_of_flax():
     """Only what Flax itself computes may differ as Flax differs."""
 
