@@ -13,6 +13,7 @@ from normspec.testing import OutsideEnvelope
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float32))
 def test_tensors_are_read_as_they_are(dtype):
     """Tensors that need gradients, of any strides, bfloat16 among them."""
+    torch.manual_seed(0)
     x = torch.randn(8, 6).to(dtype).t().requires_grad_()
     gamma, beta = torch.randn(8).to(dtype).requires_grad_(), torch.randn(8).to(dtype)
     y = functional.layer_norm(x, (8,), gamma, beta)
@@ -20,7 +21,9 @@ def test_tensors_are_read_as_they_are(dtype):
     dx, dgamma = torch.autograd.grad(y, (x, gamma), g)
     assert testing.assert_layer_norm(y, x, gamma, beta).holds
     assert testing.assert_layer_norm_grads(dx, dgamma, None, x, gamma, g, storage="H2")["dgamma"].holds
-    with pytest.raises(OutsideEnvelope, match="Divides the squared deviations by n - 1"):
+    # In bfloat16 48 values need not tell one mistake from others.
+    told = "lie outside" if dtype == torch.bfloat16 else "Divides the squared deviations by n - 1"
+    with pytest.raises(OutsideEnvelope, match=told):
         variance, mean = torch.var_mean(x.double(), -1, keepdim=True)
         wrong = (x.double() - mean) / (variance + 1e-5).sqrt() * gamma.double() + beta.double()
         testing.assert_layer_norm(wrong.to(dtype), x, gamma, beta)
