@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .conformance.verdicts import Result as Result
     from .conformance.verdicts import Verdict as Verdict
     from .spec.errors import Unsupported as Unsupported
+    from .testing.conforming import conforms as conforms
 
     __version__: str
 
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "check",
     "compare",
+    "conforms",
     "identify",
     "load_report",
     "report_schema",
@@ -60,7 +62,11 @@ _ROOMS = {
     "Result": "conformance.verdicts",
     "Unsupported": "spec.errors",
     "Verdict": "conformance.verdicts",
+    "conforms": "testing.conforming",
 }
+
+#: Modules that are public by themselves.
+_MODULES = ("strategies", "testing")
 
 
 def __getattr__(name: str) -> Any:
@@ -68,12 +74,14 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("normspec")
-    if name in _ROOMS:
+    if name in _ROOMS or name in _MODULES:
         from importlib import import_module
 
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
         return getattr(import_module(f".{_ROOMS[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -126,9 +126,74 @@ def check(
 
     Raises a NormspecError, before anything is checked, where the request cannot be carried out.
     """
+    request = requested(
+        target,
+        op=op,
+        framework=framework,
+        dtypes=dtypes,
+        device=device,
+        conventions=conventions,
+        profile=profile,
+        seed=seed,
+        forward_only=forward_only,
+        slow=slow,
+        mode=mode,
+        only=only,
+        binding=binding,
+        require=require,
+        per_target=per_target,
+        python=python,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        cache=cache,
+        parameters=parameters,
+        layout=layout,
+        fixed=fixed,
+        layers=layers,
+    )
+    listener = listener_of(progress)
+    folder = None if reproduce is None else path_of(reproduce, "reproduce", "scripts")
+    if folder is not None:
+        ensure_folder(folder)
+    if replay is not None:
+        report = replayed(request, path_of(replay, "replay", "report.json"), listener)
+    else:
+        address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
+        count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
+        report = report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
+    return report if folder is None else reproduced(report, request, folder, listener)
+
+
+def requested(
+    target: Any,
+    *,
+    op: str | Sequence[str] | None = None,
+    framework: str | None = None,
+    dtypes: Iterable[str] | None = None,
+    device: str = "cpu",
+    conventions: Mapping[str, str] | None = None,
+    profile: str = "standard",
+    seed: int | None = None,
+    forward_only: bool = False,
+    slow: bool | None = None,
+    mode: str | None = None,
+    only: str | Iterable[str] | None = None,
+    binding: str | Iterable[str] | None = None,
+    require: str | Iterable[str] | None = None,
+    per_target: Mapping[str, Mapping[str, Any]] | None = None,
+    python: str | Mapping[str, str] | None = None,
+    time_limit: float | None = DEFAULT_LIMITS.seconds,
+    memory_limit: int | None = DEFAULT_LIMITS.memory,
+    cache: str | os.PathLike[str] | bool | None = None,
+    parameters: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    fixed: Mapping[str, object] | None = None,
+    layers: bool = False,
+) -> Request:
+    """What ``check`` is asked for with these arguments, each of them looked at. Raises a NormspecError."""
     operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
     where = text_of(device, "device", "cpu")
-    request = Request(
+    return Request(
         targets=named(targets_of(target), operators),
         op=operators,
         framework=framework_of(framework),
@@ -149,14 +214,3 @@ def check(
         cache=checked_cache(cache),
         declared=declared_of(parameters, layout, fixed, layers),
     )
-    listener = listener_of(progress)
-    folder = None if reproduce is None else path_of(reproduce, "reproduce", "scripts")
-    if folder is not None:
-        ensure_folder(folder)
-    if replay is not None:
-        report = replayed(request, path_of(replay, "replay", "report.json"), listener)
-    else:
-        address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
-        count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
-        report = report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
-    return report if folder is None else reproduced(report, request, folder, listener)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import attrs
@@ -14,7 +15,7 @@ from ..spec.operators import OPERATORS, Groups
 from . import judging, parameters
 from .arrays import array, optional
 from .call import Call, sampled
-from .cause import mistakes
+from .cause import Mistake, mistakes
 from .judgement import Envelope, Judgement
 from .message import message
 from .options import Terms, wider
@@ -23,9 +24,17 @@ from .options import Terms, wider
 class OutsideEnvelope(AssertionError):
     """A result has elements that no sound algorithm returns; ``judgement`` has what is known of them."""
 
-    def __init__(self, text: str, judgement: Judgement) -> None:
-        super().__init__(text)
+    def __init__(self, judgement: Judgement, explain: Callable[[], str]) -> None:
+        super().__init__()
         self.judgement = judgement
+        self._explain: Callable[[], str] | None = explain
+        self._text = ""
+
+    def __str__(self) -> str:
+        """The message. The cause is looked for when it is first read: Hypothesis meets many that nobody reads."""
+        if self._explain is not None:
+            self._text, self._explain = self._explain(), None
+        return self._text
 
 
 def judged(
@@ -35,12 +44,14 @@ def judged(
     settings: Mapping[str, Any],
     terms: Terms,
     g: Any = None,
+    *,
+    unjudged: bool = False,
 ) -> dict[str, Judgement]:
     """
     Judge results of one call by name; raise OutsideEnvelope on the first that has elements outside.
 
     Raises AssertionError for a result of the wrong shape or dtype, ValueError and TypeError for arguments that do not
-    fit, and ValueError where nothing of a result could be judged.
+    fit, and ValueError where nothing of a result could be judged, unless ``unjudged`` says that this may be.
     """
     __tracebackhide__ = True
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
@@ -55,12 +66,10 @@ def judged(
     found: dict[str, Judgement] = {}
     for name, judgement in _judgements(call, got, cotangent, terms):
         if not judgement.holds:
-            causes = ()
-            if name in ("y", "dx"):
-                causes = mistakes(call, {name: got[name]}, cotangent, judgement.groups_outside)
-            allowed = "" if causes else _allowing(call, name, got[name], cotangent, terms)
-            raise OutsideEnvelope(message(judgement, causes, allowed), judgement)
-        if not judgement.judged:
+            raise OutsideEnvelope(
+                judgement, partial(_explained, call, judgement, got[judgement.name], cotangent, terms)
+            )
+        if not judgement.judged and not unjudged:
             raise ValueError(
                 f"nothing of {name} could be judged: all of it lies where intermediate results may overflow or"
                 " underflow (R1 to R6 of spec/accuracy.md), or depends on what is not finite"
@@ -82,6 +91,14 @@ def _judgements(
         looked_at = groups if call.layout.along_columns else None
         for name, known in _parameter_values(call, small, g, terms, groups).items():
             yield name, known.judge(call, name, got[name], terms.seed, looked_at)
+
+
+def _explained(call: Call, judgement: Judgement, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
+    """What an error says: with the mistake where it is known, and otherwise with what would have allowed for it."""
+    causes: tuple[Mistake, ...] = ()
+    if judgement.name in ("y", "dx"):
+        causes = mistakes(call, {judgement.name: got}, g, judgement.groups_outside)
+    return message(judgement, causes, "" if causes else _allowing(call, judgement.name, got, g, terms))
 
 
 def _allowing(call: Call, name: str, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:

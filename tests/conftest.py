@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+#: Runs pytest inside a test, which the tests of our own plugin do.
+pytest_plugins = ["pytester"]
+
 #: Set by tox to the frameworks that an environment is about. Where it is not set, whatever is installed counts.
 FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
 

@@ -29,12 +29,12 @@ def print_report(report: Outcome, console: Console) -> None:
 
 def as_text(report: Outcome, encoding: str) -> str:
     """The same without colour, in signs that the encoding has; as wide as what is written into a pipe."""
-    stream = _Text(encoding)
+    stream = TextStream(encoding)
     print_report(report, console_on(stream))
     return "\n".join(stream.getvalue().strip("\n").splitlines())
 
 
-class _Text(io.StringIO):
+class TextStream(io.StringIO):
     """A text that is to be written in an encoding."""
 
     def __init__(self, encoding: str) -> None:

@@ -30,7 +30,7 @@ DEPENDENCIES = {
         *("numpy", "ml_dtypes", "attrs", "click", "rich", "tomli", "tomllib", "matplotlib", "jinja2", "markupsafe"),
         "distributed",
     },
-    "testing": {"numpy", "ml_dtypes", "attrs", "pytest", "_pytest", "hypothesis", "typing_extensions"},
+    "testing": {"numpy", "ml_dtypes", "attrs", "pytest", "xdist", "hypothesis", "typing_extensions"},
 }
 
 #: Libraries of layers for a framework, imported in its folder.

@@ -1,0 +1,74 @@
+"""
+The pytest plugin: tests of targets that are named, and of what `normspec.conforms` stands on.
+
+pytest loads this file in every run, so it imports nothing of normspec before something is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, and their likes in the configuration."""
+    group = parser.getgroup("normspec", "normalisation layers")
+    group.addoption(
+        "--normspec",
+        action="append",
+        metavar="TARGET",
+        help="a test for each requirement, operator and dtype of a target: torch, FILE.py:NAME, package.module:NAME",
+    )
+    group.addoption("--normspec-op", action="append", metavar="OPERATOR", help="these operators alone; repeatable")
+    group.addoption("--normspec-dtype", action="append", metavar="DTYPE", help="these dtypes alone; repeatable")
+    group.addoption("--normspec-framework", metavar="NAME", help="whose tensors a function takes")
+    group.addoption("--normspec-profile", metavar="NAME", help="quick (the default), standard or thorough")
+    group.addoption("--normspec-seed", type=int, metavar="SEED", help="the seed of the cases")
+    parser.addini("normspec_targets", "targets to make tests for, as --normspec names them", type="linelist")
+    parser.addini("normspec_ops", "operators that alone are tested", type="args")
+    parser.addini("normspec_dtypes", "dtypes that alone are tested", type="args")
+    parser.addini("normspec_profile", "quick, standard or thorough", default="quick")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register markers, and what collects where something is asked for."""
+    config.addinivalue_line("markers", "normspec: a requirement of a normalisation layer")
+    config.addinivalue_line("markers", "normspec_must: one that a target has to keep to conform")
+    config.addinivalue_line(
+        "markers", "normspec_should: one that is advice; normspec_layer_norm and its like: operators"
+    )
+    targets = config.getoption("--normspec") or config.getini("normspec_targets")
+    if targets:
+        from .session import Asked
+
+        config.pluginmanager.register(Asked.of(config, targets), "normspec of this run")
+
+
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
+    """Make tests of what `normspec.conforms` stands on, where anything does."""
+    conforming = sys.modules.get("normspec.testing.conforming")
+    said = None if conforming is None else conforming.said_of(obj)
+    if said is None:
+        return None
+    from .decorated import tests_of
+
+    return tests_of(collector, name, obj, said)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Say what is left to judge after selection: nothing else is."""
+    if items := sys.modules.get(f"{__name__}.items"):
+        items.expect(session.items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that is skipped stands where its target does, and not in a file of ours."""
+    report = yield
+    skipped_at = getattr(item, "skipped_at", None)
+    if report.skipped and isinstance(report.longrepr, tuple) and skipped_at is not None:
+        report.longrepr = (*skipped_at(), report.longrepr[2])
+    return report

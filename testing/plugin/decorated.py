@@ -1,0 +1,134 @@
+"""Tests of what `normspec.conforms` stands on: a function or a class, or a fixture, whose value a run alone knows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ...adapters.dtypes import DTYPES
+from ...adapters.targets import check_operators
+from ...spec.errors import NormspecError
+from .items import Requirement, Violation, markers, register_markers, verdict_on
+from .work import Place, Work, request_for, requirements_of
+
+#: The parameters of a test of a fixture that are ours.
+_OWN = ("normspec_place", "normspec_requirement")
+
+#: The work of decorated objects of a session.
+WORKS = pytest.StashKey[dict[Any, Work]]()
+
+
+def tests_of(collector: Any, name: str, obj: object, options: Mapping[str, Any]) -> Any:
+    """What pytest collects in the place of the object."""
+    if WORKS not in collector.config.stash:
+        register_markers(collector.config)
+    fixture = _fixture_name(obj, name)
+    if fixture is not None:
+        return _of_fixture(collector, name, fixture, options)
+    return [Decorated.from_parent(collector, name=name, obj=obj, options=options)]
+
+
+def _works(config: pytest.Config) -> dict[Any, Work]:
+    if WORKS not in config.stash:
+        config.stash[WORKS] = works = {}
+
+        def close() -> None:
+            for work in works.values():
+                work.close()
+
+        config.add_cleanup(close)
+    return config.stash[WORKS]
+
+
+class Decorated(pytest.Collector):
+    """A function or a class, and the tests of its operator."""
+
+    def __init__(self, *, obj: Any, options: Mapping[str, Any], **node: Any) -> None:
+        super().__init__(**node)
+        self.obj, self.options = obj, options
+
+    def collect(self) -> list[pytest.Item]:
+        """A test of each requirement and dtype."""
+        shared = hasattr(self.config, "workerinput")
+        try:
+            work = _works(self.config).setdefault(self.nodeid, Work(request_for(self.obj, self.options), shared=shared))
+            places = work.places()
+        except NormspecError as error:
+            raise self.CollectError(f"normspec: {error}") from None
+        made: list[pytest.Item] = []
+        for (op, dtype), identifiers in places.items():
+            for one in identifiers:
+                item = Requirement.from_parent(
+                    self, name=f"{op}::{one}[{dtype}]", work=work, place=(op, dtype), identifier=one
+                )
+                if self.config.pluginmanager.hasplugin("xdist"):
+                    item.add_marker(pytest.mark.xdist_group(f"{self.nodeid} {op} {dtype}"))
+                made.append(item)
+        return made
+
+
+def _fixture_name(obj: object, name: str) -> str | None:
+    """The name of a fixture; None for what is none. pytest has no public way to ask."""
+    if type(obj).__name__ != "FixtureFunctionDefinition" and not hasattr(obj, "_pytestfixturefunction"):
+        return None
+    made = getattr(obj, "_fixture_function_marker", None) or getattr(obj, "_pytestfixturefunction", None)
+    return getattr(made, "name", None) or name
+
+
+def _of_fixture(collector: Any, name: str, fixture: str, options: Mapping[str, Any]) -> Any:
+    """Test functions that are handed the fixture: one, with a parameter for each requirement and dtype."""
+    if not inspect.ismodule(collector.obj):
+        raise collector.CollectError(f"normspec: the fixture {fixture} stands in a class: put it into the module")
+    try:
+        operators = check_operators(_texts(options["op"]))
+    except NormspecError as error:
+        raise collector.CollectError(f"normspec: {error}") from None
+    dtypes = _texts(options.get("dtypes") or tuple(DTYPES))
+    shared = hasattr(collector.config, "workerinput")
+    works, key = _works(collector.config), collector.nodeid
+    parameters = [
+        pytest.param((op, dtype), one, id=f"{op}-{one}-{dtype}", marks=_marks(one, (op, dtype)))
+        for op in operators
+        for dtype in DTYPES
+        if dtype in dtypes
+        for one in requirements_of(op, dtype)
+    ]
+
+    @pytest.mark.parametrize(("normspec_place", "normspec_requirement"), parameters)
+    def test(request: pytest.FixtureRequest, normspec_place: Place, normspec_requirement: str, **made: Any) -> None:
+        __tracebackhide__ = True
+        given = {name: value for name, value in request.node.callspec.params.items() if name not in _OWN}
+        place = (key, fixture, repr(sorted(given.items())))  # each of the values of a fixture with parameters
+        if place not in works:
+            works[place] = work = Work(request_for(made[fixture], options), shared=shared)
+            for item in request.session.items:
+                asked = getattr(getattr(item, "callspec", None), "params", {})
+                if item.parent is request.node.parent and set(_OWN) <= asked.keys():
+                    work.expect(*(asked[name] for name in _OWN))
+        violation = ""
+        try:
+            verdict_on(works[place].report(normspec_place), normspec_requirement, request.node)
+        except (Violation, NormspecError) as error:
+            violation = str(error)
+        if violation:  # out of the clause: pytest would show both exceptions
+            pytest.fail(violation, pytrace=False)
+
+    # The fixture is an argument by its own name, so that it may have parameters and scopes as for any other test.
+    names = ("request", fixture, *_OWN)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    test.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in names])  # type: ignore[attr-defined]
+    test.__test__ = True  # type: ignore[attr-defined]
+    test.__name__ = f"test_{name}_conforms"
+    setattr(collector.obj, test.__name__, test)  # where pytest looks a test up by its name
+    return collector.ihook.pytest_pycollect_makeitem(collector=collector, name=test.__name__, obj=test)
+
+
+def _marks(identifier: str, place: Place) -> Sequence[pytest.MarkDecorator]:
+    return [one for one in markers(identifier, place) if not isinstance(one, str)]
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,122 @@
+"""One test: a requirement of an operator in a dtype, read off the work that was done once for all of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from ...conformance.report import Report
+from ...conformance.reporting.alone import told_alone
+from ...conformance.reporting.in_short import in_one_line
+from ...conformance.verdicts import Result, Verdict
+from ...spec import Level, requirement
+from ...spec.errors import NormspecError
+from ...spec.operators import OPERATORS
+from .work import Place, Work
+
+
+class Violation(Exception):
+    """A MUST is violated, or could not be judged; the message is what the test shows."""
+
+
+class NormspecAdvice(UserWarning):
+    """A SHOULD is violated, which leaves a target conforming."""
+
+
+def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
+    """
+    Return where a requirement holds, in every binding that it was judged in, or differs as declared.
+
+    Raises Violation, and pytest's skip where nothing was judged; a violated SHOULD is a warning of the test.
+    """
+    results = [one for one in report.results if one.requirement == identifier]
+    by_verdict: dict[Verdict, list[Result]] = {}
+    for one in results:
+        by_verdict.setdefault(one.verdict, []).append(one)
+    wrong = [*by_verdict.get(Verdict.FAIL, ()), *by_verdict.get(Verdict.ERROR, ())]
+    if wrong:
+        raise Violation(told_alone(report, wrong))
+    if report.defects:
+        raise Violation("a defect of normspec, which says nothing of the target:\n" + "\n".join(report.defects))
+    if Verdict.ADVICE in by_verdict:
+        for one in by_verdict[Verdict.ADVICE]:
+            test.warn(NormspecAdvice(in_one_line(one)))
+    elif not {Verdict.PASS, Verdict.DEVIATES} & by_verdict.keys():
+        pytest.skip(_why_not(results, report))
+
+
+def _why_not(results: list[Result], report: Report) -> str:
+    reasons = dict.fromkeys(f"{one.verdict.value}: {one.reason or 'no reason given'}" for one in results)
+    if reasons:
+        return "; ".join(reasons)
+    return "not-exercised: the target was lost before this was judged" if report.lost else "not-exercised"
+
+
+class Requirement(pytest.Item):
+    """The test of a requirement."""
+
+    def __init__(self, *, work: Work, place: Place, identifier: str, name: str, parent: Any, **node: Any) -> None:
+        # Its id is said in full: pytest tells what stands in brackets apart where it reads an id, and not in a name.
+        super().__init__(name, parent, nodeid=f"{parent.nodeid}::{name}", **node)
+        self.work, self.place, self.identifier = work, place, identifier
+        for marker in markers(identifier, place):
+            self.add_marker(marker)
+
+    def runtest(self) -> None:
+        """Judge it."""
+        verdict_on(self.work.report(self.place), self.identifier, self)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the function stands, if it is one of the user's own."""
+        where = Source.of(self.work)
+        return where.file or self.path, where.line, self.nodeid
+
+    def skipped_at(self) -> tuple[str, int]:
+        """Where it is said to be skipped."""
+        file, line, _ = self.reportinfo()
+        return str(file), (line or 0) + 1
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """What was found, and no traceback of ours."""
+        if isinstance(excinfo.value, (Violation, NormspecError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+
+@attrs.frozen
+class Source:
+    """Where a target stands."""
+
+    file: Path | None
+    line: int | None
+
+    @classmethod
+    def of(cls, work: Work) -> Source:
+        """The file and line of a function or layer of the user's own; nothing of a framework's."""
+        found = next(iter(work.subjects()), {})
+        file, line = found.get("file"), found.get("line")
+        return cls(Path(file) if file else None, line - 1 if isinstance(line, int) and line else None)
+
+
+def register_markers(config: pytest.Config) -> None:
+    """Enter the marker of each operator, so that `--strict-markers` knows it."""
+    for name in OPERATORS:
+        config.addinivalue_line("markers", f"normspec_{name}: a requirement of {name}")
+
+
+def expect(items: Sequence[pytest.Item]) -> None:
+    """Tell the work of each target which of its tests are left."""
+    for item in items:
+        if isinstance(item, Requirement):
+            item.work.expect(item.place, item.identifier)
+
+
+def markers(identifier: str, place: Place) -> Iterator[str | pytest.MarkDecorator]:
+    """The markers of a test: that it is one of ours, its level, and its operator."""
+    yield pytest.mark.normspec
+    yield pytest.mark.normspec_must if requirement(identifier).level is Level.MUST else pytest.mark.normspec_should
+    yield getattr(pytest.mark, f"normspec_{place[0]}")

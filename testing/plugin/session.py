@@ -1,0 +1,112 @@
+"""The targets that were named for a run of pytest: their tests, and who does their work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import pytest
+
+from ...spec.errors import NormspecError
+from .items import Requirement, register_markers
+from .work import Place, Work, request_for
+
+#: What separates a target, an operator and a requirement in the id of a test.
+APART = "::"
+
+
+class Target(pytest.Collector):
+    """A target, whose tests stand under its operators."""
+
+    def __init__(self, *, work: Work, ids: tuple[str, ...], **node: Any) -> None:
+        super().__init__(**node)
+        self.work, self.ids = work, ids
+
+    def collect(self) -> list[Operator]:
+        """One collector for each operator. Raises what pytest shows where the target cannot be had."""
+        try:
+            places = self.work.places()
+        except NormspecError as error:
+            raise self.CollectError(f"normspec: {error}") from None
+        return [
+            Operator.from_parent(self, name=op, nodeid=f"{self.nodeid}{APART}{op}", places=places)
+            for op in dict.fromkeys(op for op, _ in places)
+        ]
+
+
+class Operator(pytest.Collector):
+    """An operator of a target."""
+
+    def __init__(self, *, places: Mapping[Place, tuple[str, ...]], **node: Any) -> None:
+        super().__init__(**node)
+        self.places = places
+
+    def collect(self) -> list[Requirement]:
+        """A test for each dtype and requirement: those of a dtype together, since they share their work."""
+        assert isinstance(self.parent, Target)
+        work, ids = self.parent.work, self.parent.ids
+        grouped = self.config.pluginmanager.hasplugin("xdist")
+        made = [
+            Requirement.from_parent(self, name=f"{one}[{place[1]}]", work=work, place=place, identifier=one)
+            for place, identifiers in self.places.items()
+            if place[0] == self.name
+            for one in identifiers
+        ]
+        for item in made:
+            if grouped:  # for --dist loadgroup
+                item.add_marker(pytest.mark.xdist_group(f"{self.parent.name} {' '.join(item.place)}"))
+        return [one for one in made if not ids or one.nodeid.startswith(ids)]
+
+
+@attrs.define(eq=False)
+class Asked:
+    """The plugin of a run that names targets."""
+
+    names: tuple[str, ...]
+    options: Mapping[str, Any]
+    #: Whether this is a worker of pytest-xdist, beside others that do other tests.
+    worker: bool
+    #: Beginnings of ids that alone were asked for on the command line.
+    ids: tuple[str, ...] = ()
+    _works: list[Work] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, config: pytest.Config, names: Sequence[str]) -> Asked:
+        """What the options of a run say; ids of tests of these targets are taken from among its arguments."""
+        register_markers(config)
+        options = {
+            "op": config.getoption("--normspec-op") or config.getini("normspec_ops") or None,
+            "framework": config.getoption("--normspec-framework"),
+            "dtypes": config.getoption("--normspec-dtype") or config.getini("normspec_dtypes") or None,
+            "profile": config.getoption("--normspec-profile") or config.getini("normspec_profile"),
+            "seed": config.getoption("--normspec-seed"),
+        }
+        ids = tuple(one for one in config.args if any(one.startswith(f"{name}{APART}") for name in names))
+        config.args[:] = [one for one in config.args if one not in ids]
+        return cls(tuple(dict.fromkeys(names)), options, hasattr(config, "workerinput"), ids)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        """Add the tests of all targets, before anything is selected."""
+        for name in self.names:
+            try:
+                work = Work(request_for(name, self.options), shared=self.worker)
+            except NormspecError as error:
+                raise pytest.UsageError(f"normspec: {error}") from None
+            self._works.append(work)
+            items += session.genitems(Target.from_parent(session, name=name, nodeid=name, work=work, ids=self.ids))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Where tests are handed out one by one, hand out those of an operator and a dtype together."""
+        if config.getoption("dist") != "load":
+            return None
+        from .scheduling import ByPlace
+
+        return ByPlace(config, log, self.names)
+
+    def pytest_sessionfinish(self) -> None:
+        """Let go of the targets."""
+        for work in self._works:
+            work.close()

@@ -1,0 +1,142 @@
+"""Strategies of Hypothesis: cases of the operators that take no parts, for properties of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from ..adapters.dtypes import DTYPES
+from ..adapters.targets import check_operators
+from ..conformance.cases.case import Case, build
+from ..conformance.cases.description import Description
+from ..conformance.cases.generate import EPS, INDICES, LENGTHS, MOMENTA
+from ..conformance.cases.parameters import AFFINE, COTANGENT
+from ..conformance.cases.regimes import GENERATED
+from ..conformance.request import checked_dtypes
+from ..spec.errors import NormspecError, UnknownOperator
+from ..spec.operators import COMPOSED, OPERATORS
+from .asserting import judged
+from .judgement import Judgement
+from .options import Terms
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+#: The most groups of a case.
+_GROUPS = 6
+
+
+class NoHypothesis(NormspecError, ImportError):
+    """Hypothesis is not installed."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Drawn:
+    """One case: what a function is called with, and what judges what it returns."""
+
+    _case: Case
+    _terms: Terms
+    dtype: str
+
+    @property
+    def op(self) -> str:
+        """The operator."""
+        return self._case.operator
+
+    @property
+    def inputs(self) -> Mapping[str, np.ndarray | None]:
+        """The positional arguments by name, as NumPy arrays; bfloat16 is ml_dtypes's. gamma and beta may be None."""
+        return self._case.inputs
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The keyword arguments: eps, axes and so on."""
+        return self._case.settings
+
+    @property
+    def g(self) -> np.ndarray:
+        """The cotangent of y."""
+        return self._case.g
+
+    def judge(self, y: Any, new_running_mean: Any = None, new_running_var: Any = None) -> dict[str, Judgement]:
+        """
+        Judge what was returned, in arrays of any framework; a statistic that is None is not judged.
+
+        Raises OutsideEnvelope, an AssertionError, as `normspec.testing.assert_layer_norm` does. Where nothing is
+        promised of the case, nothing is raised: then ``judged`` of the judgement is 0.
+        """
+        __tracebackhide__ = True
+        results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
+        return judged(self.op, results, self.inputs, self.settings, self._terms, unjudged=True)
+
+    def judge_gradients(self, dx: Any = None, dgamma: Any = None, dbeta: Any = None) -> dict[str, Judgement]:
+        """Judge the gradients of sum(y g) in the same way; one that is None is not judged."""
+        __tracebackhide__ = True
+        results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
+        return judged(self.op, results, self.inputs, self.settings, self._terms, self.g, unjudged=True)
+
+    def __repr__(self) -> str:
+        """What is in it, and which kinds of groups these are."""
+        description = self._case.description
+        assert description is not None
+        kinds = ", ".join(dict.fromkeys(name for name, _ in description.groups))
+        count = len(description.groups)
+        groups = f"{count} group{'s' if count > 1 else ''} of {description.n} ({kinds})"
+        given = [f"{name}={_shown(value)}" for name, value in {**self.inputs, "g": self.g}.items()]
+        said = [f"{name}={value!r}" for name, value in self.settings.items()]
+        return f"{self.op} in {self.dtype}, {groups}: {', '.join((*given, *said))}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The same for Hypothesis, which would show every field of an attrs class."""
+        printer.text(repr(self))
+
+
+def _shown(value: np.ndarray | None) -> str:
+    return "None" if value is None else str(value.astype(np.float64).tolist()) if value.size <= 16 else str(value.shape)
+
+
+def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, **terms: Any) -> SearchStrategy[Drawn]:
+    """
+    Cases of an operator that takes no parts: every kind of group that normspec draws, and every kind of parameter.
+
+    ``dtypes``: some of "float16", "bfloat16", "float32", "float64"; all by default. ``longest``: the most values of a
+    group. ``terms``: what results are held to, as assertions have it: ``storage="H2"``, ``variance_algorithm`` and so
+    on. A case that fails shrinks to one group of few values.
+
+    Raises NoHypothesis, and a NormspecError for an operator or a dtype that there is not.
+    """
+    try:
+        from hypothesis import strategies
+    except ModuleNotFoundError:
+        raise NoHypothesis("Hypothesis is not installed: python -m pip install 'normspec[hypothesis]'") from None
+    (operator,) = check_operators((op,))
+    if operator in COMPOSED:
+        raise UnknownOperator(f"{operator} is handed parts; there are cases of the operators that take none")
+    record, chosen = OPERATORS[operator], checked_dtypes(dtypes) or tuple(DTYPES)
+    lengths = [n for n in LENGTHS if n <= longest]
+    if not lengths:
+        raise ValueError(f"longest is {longest!r}: pass at least 1")
+    held = Terms(**terms)
+
+    @strategies.composite
+    def drawn(draw: Any) -> Drawn:
+        group = strategies.tuples(strategies.sampled_from(GENERATED), strategies.integers(0, INDICES - 1))
+        description = Description(
+            operator,
+            draw(strategies.sampled_from(lengths)),
+            tuple(draw(strategies.lists(group, min_size=1, max_size=_GROUPS))),
+            eps=draw(strategies.sampled_from(EPS)),
+            gamma=draw(strategies.sampled_from(AFFINE)),
+            beta=draw(strategies.sampled_from(AFFINE)),
+            cotangent=draw(strategies.sampled_from(COTANGENT)),
+            seed=draw(strategies.integers(0, 255)),
+            training=draw(strategies.sampled_from((True, False))) if record.has_modes else True,
+            momentum=draw(strategies.sampled_from(MOMENTA)) if record.has_modes else MOMENTA[0],
+        )
+        dtype = draw(strategies.sampled_from(chosen))
+        return Drawn(build(description, dtype), held, dtype)
+
+    return drawn()

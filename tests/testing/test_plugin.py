@@ -1,0 +1,216 @@
+"""The pytest plugin, run by pytest as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from importlib import metadata
+
+import pytest
+
+from normspec.testing.plugin.work import Work, request_for
+
+#: Away from a wheel there is no entry point, and the plugin is named.
+NAMED = (
+    []
+    if any(one.value == "normspec.testing.plugin" for one in metadata.entry_points(group="pytest11"))
+    else [
+        "-p",
+        "normspec.testing.plugin",
+    ]
+)
+
+MINE = """
+import numpy as np
+
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    return normalised(x, gamma, beta, axes, lambda variance: np.sqrt(variance + eps))
+
+
+def outside(x, gamma, beta, *, eps, axes):
+    return normalised(x, gamma, beta, axes, lambda variance: np.sqrt(variance) + eps)
+
+
+def normalised(x, gamma, beta, axes, root):
+    d = x - x.mean(axes, keepdims=True)
+    y = d / root(np.square(d).mean(axes, keepdims=True))
+    y = y if gamma is None else y * gamma
+    return (y if beta is None else y + beta).astype(x.dtype)
+"""
+
+FEW = ("--normspec-op", "layer_norm", "--normspec-dtype", "float32", "-k", "LN-F2 or LN-F3 or LN-G3 or LN-L2")
+
+
+@pytest.fixture
+def run(pytester):
+    """Runs pytest in a folder with mine.py in it, in a process of its own."""
+    pytester.makepyfile(mine=MINE)
+
+    def run(*options):
+        return pytester.runpytest_subprocess(*NAMED, *options)
+
+    return run
+
+
+def test_nothing_is_imported_before_something_is_asked_for():
+    """What pytest loads in every run is the plugin's own file: no NumPy, no rich, none of our rooms."""
+    loaded = "*(m for m in sys.modules if m.startswith('normspec') or m == 'numpy')"
+    script = f"import sys, normspec.testing.plugin\nprint({loaded})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"normspec", "normspec.testing", "normspec.testing.plugin"}
+
+
+def test_targets_become_tests_with_ids_of_their_own(run, pytester):
+    """One test for each requirement and dtype; a failure shows cause and case, and --lf and its id run it again."""
+    found = run(
+        "--normspec", "mine.py:layer_norm", "--normspec", "mine.py:outside", *FEW, "--junitxml", "out.xml", "-rfs"
+    )
+    found.assert_outcomes(passed=5, failed=1, skipped=2, warnings=1, deselected=116)
+    found.stdout.fnmatch_lines([
+        "collected 124 items / 116 deselected / 8 selected",
+        "*_ mine.py:outside::layer_norm::LN-F3[[]float32] _*",
+        "Cause: Divides by sqrt(var) + eps. (layer_norm; float32)",
+        "* LN-F3  eps inside the root",
+        "*LN-L2 the scale law, bitwise (float32)*",
+        "FAILED mine.py:outside::layer_norm::LN-F3[[]float32] - Cause: Divides by*",
+        "SKIPPED [[]1] mine.py:4: unsupported: mine.py:layer_norm has no gradients*",
+    ])  # fmt: skip
+    assert "Traceback" not in found.stdout.str()
+    suite = ElementTree.parse(pytester.path / "out.xml").getroot()[0]
+    assert (suite.get("failures"), suite.get("skipped"), suite.get("tests")) == ("1", "2", "8")
+    case = next(one for one in suite if one.find("failure") is not None)
+    assert case.get("name") == "LN-F3[float32]"
+    assert "Divides by sqrt(var) + eps." in case.find("failure").get("message")
+    named = ("--normspec", "mine.py:outside", *FEW[:4])
+    run(*named, "--lf").assert_outcomes(failed=1, deselected=61)
+    run(*named, "mine.py:outside::layer_norm::LN-F3[float32]").assert_outcomes(failed=1)
+
+
+@pytest.mark.exhaustive
+def test_workers_of_xdist_share_the_tests(run, pytester):
+    """With -n 2 the tests are the same, and those of one operator and dtype run on one worker."""
+    pytester.makeconftest("""
+        import os
+        def pytest_runtest_logreport(report):
+            if report.when == "call" and hasattr(report, "node"):
+                print("\\nran", report.node.gateway.id, report.nodeid)
+    """)
+    pytester.makepyfile("def test_of_ones_own(): pass")
+    found = run(
+        "--normspec",
+        "mine.py:layer_norm",
+        "--normspec",
+        "mine.py:outside",
+        *FEW[:5],
+        f"{FEW[5]} or own",
+        "-n",
+        "2",
+        "-s",
+    )
+    found.assert_outcomes(passed=6, failed=1, skipped=2, warnings=1)
+    ran = [line.split()[1:] for line in found.stdout.lines if line.startswith("ran ")]
+    for target in ("mine.py:layer_norm", "mine.py:outside"):
+        assert len({worker for worker, name in ran if name.startswith(target)}) == 1
+
+
+def test_markers_and_configuration_select(run, pytester):
+    """Targets may stand in pyproject.toml; markers tell levels and operators apart, under --strict-markers too."""
+    pytester.makepyprojecttoml("""
+        [tool.pytest.ini_options]
+        normspec_targets = ["mine.py:layer_norm"]
+        normspec_dtypes = ["float32"]
+        addopts = "--strict-markers"
+    """)
+    found = run("--collect-only", "-q", "-m", "normspec_must and normspec_layer_norm", "-k", "LN-L1 or LN-L2")
+    assert "mine.py:layer_norm::layer_norm::LN-L1[float32]" in found.stdout.lines
+    assert "mine.py:layer_norm::layer_norm::LN-L2[float32]" not in found.stdout.lines
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--normspec", "mine.py:nothing"), "*normspec: mine.py*nothing*"),
+        (
+            ("--normspec", "mine.py:layer_norm", "--normspec-profile", "fast"),
+            "ERROR: normspec: unknown profile 'fast'*",
+        ),
+    ],
+)
+def test_what_cannot_be_tested_is_one_clear_error(run, options, words):
+    """A target that cannot be had, or an option that has no such value, is told in a line, without a traceback."""
+    found = run(*options)
+    assert found.ret != 0
+    (found.stdout if "nothing" in words else found.stderr).fnmatch_lines([words])
+    assert "Traceback" not in found.stdout.str() + found.stderr.str()
+
+
+@pytest.mark.exhaustive
+def test_the_decorator_makes_the_same_tests(run, pytester):
+    """On a function and on a fixture with parameters; other tests of the file run as ever."""
+    pytester.makepyfile(
+        test_own="""
+        import pytest, normspec
+        from mine import layer_norm, outside
+
+        @normspec.conforms(op="layer_norm", framework="numpy", dtypes=["float32"])
+        def fused(*args, **settings):
+            return outside(*args, **settings)
+
+        @normspec.conforms(op="layer_norm", framework="numpy", dtypes=["float32"])
+        @pytest.fixture(params=["sound", "wrong"])
+        def norm(request):
+            function = {"sound": layer_norm, "wrong": outside}[request.param]
+            return lambda x, gamma, beta, *, eps, axes: function(x, gamma, beta, eps=eps, axes=axes)
+
+        def test_LN_F3_of_ones_own():
+            pass
+    """
+    )
+    found = run("test_own.py", "-k", "LN-F3 or LN_F3")
+    found.stdout.fnmatch_lines_random([
+        "FAILED test_own.py::fused::layer_norm::LN-F3[[]float32] - *",
+        "FAILED test_own.py::test_norm_conforms[[]wrong-layer_norm-LN-F3-float32] - *",
+    ])  # fmt: skip
+    found.assert_outcomes(passed=2, failed=2, deselected=183)
+
+
+@pytest.fixture
+def work(pytester):
+    """The work on a sound function in float32."""
+    pytester.makepyfile(mine=MINE)
+    work = Work(request_for("mine.py:layer_norm", {"op": "layer_norm", "dtypes": ["float32"]}))
+    for requirement in ("LN-F1", "LN-F3"):
+        work.expect(("layer_norm", "float32"), requirement)
+    yield work
+    work.close()
+
+
+def test_work_is_done_once(work, monkeypatch):
+    """However often a report is asked for, its operator and dtype are judged once, on what is expected alone."""
+    judged, judge = [], work.alone.judge
+    monkeypatch.setattr(work.alone, "judge", lambda unit: judged.append(unit) or judge(unit))
+    first = work.report(("layer_norm", "float32"))
+    assert work.report(("layer_norm", "float32")) is first
+    assert {one.requirement for one in first.results} == {"LN-F1", "LN-F3"}
+    assert len(judged) == 1
+
+
+def test_work_that_was_stopped_is_not_begun_again(work, monkeypatch):
+    """What a time limit of pytest's stopped fails every test that reads it, and does not run into the limit again."""
+
+    class Stopped(BaseException):
+        pass
+
+    judged = []
+
+    def stopped(unit):
+        judged.append(unit)
+        raise Stopped
+
+    monkeypatch.setattr(work.alone, "judge", stopped)
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            work.report(("layer_norm", "float32"))
+    assert len(judged) == 1
