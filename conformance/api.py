@@ -23,6 +23,8 @@ from .arguments import (
     texts_of,
 )
 from .choosing import checked_words, words_of
+from .configuration import expected_failures
+from .expected.applying import applied
 from .kept.place import checked_cache
 from .kept_results.keeping import report_on
 from .limits import jobs_of
@@ -75,6 +77,7 @@ def check(
     layout: str | None = None,
     fixed: Mapping[str, object] | None = None,
     layers: bool = False,
+    expected: str | os.PathLike[str] | Iterable[Mapping[str, Any]] = (),
 ) -> Report:
     """Check a target, or several, against the specification and return the report.
 
@@ -119,6 +122,10 @@ def check(
     function has written in, or a layer does not tell: ``{"eps": 1e-6, "axes": -1, "beta": "none"}``. ``layers``: the
     target is a model, and one normalisation layer of each kind in it is checked.
 
+    ``expected``: what is expected to fail, and why: the path of a normspec.toml or pyproject.toml with such entries, or
+    the entries as dicts, ``{"requirement": "LN-F3", "target": "mine.py:f", "dtypes": ["float16"], "reason": "..."}``.
+    What fails as expected deviates; an entry that passes or matches nothing makes the report one that does not conform.
+
     A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
     ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
     take for one requirement on one case; None for no limit. ``memory_limit``: the bytes of private memory that its
@@ -151,6 +158,7 @@ def check(
         fixed=fixed,
         layers=layers,
     )
+    entries = expected_failures(expected)
     listener = listener_of(progress)
     folder = None if reproduce is None else path_of(reproduce, "reproduce", "scripts")
     if folder is not None:
@@ -161,6 +169,7 @@ def check(
         address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
         count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
         report = report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
+    report = applied(report, entries, request)
     return report if folder is None else reproduced(report, request, folder, listener)
 
 

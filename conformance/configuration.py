@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..adapters.targets import TARGETS, check_operators, check_target
 from ..spec.conventions import validate
 from ..spec.errors import NormspecError, choices
 from .choosing import checked_words
+from .expected.entry import Expected, entries_of
 from .limits import bytes_of, jobs_of, seconds_of
 from .modes import checked_mode
 from .per_target import said
@@ -35,6 +36,9 @@ else:
 #: The file that is looked for, and the table in it.
 NAME = "pyproject.toml"
 TABLE = "[tool.normspec]"
+
+#: The file beside it that has the same keys without a table: what one of the two says, the other may not.
+OWN = "normspec.toml"
 
 
 class WrongConfiguration(NormspecError):
@@ -63,21 +67,55 @@ def configuration(file: str | None = None) -> Configuration:
     """
     if file is not None:
         path = Path(file).expanduser()
+        if path.name == OWN:
+            return _checked(path, _read(path))
         table = _table(path)
         if table is None:
             raise WrongConfiguration(f"{file} has no table {TABLE}")
         return _checked(path, table)
     here = Path(os.path.abspath(os.curdir))
     for folder in (here, *here.parents):
-        path = folder / NAME
+        path, own = folder / NAME, folder / OWN
         table = _table(path, passing=True) if os.path.isfile(path) else None
-        if table is not None:
-            return _checked(path, table)
+        found = [] if table is None else [_checked(path, table)]
+        found += [_checked(own, _read(own))] if os.path.isfile(own) else []
+        if found:
+            return _together(found)
     return Configuration()
+
+
+def _together(found: Sequence[Configuration]) -> Configuration:
+    """What the files of a folder say. Raises WrongConfiguration where both say something of one key."""
+    first, *others = found
+    for other in others:
+        for key in other.values.keys() & first.values.keys():
+            raise WrongConfiguration(f"{other.file}: {key} stands in {first.file} too: say it in one of them")
+        first = Configuration(f"{first.file} and {other.file}", {**first.values, **other.values})
+    return first
+
+
+def expected_failures(given: Any) -> tuple[Expected, ...]:
+    """
+    The expected failures of a file of configuration, or of a list of tables.
+
+    Raises WrongConfiguration or WrongExpected, which say which entry is wrong and what it lacks.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        return entries_of(given)
+    found = configuration(os.fspath(given)).values.get("expected")
+    if found is None:
+        raise WrongConfiguration(f"{os.fspath(given)} has no [[expected]]: write one for each expected failure")
+    return found
 
 
 def _table(path: Path, *, passing: bool = False) -> Any:
     """The table of a file, None where it has none. `passing`: a broken file that never names normspec is not ours."""
+    tool = _read(path, passing=passing).get("tool")
+    return tool.get("normspec") if isinstance(tool, dict) else None
+
+
+def _read(path: Path, *, passing: bool = False) -> dict[str, Any]:
+    """What a file holds. `passing`: nothing of a broken one that never names normspec. Raises WrongConfiguration."""
     name = _from_here(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -86,12 +124,11 @@ def _table(path: Path, *, passing: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise WrongConfiguration(f"{name} is not UTF-8 text, as TOML has to be") from error
     try:
-        tool = tomllib.loads(text).get("tool")
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         if passing and "normspec" not in text:
-            return None
+            return {}
         raise WrongConfiguration(f"{name} is not TOML: {error}") from error
-    return tool.get("normspec") if isinstance(tool, dict) else None
 
 
 def _checked(path: Path, table: Any) -> Configuration:
@@ -101,7 +138,8 @@ def _checked(path: Path, table: Any) -> Configuration:
     values = {}
     for key, value in table.items():
         if key not in KEYS:
-            raise WrongConfiguration(f"{name}: unknown key {key!r} in {TABLE}{choices(key, KEYS)}")
+            where = "" if path.name == OWN else f" in {TABLE}"
+            raise WrongConfiguration(f"{name}: unknown key {key!r}{where}{choices(key, KEYS)}")
         try:
             values[key] = KEYS[key](value, path.parent)
         except NormspecError as error:
@@ -211,6 +249,10 @@ def _tables(value: Any, folder: Path) -> dict[str, dict[str, Any]]:
     return {_target(name, folder): said(name, about) for name, about in value.items()}
 
 
+def _expected_failures(value: Any, folder: Path) -> tuple[Expected, ...]:
+    return entries_of(value, lambda name: _target(name, folder))
+
+
 def _interpreters(value: Any, folder: Path) -> dict[str, str]:
     if not isinstance(value, dict):
         raise _expected('a table of targets, such as { mxnet = "venvs/mxnet" },', value)
@@ -251,4 +293,5 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "conventions": _conventions,
     "target": _tables,
     "interpreters": _interpreters,
+    "expected": _expected_failures,
 }

@@ -10,6 +10,7 @@ import attrs
 
 from ..spec.errors import UnknownTarget, choices
 from .diagnosis.cause import Cause
+from .expectation import Expectation
 from .reporting.versions import versions as versions_here
 from .reproduce.reproducer import Reproducer
 from .verdicts import Deviation, Result, Taken, Verdict
@@ -53,6 +54,8 @@ class Outcome:
     require: tuple[str, ...] = ()
     #: The report whose failed cases alone were judged; empty for a run on cases of its own.
     replayed: str = ""
+    #: The expected failures that it was held to, and what became of each.
+    expected: tuple[Expectation, ...] = ()
     #: The versions of Python and of the packages that it depends on, and the machine, as Python names it.
     versions: Mapping[str, str] = attrs.field(factory=versions_here)
     platform: str = attrs.field(factory=platform.platform)
@@ -81,6 +84,7 @@ class Outcome:
             taken=tuple(one for one in self.taken if one.target == name),
             partial=self.partial and (not self.lost or name in self.lost),
             lost=tuple(one for one in self.lost if one == name),
+            expected=tuple(one for one in self.expected if one.target == name),
         )
 
     @property
@@ -101,6 +105,10 @@ class Outcome:
         """The known violations that were put to the test and did not show, each with the result it belongs to."""
         return tuple((result, one) for result in self.results for one in result.known if not one.shown)
 
+    def unmet(self) -> tuple[Expectation, ...]:
+        """The expected failures that are wrong: they pass, match nothing, or are past what they were expected until."""
+        return tuple(one for one in self.expected if one.wrong)
+
     def errors(self) -> tuple[Result, ...]:
         """The requirements on which the target raised where nothing could be judged."""
         return tuple(r for r in self.results if r.verdict is Verdict.ERROR)
@@ -115,14 +123,15 @@ class Outcome:
     def conforms(self) -> bool:
         """Whether something was judged of each target, everything asked for was, and no MUST is violated."""
         judged = bool(self.targets) and not self.unchecked
-        return judged and not self.partial and not self.failures() and not self.errors() and not self.defects
+        wrong = self.failures() or self.errors() or self.defects or self.unmet()
+        return judged and not self.partial and not wrong
 
     @property
     def exit_status(self) -> int:
         """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part, as where a target was not."""
         if self.partial:
             return 3
-        if self.failures():
+        if self.failures() or self.unmet():
             return 1
         if self.errors() or self.defects:
             return 3

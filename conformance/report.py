@@ -94,6 +94,7 @@ class Report(Outcome):
             "share": plain(self.share),
             "taken": [plain(attrs.asdict(one)) for one in self.taken],
             "subjects": [plain(s) for s in self.subjects],
+            "expected": [attrs.asdict(one) for one in self.expected],
             "causes": [attrs.asdict(one) for one in self.causes],
             "scripts": [attrs.asdict(one) for one in self.reproducers],
             "results": [result_in_json(r) for r in self.results],

@@ -148,6 +148,7 @@ def check(
         "cluster": chosen(context, configured, "cluster"),
         "replay": replay,
         "reproduce": reproduce,
+        "expected": configured.values.get("expected", ()),
         **declared_options(parameters, layout, fixed, layers),
     }
     with contextlib.ExitStack() as kept:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import attrs
 import click
 
+from ..expected.drafting import drafts, table_in
 from ..page.drawable import ensure_drawable
 from ..report import Report
 from ..reporting.github import fenced, workflow_commands
@@ -51,6 +52,11 @@ _OPTIONS = (
         "--against", metavar="OLD.json", help="An earlier report: --markdown and the job summary say what changed."
     ),
     click.option(
+        "--write-expected",
+        metavar="FILE",
+        help="Draft entries of expected failures for what fails now, at the end of a normspec.toml; reasons are yours.",
+    ),
+    click.option(
         "--format",
         "form",
         type=click.Choice(["text", "github"]),
@@ -82,6 +88,11 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     ]
     if summary := _summary(given):
         found.append(Output(_SUMMARY, summary, lambda report: report.to_markdown(earlier), append=True))
+    if given.get("write_expected") is not None:
+        name = given["write_expected"]
+        table = table_in(name)
+        folder = os.path.dirname(os.path.abspath(name))
+        found.append(Output("--write-expected", name, lambda report: drafts(report, folder, table), append=True))
     for one in found:
         ensure_writable(one.name, one.option)
     if given.get("html_file") is not None:

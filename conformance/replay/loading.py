@@ -19,6 +19,7 @@ from ...spec.errors import Where
 from ...spec.operators import OPERATORS
 from ..asked import Ask, Raised
 from ..diagnosis.cause import Cause
+from ..expectation import Expectation, Place
 from ..report import Report
 from ..reproduce.reproducer import Reproducer
 from ..verdicts import WHY, Counterexample, Deviation, Result, Taken, Verdict
@@ -69,6 +70,7 @@ def _report(found: Mapping[str, Any]) -> Report:
             "results": each(_result), "profile": text, "seed": whole, "subjects": each(_subject),
             "causes": each(_cause), "partial": flag, "seconds": real, "defects": _TEXTS, "notes": _TEXTS,
             "taken": each(_taken), "reproducers": each(_reproducer),
+            "expected": each(_expectation),
             "only": _TEXTS, "binding": _TEXTS, "require": _TEXTS, "replayed": text,
             "versions": by_name(text), "platform": text,
         },
@@ -121,6 +123,16 @@ def _cause(value: Any, place: str) -> Cause:
     if not cause.explains:
         raise Damage(f"{place} explains nothing")
     return cause
+
+
+def _expectation(value: Any, place: str) -> Expectation:
+    names = ("target", "requirement", "reason", "operator", "binding", "link", "until", "wrong")
+    forms: dict[str, Form[Any]] = {**dict.fromkeys(names, text), "dtypes": _TEXTS, "shown": whole}
+    return built(Expectation, value, place, {**forms, "passes": each(_held)})
+
+
+def _held(value: Any, place: str) -> Place:
+    return built(Place, value, place, dict.fromkeys(("op", "binding", "requirement", "dtype"), text))
 
 
 def _reproducer(value: Any, place: str) -> Reproducer:

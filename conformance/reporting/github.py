@@ -51,7 +51,10 @@ def _errors(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
     for found in findings([one for one in shown(alone) if id(one) not in explained]):
         told = [in_one_line(found.clearest)]
         yield _command("error", alone, name, heading(found.clearest), told, workspace)
-    if not alone.conforms and not alone.failures():
+    for one in alone.unmet():
+        about, told = f"{one.requirement} is expected to fail", [f"{one.wrong}", f"reason: {one.reason}"]
+        yield _command("error", alone, name, about, told, workspace)
+    if alone.exit_status not in (0, 1):
         yield _command("error", alone, name, "not judged", [of_target(alone)[0]], workspace)
 
 

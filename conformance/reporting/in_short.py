@@ -24,6 +24,7 @@ def in_short(report: Outcome) -> str:
             lines.append(f"{name}: {of_target(alone)[0]}")
         found = findings(alone.failures())
         lines += [f"  {_told(one)}" for one in found[:_SHOWN]]
+        lines += [f"  {one.requirement} is expected to fail ({one.reason}): {one.wrong}" for one in alone.unmet()]
         if found[_SHOWN:]:
             lines.append(f"  and {len(found) - _SHOWN} more: print(report) shows them")
     return "\n".join(lines)

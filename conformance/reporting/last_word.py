@@ -23,6 +23,7 @@ def _of_all(report: Outcome) -> tuple[str, str]:
     """How many of several targets conform, and which do not."""
     each = {name: report.target(name) for name in report.targets}
     failing = [name for name, one in each.items() if one.failures()]
+    unmet = [name for name, one in each.items() if one.unmet()]
     stopped = [name for name, one in each.items() if one.exit_status == _IN_PART]
     nothing = report.unchecked
     if report.partial or (stopped and not failing):
@@ -31,6 +32,8 @@ def _of_all(report: Outcome) -> tuple[str, str]:
     unchecked = f" Of {several(nothing)} nothing was checked." if nothing else ""
     if failing:
         return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.{unchecked}", "bold red"
+    if unmet or report.unmet():
+        return f"AN EXPECTED FAILURE IS NONE: of {several(unmet) or 'no target'}.", "bold red"
     if len(nothing) == len(each):
         return "NOTHING WAS CHECKED", "bold yellow"
     if nothing:
@@ -51,8 +54,11 @@ def of_target(report: Outcome) -> tuple[str, str]:
         found = broken if failures else "no violation so far"
         words = f"PARTIAL: stopped before the end ({found}). What is shown was established; the rest was not."
         return words, "bold yellow"
+    unmet = several([one.requirement for one in report.unmet()], 8)
     if failures:
-        return f"DOES NOT CONFORM: {broken}.", "bold red"
+        return f"DOES NOT CONFORM: {broken}{f'; expected, and not so: {unmet}' if unmet else ''}.", "bold red"
+    if unmet:
+        return f"AN EXPECTED FAILURE IS NONE: {unmet}.", "bold red"
     if report.defects or any(result.traceback for result in report.results):
         words = (
             "PARTIAL: a defect of normspec left something unjudged. Please report it: --json FILE keeps the traceback."
@@ -65,8 +71,10 @@ def of_target(report: Outcome) -> tuple[str, str]:
         )
     if report.conforms:
         limits = in_what_was_asked(report) + _where(report)
-        words = f"CONFORMS{limits}{required(report)}{against_advice(report)}"
-        return words, "bold yellow" if limits else "bold green"
+        shown = several([one.requirement for one in report.expected if one.shown], 8)
+        apart = f" but for what is expected to fail: {shown}" if shown else ""
+        words = f"CONFORMS{apart}{limits}{required(report)}{against_advice(report)}"
+        return words, "bold yellow" if limits or apart else "bold green"
     if report.taken and not report.share:
         return "NOTHING WAS CHECKED: every call was declined.", "bold yellow"
     return "NOTHING WAS CHECKED", "bold yellow"

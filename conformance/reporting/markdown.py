@@ -58,6 +58,9 @@ def _target(alone: Outcome, name: str) -> Iterator[str]:
         yield f"- breaks: {escaped(', '.join(cause.explains))}"
         if cause.faults:
             yield f"- more: {code(f'normspec explain {cause.faults[0]}')}"
+    if alone.unmet():
+        yield from ("", "**Expected failures that are none**", "")
+        yield from (f"- {escaped(f'{one.requirement} ({one.reason}): {one.wrong}')}" for one in alone.unmet())
     explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
     found = findings([one for one in shown(alone) if id(one) not in explained])
     if found:

@@ -86,6 +86,18 @@ def deviation_in_words(one: Deviation) -> str:
     return f"{one.reason}{scope}{links}"
 
 
+def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
+    """The expected failures that are wrong."""
+    if not report.unmet():
+        return
+    console.print()
+    console.print(Text("Expected failures that are none", style="bold red"))
+    for one in report.unmet():
+        sign = Text(symbols.verdicts[Verdict.FAIL], style=COLOURS[Verdict.FAIL])
+        words = f"{one.requirement} ({one.reason}): {one.wrong}"
+        print_prose(Text(words), console, indent=2, first=sign)
+
+
 def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
     """The known violations that did not show, which the framework may have mended."""
     grouped: dict[str, list[Result]] = {}
@@ -205,6 +217,7 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
     _print_advice(report, told, console, symbols)
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)
+    _print_unmet(report, console, symbols)
     _print_unseen(report, console, symbols)
     _print_declined(report, console, symbols)
     _print_modes(report, console)

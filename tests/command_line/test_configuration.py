@@ -11,6 +11,7 @@ import pytest
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
 from normspec.conformance.configuration import KEYS, WrongConfiguration, configuration
+from normspec.conformance.expected.entry import Expected
 
 EVERYTHING = """
 [tool.normspec]
@@ -46,6 +47,13 @@ forward-only = true
 parameters = { gamma = "g" }
 layout = "channels-first"
 fixed = { eps = 1e-6, beta = "none" }
+
+[[tool.normspec.expected]]
+requirement = "LN-F3"
+target = "torch"
+dtypes = ["float16"]
+reason = "reported upstream"
+until = "99.0"
 """
 
 
@@ -124,6 +132,7 @@ def test_every_key_is_read(write, project):
                 "fixed": {"eps": "1e-06", "beta": "none"},
             }
         },
+        "expected": (Expected("LN-F3", "reported upstream", target="torch", dtypes=("float16",), until="99.0"),),
     }
     assert set(found.values) == set(KEYS)
 

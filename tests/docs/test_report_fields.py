@@ -12,6 +12,7 @@ import pytest
 
 import normspec
 from normspec.conformance.diagnosis.cause import Cause
+from normspec.conformance.expectation import Expectation
 from normspec.conformance.reproduce.reproducer import Reproducer
 from normspec.conformance.verdicts import Deviation
 
@@ -51,6 +52,7 @@ def test_every_field_is_documented_once_and_no_other(document):
         "targets": document["targets"][0],
         "taken": document["taken"][0],
         "subjects": document["subjects"][0],
+        "expected": attrs.asdict(Expectation("", "", "")),
         "causes": attrs.asdict(Cause("", "", (), (), (), "", "", "", (), ())),
         "scripts": attrs.asdict(Reproducer("", "", "", "", "", "", "", "")),
         "results": failed,
@@ -68,6 +70,7 @@ def test_the_schema_names_the_fields_of_the_page():
         "targets": "target",
         "taken": "taken",
         "subjects": "subject",
+        "expected": "expectation",
         "causes": "cause",
         "scripts": "script",
         "results": "result",

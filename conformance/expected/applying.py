@@ -1,0 +1,125 @@
+"""Expected failures and a report: what is expected becomes a deviation, and an entry that is not met is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import attrs
+
+from ..choosing import operators_of, selected
+from ..expectation import Expectation, Place
+from ..report import Report
+from ..request import Request
+from ..verdicts import Deviation, Result, Verdict
+from .entry import Expected
+
+
+def applied(report: Report, entries: Sequence[Expected], request: Request) -> Report:
+    """
+    The report in which what is expected to fail deviates, with what became of each entry.
+
+    An entry is held to where the run was asked about what it is about, and not where the run left that out.
+    """
+    if not entries:
+        return report
+    over = {entry: _over(entry, report) for entry in entries}
+    excused: dict[int, Expected] = {}
+    for result in report.results:
+        entry = next((one for one in entries if one.covers(result) and result.target not in over[one]), None)
+        if entry is not None and result.verdict.is_violation:
+            excused[id(result)] = entry
+    gone = {_place(one, one.requirement) for one in report.results if id(one) in excused}
+    told = [one for entry in entries for one in _expectations(entry, report, request, over[entry])]
+    results = tuple(
+        _deviating(one, excused[id(one)]) if id(one) in excused else _by_itself(one, gone) for one in report.results
+    )
+    causes = tuple(one for one in report.causes if any(one.explains_result(result) for result in results))
+    failing = {(one.target, one.op, one.binding) for one in results if one.verdict is Verdict.FAIL}
+    subjects = tuple(
+        one if (one["target"], one["op"], one["binding"]) in failing else {**one, "passes_under": ()}
+        for one in report.subjects
+    )
+    return attrs.evolve(report, results=results, causes=causes, subjects=subjects, expected=tuple(told))
+
+
+def _place(result: Result, requirement: str) -> tuple[str, ...]:
+    return result.target, result.op, result.binding, result.dtype, requirement
+
+
+def _by_itself(result: Result, gone: Collection[tuple[str, ...]]) -> Result:
+    """A result that stands with no violation that is excused, and follows from none: nobody is told of those."""
+    left = tuple(one for one in result.follows_from if _place(result, one) not in gone)
+    leading = "" if _place(result, result.same_case_as) in gone else result.same_case_as
+    if (left, leading) == (result.follows_from, result.same_case_as):
+        return result
+    return attrs.evolve(result, follows_from=left, same_case_as=leading)
+
+
+def _deviating(result: Result, entry: Expected) -> Result:
+    """A violation that is expected: its case stays, and its reason is that of the entry."""
+    until = f"; until {entry.until}" if entry.until else ""
+    known = Deviation(entry.reason, f"expected{until}", (entry.link,) if entry.link else (), 1)
+    return attrs.evolve(
+        result,
+        verdict=Verdict.DEVIATES,
+        reason=entry.reason,
+        known=(*result.known, known),
+        same_case_as="",
+        follows_from=(),
+    )
+
+
+def _over(entry: Expected, report: Report) -> frozenset[str]:
+    """The targets whose framework has come to the version that the entry is expected until."""
+    return frozenset(str(one["target"]) for one in report.subjects if entry.over(str(one.get("version") or "")))
+
+
+def _expectations(entry: Expected, report: Report, request: Request, over: frozenset[str]) -> list[Expectation]:
+    """What became of an entry in each target that it is about; nothing where the run was not asked about it."""
+    if not _asked(entry, request):
+        return []
+    found = []
+    for target in report.targets:
+        if not entry.about(target):
+            continue
+        mine = [one for one in report.results if one.target == target and entry.covers(one)]
+        if entry.target or mine:
+            found.append(_expectation(entry, target, mine, report, target in over))
+    if not found and not entry.target and report.targets:  # it is told with the first
+        found.append(_expectation(entry, report.targets[0], [], report, over=False))
+    return found
+
+
+def _asked(entry: Expected, request: Request) -> bool:
+    """Whether what a run was asked for includes what the entry is about."""
+    operators = (entry.operator,) if entry.operator else operators_of(entry.requirements)
+    return (
+        not (request.op and set(request.op).isdisjoint(operators))
+        and not (request.dtypes and entry.dtypes and set(request.dtypes).isdisjoint(entry.dtypes))
+        and not (request.only and set(selected(request.only, "only")).isdisjoint(entry.requirements))
+        and not (request.binding and entry.binding)
+    )
+
+
+def _expectation(entry: Expected, target: str, mine: Sequence[Result], report: Report, over: bool) -> Expectation:
+    shown = sum(one.verdict.is_violation for one in mine)
+    held = [one for one in mine if one.verdict in (Verdict.PASS, Verdict.DEVIATES)]
+    passes = tuple(Place(one.op, one.binding, one.requirement, one.dtype) for one in held)
+    fields = attrs.asdict(entry) | {"target": target, "dtypes": entry.dtypes}
+    whole = not (report.partial or report.replayed)
+    wrong = ""
+    if over:
+        wrong = f"it was expected until {entry.until}, which the framework has come to: mend it, or say until when now"
+    elif passes:
+        wrong = f"it passes ({_several(passes)}): take that out of what is expected"
+    elif not mine and whole:
+        wrong = "it matches nothing that was checked: correct it, or take it out"
+    elif not shown and whole and not any(one.verdict is Verdict.ERROR for one in mine):
+        words = ", ".join(dict.fromkeys(one.verdict.value for one in mine))
+        wrong = f"nothing that it is about could fail ({words}): correct it, or take it out"
+    return Expectation(**fields, shown=0 if over else shown, passes=passes, wrong=wrong)
+
+
+def _several(passes: Sequence[Place]) -> str:
+    words = list(dict.fromkeys(map(str, passes)))
+    return ", ".join(words[:6]) + (f" and {len(words) - 6} more" if words[6:] else "")

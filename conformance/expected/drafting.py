@@ -1,0 +1,94 @@
+"""`--write-expected`: drafts of entries for what fails now, whose reasons are left to be filled in."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...adapters.own_function import file_of
+from ...spec.errors import NormspecError
+from ..outcome import Outcome
+from ..reporting.wording import title
+from ..verdicts import Result
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+
+
+class WrongDraft(NormspecError):
+    """Entries cannot be drafted into that file."""
+
+
+def table_in(file: str) -> str:
+    """
+    What an entry is called in a file of this name, at whose end drafts are to be written.
+
+    Raises WrongDraft where it is no TOML file, or one that they could not be written into.
+    """
+    path = Path(file)
+    table = "tool.normspec.expected" if path.name == "pyproject.toml" else "expected"
+    if path.suffix != ".toml":
+        raise WrongDraft(f"--write-expected {file} is no TOML file: name normspec.toml, or another that ends so")
+    try:
+        tomllib.loads((path.read_text(encoding="utf-8") if path.exists() else "") + f"\n[[{table}]]\n")
+    except (OSError, ValueError, RecursionError) as error:
+        raise WrongDraft(f"--write-expected {file}: entries cannot be added to what stands there: {error}") from error
+    return table
+
+
+def drafts(report: Outcome, folder: str, table: str) -> str:
+    """
+    The entries, in TOML; empty where nothing fails.
+
+    ``folder``: that of the file, to which targets are relative. ``table``: what an entry is called there.
+    """
+    grouped: dict[tuple[str, str, str], list[Result]] = {}
+    for result in report.failures():
+        grouped.setdefault((result.target, result.op, result.requirement), []).append(result)
+    return "".join(_draft(report, several, folder, table) for several in grouped.values())
+
+
+def _draft(report: Outcome, failing: Sequence[Result], folder: str, table: str) -> str:
+    """The entries of one requirement: one for all bindings where they fail alike, and else one for each."""
+    first = failing[0]
+    dtypes: dict[str, tuple[str, ...]] = {}
+    for result in failing:
+        dtypes[result.binding] = (*dtypes.get(result.binding, ()), result.dtype)
+    every = {one.binding for one in report.results if (one.target, one.op) == (first.target, first.op)}
+    if set(dtypes) == every and len(set(dtypes.values())) == 1:
+        return _entry(report, first, "", next(iter(dtypes.values())), folder, table)
+    return "".join(_entry(report, first, name, found, folder, table) for name, found in dtypes.items())
+
+
+def _entry(report: Outcome, result: Result, binding: str, dtypes: Sequence[str], folder: str, table: str) -> str:
+    cause = next((one for one in report.causes if one.explains_result(result)), None)
+    hint = f"{title(result.requirement)}{f'; {cause.sentence}' if cause else ''}"
+    lines = [
+        f"[[{table}]]  # {' '.join(hint.split())}",
+        f"requirement = {_quoted(result.requirement)}",
+        f"target = {_quoted(_relative(result.target, folder))}",
+        f"operator = {_quoted(result.op)}",
+        *([f"binding = {_quoted(binding)}"] if binding else []),
+        f"dtypes = [{', '.join(map(_quoted, dtypes))}]",
+        'reason = ""',
+    ]
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def _quoted(words: str) -> str:
+    """A text as TOML has it: its basic strings are escaped as JSON's are."""
+    return json.dumps(words)
+
+
+def _relative(target: str, folder: str) -> str:
+    """A target as the configuration names it: FILE.py in relation to the configuration's folder."""
+    file = file_of(target)
+    if not file:
+        return target
+    place = os.path.relpath(os.path.realpath(os.path.expanduser(file)), os.path.realpath(folder or os.curdir))
+    return f"{place.replace(os.sep, '/')}:{target.rpartition(':')[2]}"

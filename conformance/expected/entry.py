@@ -1,0 +1,210 @@
+"""An expected failure, as `[[expected]]` of normspec.toml and `check(expected=...)` say it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+import attrs
+
+from ...adapters.dtypes import DTYPES
+from ...adapters.frameworks import full_name
+from ...adapters.own_function import file_of
+from ...adapters.targets import TARGETS, check_operators, check_target
+from ...spec.errors import NormspecError, choices
+from ..choosing import operators_of, selected
+from ..verdicts import Result
+
+
+class WrongExpected(NormspecError, ValueError):
+    """What is written of an expected failure cannot be used."""
+
+
+@attrs.frozen
+class Expected:
+    """A requirement that a target is expected to violate, and why."""
+
+    #: An id, or a pattern of ids such as "LN-G*": each requirement that it selects is expected to fail.
+    requirement: str
+    reason: str
+    #: Limits; an empty one is none. A binding may be a pattern.
+    target: str = ""
+    operator: str = ""
+    binding: str = ""
+    dtypes: tuple[str, ...] = ()
+    #: Where more about it can be read.
+    link: str = ""
+    #: The last day on which it is expected ("2027-03-31"), or the version of the framework in which it no longer is.
+    until: str = ""
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """The ids that it is about."""
+        return selected((self.requirement,), "")
+
+    def label(self) -> str:
+        """What it is about, in a few words: `LN-F3 of mine.py:f in float16`."""
+        words = f"{self.requirement} of {self.target or self.operator or 'every target'}"
+        return f"{words} in {', '.join(self.dtypes)}" if self.dtypes else words
+
+    def about(self, target: str) -> bool:
+        """Whether it is about a target: a file is the same however its path is written."""
+        return self.target in ("", target) or (bool(file_of(target)) and _file(self.target) == _file(target))
+
+    def covers(self, result: Result) -> bool:
+        """Whether it is about a result."""
+        return (
+            self.about(result.target)
+            and self.operator in ("", result.op)
+            and (not self.binding or fnmatchcase(result.binding, self.binding))
+            and (not self.dtypes or result.dtype in self.dtypes)
+            and result.requirement in self.requirements
+        )
+
+    def over(self, version: str) -> bool:
+        """Whether the framework has come to the version that it is expected until."""
+        return bool(self.until) and not _DATE.fullmatch(self.until) and _numbers(version) >= _numbers(self.until)
+
+
+@cache
+def _file(target: str) -> tuple[str, str]:
+    """The file that a target is in, and its name there."""
+    return os.path.realpath(os.path.expanduser(file_of(target))), target.rpartition(":")[2]
+
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_VERSION = re.compile(r"\d+(\.\d+)*")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with: of 2.14.0rc1+cpu 2, 14 and 0."""
+    found = _VERSION.match(version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def today() -> datetime.date:
+    """The date by which what is past is told."""
+    return datetime.date.today()
+
+
+def entries_of(value: Any, named: Callable[[str], str] | None = None) -> tuple[Expected, ...]:
+    """
+    The expected failures of a list of tables.
+
+    ``named`` makes of a target's name the one that it is checked under. Raises WrongExpected, which says which entry
+    is wrong, and what it lacks.
+    """
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise WrongExpected(f"a list of tables is expected, each with requirement and reason, and not {value!r}")
+    return tuple(_entry(one, place, named or _target) for place, one in enumerate(value, 1))
+
+
+def _target(name: str) -> str:
+    """A target's name, the full one of a framework. Raises UnknownTarget."""
+    check_target(name)
+    return full_name(name) if name in TARGETS else name
+
+
+def _entry(value: Any, place: int, named: Callable[[str], str]) -> Expected:
+    if isinstance(value, Expected):
+        value = {name: one for name, one in attrs.asdict(value).items() if one}
+    if not isinstance(value, Mapping):
+        raise WrongExpected(f"entry {place} is {value!r}: write a table with requirement and reason")
+    about = f"entry {place} ({value.get('requirement') or 'no requirement'} of {value.get('target') or 'every target'})"
+    for key in value:
+        if key not in _READ:
+            raise WrongExpected(f"{about} has an unknown key {key!r}{choices(str(key), _READ)}")
+    if "requirement" not in value:
+        raise WrongExpected(f'{about} lacks requirement: name one, such as requirement = "LN-F3"')
+    reason = value.get("reason")
+    if not isinstance(reason, str) or not reason.strip():
+        raise WrongExpected(f"{about} has no reason: say in `reason` why it is expected to fail")
+    try:
+        read: dict[str, Any] = {
+            key: named(_text(one)) if key == "target" else _READ[key](one) for key, one in value.items()
+        }
+    except NormspecError as error:
+        raise WrongExpected(f"{about}: {error}") from error
+    entry = Expected(**read)
+    if why := _missing(entry.target):
+        raise WrongExpected(f"{about} matches nothing: {why}")
+    operators = operators_of(entry.requirements)
+    if entry.operator and entry.operator not in operators:
+        raise WrongExpected(f"{about} matches nothing: it is about {', '.join(operators)}, and not {entry.operator}")
+    if _DATE.fullmatch(entry.until) and datetime.date.fromisoformat(entry.until) < today():
+        raise WrongExpected(f"{about} was expected until {entry.until}, which is past: mend it, or say until when now")
+    return entry
+
+
+def _missing(target: str) -> str:
+    """Why there can be no such target; empty where there may be one."""
+    file = file_of(target)
+    if not file:
+        return ""
+    path, name = _file(target)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            text = stream.read()
+    except OSError as error:
+        return f"{file} cannot be read: {error.strerror or error}"
+    last = name.rpartition(".")[2]
+    return "" if re.search(rf"\b{re.escape(last)}\b", text) else f"{file} has no {last}"
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise WrongExpected(f"a text is expected, and not {value!r}")
+    return value
+
+
+def _requirement(value: Any) -> str:
+    selected((_text(value),), "")
+    return value.strip()
+
+
+def _operator(value: Any) -> str:
+    return check_operators(_text(value))[0]
+
+
+def _dtypes(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
+        raise WrongExpected(f'dtypes is {value!r}: write a list, such as ["float16"]')
+    for name in value:
+        if name not in DTYPES:
+            raise WrongExpected(f"unknown dtype {name!r}{choices(name, DTYPES)}")
+    return tuple(dict.fromkeys(value))
+
+
+def _until(value: Any) -> str:
+    """A date, which TOML has a type for, or a version."""
+    if isinstance(value, datetime.datetime):
+        value = value.date()
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    words = _text(value).strip()
+    try:
+        if _DATE.fullmatch(words):
+            return datetime.date.fromisoformat(words).isoformat()
+    except ValueError as error:
+        raise WrongExpected(f"until is {words!r}, which is no day: {error}") from error
+    if not _VERSION.match(words):
+        raise WrongExpected(f"until is {words!r}: give a date such as 2027-03-31, or the framework's version")
+    return words
+
+
+#: The keys, and what reads the value of each.
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "requirement": _requirement,
+    "target": _text,
+    "operator": _operator,
+    "binding": _text,
+    "dtypes": _dtypes,
+    "reason": lambda value: value.strip(),
+    "link": _text,
+    "until": _until,
+}
