@@ -6,6 +6,37 @@ import attrs
 
 
 @attrs.frozen
+class Seen:
+    """One fault in one dtype, with the requirement that must kill it."""
+
+    dtype: str
+    #: After how many cases it was killed; 0 where it was not.
+    cases: int = 0
+    #: Why it is not looked for there, as was measured; empty where the fault says that it shows.
+    unseen: str = ""
+
+
+@attrs.frozen
+class Named:
+    """What the diagnosis says of one fault, in the dtype in which it tells most."""
+
+    dtype: str
+    #: The names of each cause: several where no case tells them apart, none where it is described.
+    names: tuple[tuple[str, ...], ...]
+    #: The violated requirements that stand as causes, and how many follow from these.
+    standing: tuple[str, ...]
+    following: int
+
+    def own(self, fault: str) -> bool:
+        """Whether it is diagnosed by its own name alone."""
+        return self.names == ((fault,),)
+
+    def grouped(self, fault: str) -> tuple[str, ...]:
+        """The names that no case tells apart from its own; empty where it is diagnosed otherwise."""
+        return next((names for names in self.names if fault in names and len(names) > 1), ())
+
+
+@attrs.frozen
 class FaultRow:
     """One fault, and what the suite said about it."""
 
@@ -19,6 +50,10 @@ class FaultRow:
     dtypes: tuple[str, ...]
     survived: tuple[str, ...] = ()
     summary: str = ""
+    #: Each dtype, where that was asked for: those too in which it is not looked for.
+    seen: tuple[Seen, ...] = ()
+    #: What the diagnosis says of it; None where that was not asked for.
+    named: Named | None = None
 
     @property
     def killed(self) -> bool:
@@ -35,6 +70,9 @@ class SoundRow:
     #: Every MUST it was found to violate or could not be judged on: empty, unless the suite is wrong.
     accused_by: tuple[str, ...] = ()
     summary: str = ""
+    #: Its largest error in envelopes, and the MUST and dtype in which it is made; None where none was judged.
+    ratio: float | None = None
+    largest_in: tuple[str, str] = ("", "")
 
 
 @attrs.frozen

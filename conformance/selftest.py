@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiprocessing import get_context
 from typing import Any
 
@@ -13,11 +13,13 @@ from ..adapters.loading import load_operators
 from ..adapters.targets import check_operators
 from ..spec.operators import files_of
 from .api import DEFAULT_SEED, checked_dtypes
+from .diagnosis.causes import TELLING, diagnosed
 from .engine import Run
 from .faults import Fault
 from .faults import registered as faults_there
+from .faults.registry import ALL_DTYPES
 from .library import Library
-from .matrix import FaultRow, Matrix, SoundRow
+from .matrix import FaultRow, Matrix, Named, Seen, SoundRow
 from .plan import Plan
 from .profiles import profile_of
 from .progress import Listener, Progress
@@ -25,7 +27,7 @@ from .report import Report
 from .sound import Sound
 from .sound import registered as variants_there
 from .specimens import target_of
-from .verdicts import Verdict
+from .verdicts import Result, Verdict
 
 Row = FaultRow | SoundRow
 #: A function of this module and its arguments, so that another process can run it.
@@ -39,14 +41,17 @@ def selftest(
     profile: str = "quick",
     seed: int | None = None,
     others: bool = False,
+    table: bool = False,
     progress: Listener | None = None,
 ) -> Matrix:
     """Run the suite against every fault and every sound variant and return the matrix.
 
     A fault is run on the check of the requirement that must kill it, in each of ``dtypes`` that it declares, all by
-    default, or in those it declares where none of ``dtypes`` is one; ``others``: on all checks, to find what else it
-    violates, which takes many times as long. Where the profile's cases do not reach it (a size beyond them), it is
-    run again with `standard`'s.
+    default, or in those it declares where none of ``dtypes`` is one. Where the profile's cases do not reach it (a size
+    beyond them), it is run again with `standard`'s.
+
+    ``others``: it is run on all checks, to find what else it violates, which takes many times as long. ``table``: it is
+    diagnosed too, and each dtype says after how many cases it was killed, or why it is not looked for there.
 
     Raises a NormspecError for unknown names.
     """
@@ -60,7 +65,9 @@ def selftest(
     jobs: list[Job] = []
     for operator in operators:
         jobs += [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound if s.operator == operator]
-        jobs += [(judge_fault, (f.name, wanted, profile, chosen, others)) for f in faults if f.operator == operator]
+        jobs += [
+            (judge_fault, (f.name, wanted, profile, chosen, others, table)) for f in faults if f.operator == operator
+        ]
     rows, partial = _in_parallel(jobs, files_of(operators), progress)
     return Matrix(
         faults=tuple(row for row in rows if isinstance(row, FaultRow)),
@@ -116,6 +123,12 @@ def _libraries_of(operator: str, profile: str, seed: int) -> dict[Any, Library]:
 
 
 def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, **plan: Any) -> Report:
+    return _run(specimen, dtypes, profile, seed, **plan).report()
+
+
+def _run(
+    specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, *, explain: bool = False, **plan: Any
+) -> Run:
     conventions = dict(getattr(specimen, "conventions", {}))
     target = target_of(specimen.name, specimen.operator, specimen.build(), conventions)
     shared = _libraries_of(specimen.operator, profile, seed) if profile == "quick" else None
@@ -127,15 +140,21 @@ def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: 
             conventions={},
             profile=profile_of(profile),
             seed=seed,
-            explain=False,
+            explain=explain,
             **plan,
         ),
         libraries=shared,
-    ).report()
+    )
 
 
-def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False) -> FaultRow:
-    """Return where the requirement that must kill one fault does; with ``others``, all requirements that kill it."""
+def judge_fault(
+    name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False, table: bool = False
+) -> FaultRow:
+    """
+    Return where the requirement that must kill one fault does.
+
+    With ``others``, all requirements that kill it; with ``table``, what stands in the table of kills.
+    """
     fault = next(f for f in faults_there() if f.name == name)
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
     own = frozenset({fault.requirement})
@@ -143,6 +162,7 @@ def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
     for dtype in shows if profile == "quick" else ():
         if (fault.requirement, dtype) not in killed:
             killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
+    seen = _seen(fault, shows, dtypes or ALL_DTYPES, killed, profile, seed) if table else ()
     return FaultRow(
         fault=fault.name,
         op=fault.operator,
@@ -151,12 +171,65 @@ def judge_fault(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
         dtypes=shows,
         survived=tuple(dtype for dtype in shows if (fault.requirement, dtype) not in killed),
         summary=fault.summary,
+        seen=seen,
+        named=_named(fault, shows, profile, seed) if table else None,
     )
 
 
-def _killed(report: Report) -> dict[tuple[str, str], None]:
-    """The requirements that are violated, each with the dtype."""
-    return {(r.requirement, r.dtype): None for r in report.results if r.verdict.is_violation}
+def _killed(report: Report) -> dict[tuple[str, str], int]:
+    """The requirements that are violated, each with the dtype: after how many cases."""
+    return {(r.requirement, r.dtype): r.cases for r in report.results if r.verdict.is_violation}
+
+
+def _seen(
+    fault: Fault,
+    shows: Sequence[str],
+    dtypes: Sequence[str],
+    killed: Mapping[tuple[str, str], int],
+    profile: str,
+    seed: int,
+) -> tuple[Seen, ...]:
+    """Each of these dtypes: after how many cases the fault was killed there, or why it is not looked for."""
+    seen = [Seen(dtype, killed.get((fault.requirement, dtype), 0)) for dtype in dtypes if dtype in shows]
+    others = [dtype for dtype in dtypes if dtype not in fault.dtypes]
+    results = (
+        _report(fault, others, profile, seed, requirements=frozenset({fault.requirement})).results if others else ()
+    )
+    found = {result.dtype: result for result in results}
+    seen += [Seen(dtype, unseen=_why_unseen(fault, found.get(dtype))) for dtype in others]
+    return tuple(sorted(seen, key=lambda one: ALL_DTYPES.index(one.dtype)))
+
+
+def _why_unseen(fault: Fault, result: Result | None) -> str:
+    """Why a fault is not looked for in a dtype in which this came of it."""
+    if result is None:
+        return f"{fault.requirement} is not about it"
+    if result.verdict.is_violation:
+        return f"{fault.requirement} is violated here too, on case {result.cases}: no promise that it always is"
+    if result.verdict in (Verdict.NOT_EXERCISED, Verdict.UNSUPPORTED, Verdict.ERROR):
+        return result.reason
+    if not result.ratio:
+        return "nothing that it returns is wrong"
+    return f"what it returns is wrong by no more than {result.ratio:.2g} envelopes"
+
+
+def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> Named:
+    """What the diagnosis says of a fault in the dtype that tells most."""
+    dtype = next(one for one in TELLING if one in shows)
+    run = _run(fault, (dtype,), profile, seed, explain=True)
+    report = diagnosed(run, run.report())
+    violated = [one for one in report.results if one.verdict.is_violation]
+    return Named(
+        dtype,
+        tuple(cause.faults for cause in report.causes),
+        tuple(dict.fromkeys(one.requirement for one in violated if _stands(one, fault))),
+        sum(bool(one.follows_from) for one in violated),
+    )
+
+
+def _stands(result: Result, fault: Fault) -> bool:
+    """Whether a violation stands as a cause; advice does where the fault is one against that."""
+    return not result.follows_from and (result.verdict is Verdict.FAIL or result.requirement == fault.requirement)
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:
@@ -165,5 +238,9 @@ def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: i
     names = dtypes or ("float16", "bfloat16", "float32", "float64")
     report = _report(variant, names, profile, seed)
     wrong = (Verdict.FAIL, Verdict.ERROR)
-    accused = {r.requirement: None for r in report.results if r.level == "MUST" and r.verdict in wrong}
-    return SoundRow(variant.name, variant.operator, tuple(accused), variant.summary)
+    musts = [r for r in report.results if r.level == "MUST"]
+    accused = {r.requirement: None for r in musts if r.verdict in wrong}
+    largest = max(musts, key=lambda r: r.ratio or 0.0, default=None)
+    where = ("", "") if largest is None else (largest.requirement, largest.dtype)
+    ratio = None if largest is None else largest.ratio
+    return SoundRow(variant.name, variant.operator, tuple(accused), variant.summary, ratio, where)

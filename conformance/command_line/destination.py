@@ -42,6 +42,7 @@ _ENDINGS = {
     "--junit": ".xml",
     "--markdown": ".md",
     "--write-expected": ".toml",
+    "--table": ".md",
 }
 
 

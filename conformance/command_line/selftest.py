@@ -6,9 +6,11 @@ import sys
 
 import click
 
+from ..reporting.kill_table import in_json, in_markdown
 from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
 from .console import progress_on
+from .destination import ensure_writable, write
 from .options import dtype_option, profile_option, seed_option
 
 
@@ -22,7 +24,15 @@ from .options import dtype_option, profile_option, seed_option
     is_flag=True,
     help="Find what else each fault violates, and print the matrix requirement x fault. Takes many times as long.",
 )
-def selftest(ops: tuple[str, ...], dtypes: tuple[str, ...], profile: str, seed: int | None, others: bool) -> int:
+@click.option(
+    "--table",
+    metavar="FILE",
+    help="Write the table of kills, as JSON where FILE ends in .json and as Markdown otherwise: after how many cases"
+    " each fault is killed in each dtype, and what it is diagnosed as. Takes many times as long.",
+)
+def selftest(
+    ops: tuple[str, ...], dtypes: tuple[str, ...], profile: str, seed: int | None, others: bool, table: str | None
+) -> int:
     """Prove the suite: it must kill every known fault and accuse no sound function.
 
     Prints for each fault whether the requirement that must kill it did, in each dtype in which the fault shows;
@@ -30,9 +40,15 @@ def selftest(ops: tuple[str, ...], dtypes: tuple[str, ...], profile: str, seed: 
     """
     from ..selftest import selftest as run
 
+    if table is not None:
+        ensure_writable(table, "--table")
     op = None if not ops else ops[0] if len(ops) == 1 else tuple(dict.fromkeys(ops))
     wanted = tuple(dict.fromkeys(dtypes)) or None
     with progress_on() as listener:
-        matrix = run(op=op, dtypes=wanted, profile=profile, seed=seed, others=others, progress=listener)
+        matrix = run(
+            op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=table is not None, progress=listener
+        )
+    if table is not None:
+        write(table, in_json(matrix) if table.endswith(".json") else in_markdown(matrix), "--table")
     print_matrix(matrix, console_on(sys.stdout))
     return matrix.exit_status

@@ -24,7 +24,7 @@ from .patterns.pattern import Pattern
 from .search import Found, Search, is_violation
 
 #: The dtypes by how much they tell: in float32 a mistake is not lost among roundings, and 16 bits hide what is small.
-_TELLING = ("float32", "float64", "float16", "bfloat16")
+TELLING = ("float32", "float64", "float16", "bfloat16")
 
 #: A binding: its target, operator and name.
 _Place = tuple[str, str, str]
@@ -68,7 +68,7 @@ def _of_binding(
     causes: list[Cause] = []
     known: tuple[tuple[str, ...], ...] = ()
     nameless: list[tuple[str, Search]] = []
-    for dtype in sorted({result.dtype for result in violations}, key=_TELLING.index):
+    for dtype in sorted({result.dtype for result in violations}, key=TELLING.index):
         here = [result for result in violations if result.dtype == dtype]
         satisfied = frozenset(
             one.requirement

@@ -14,7 +14,7 @@ from normspec import Verdict, check
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.matrix import FaultRow, Matrix, SoundRow
+from normspec.conformance.matrix import FaultRow, Matrix, Named, Seen, SoundRow
 from normspec.spec import requirements
 
 
@@ -246,8 +246,35 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "normspec.conformance.selftest", types.SimpleNamespace(selftest=run))
     assert main(["selftest", "--op", "layer_norm", "--dtype", "float32", "--seed", "3"]) == 1
     assert callable(calls[0].pop("progress"))
-    assert calls == [{"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "others": False}]
+    assert calls == [
+        {"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "others": False, "table": False}
+    ]
     assert "SURVIVED LN-F2 in float32" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["kills.md", "kills.json"])
+def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
+    """In Markdown or in JSON, as the file's name ends; a file that cannot be written is an error before the run."""
+    row = FaultRow(
+        "ln-unbiased", "layer_norm", "LN-F2", ("LN-F2",), ("float32",),
+        seen=(Seen("float16", unseen="LN-F2 is not about it"), Seen("float32", 7)),
+        named=Named("float32", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
+    )  # fmt: skip
+    sound = SoundRow("ln-welford", "layer_norm", ratio=0.5, largest_in=("LN-F1", "float32"))
+    matrix = Matrix((row,), (sound,), "quick", 0)
+    made = types.SimpleNamespace(selftest=lambda **options: matrix if options["table"] else None)
+    monkeypatch.setitem(sys.modules, "normspec.conformance.selftest", made)
+    assert main(["selftest", "--table", str(tmp_path / name)]) == 0
+    text = (tmp_path / name).read_text(encoding="utf-8")
+    if name.endswith(".json"):
+        (fault,) = json.loads(text)["faults"]
+        assert fault["seen"][1] == {"dtype": "float32", "cases": 7, "unseen": ""}
+        assert fault["named"]["names"] == [["ln-unbiased", "ln-other"]]
+    else:
+        assert "| ln-unbiased | LN-F2 | a | 7 | in a group: ln-other | LN-F2 |" in text
+        assert "- a: LN-F2 is not about it" in text
+        assert "| ln-welford | 0.5 | LN-F1 in float32 |  |" in text
+    assert main(["selftest", "--table", str(tmp_path / "nowhere" / name)]) == 2
 
 
 def test_help_exits_0(capsys):

@@ -12,6 +12,7 @@ import pytest
 from normspec import Report
 from normspec.conformance.diagnosis.search import Search
 from normspec.conformance.faults import FAULTS
+from normspec.conformance.selftest import judge_fault
 from normspec.conformance.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
@@ -196,3 +197,17 @@ def test_no_aspect_is_accused_because_another_is_wrong(operator: str, aspect: st
     report = run(specimen(fault), requirements={*asked, f"{OPERATORS[operator].prefix}-F1"}, explain=True)
     assert standing(report) == {fault.requirement}
     assert fault.requirement in own
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_few_requirements_stand_for_one_mistake(operator: str) -> None:
+    """For a fault of the library at most 1.5 on average, and the one that must kill it is among them."""
+    rows = [
+        judge_fault(fault.name, ("float32",), "quick", 0, table=True)
+        for fault in FAULTS
+        if fault.operator == operator and "float32" in fault.dtypes
+    ]
+    standing = {row.fault: () if row.named is None else row.named.standing for row in rows}
+    assert [row.fault for row in rows if row.requirement not in standing[row.fault]] == []
+    assert np.mean([len(found) for found in standing.values()]) <= 1.5

@@ -1,0 +1,128 @@
+"""The table of kills as Markdown and as JSON: which requirement kills which fault, where, and under which name."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from ..matrix import FaultRow, Matrix, Named, Seen, SoundRow
+
+#: Above the tables of the page.
+_HEAD = """\
+# The kill table
+
+`normspec selftest --table docs/kill-table.md` writes this page: each mistake of the library with the requirement that
+kills it, after how many cases in each dtype, and what the [diagnosis](diagnosis.md) says of it. `normspec explain NAME`
+says what a mistake is. A letter in place of a number: it is not looked for in that dtype, and the letter stands below
+the table with the reason, as it was measured.
+"""
+
+
+def in_markdown(matrix: Matrix) -> str:
+    """The page, with a section for each operator."""
+    operators = dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound])
+    parts = [_HEAD, *_summary(matrix)]
+    for op in operators:
+        faults = [row for row in matrix.faults if row.op == op]
+        sound = [row for row in matrix.sound if row.op == op]
+        parts += [f"## {op}\n", *_faults(faults), *_sound(sound)]
+    return "\n".join(parts)
+
+
+def in_json(matrix: Matrix) -> str:
+    """The same as strict JSON: all rows, with what the page leaves out."""
+    document = {
+        "profile": matrix.profile,
+        "seed": matrix.seed,
+        "partial": matrix.partial,
+        "faults": [_plain(row) for row in matrix.faults],
+        "sound": [_plain(row) for row in matrix.sound],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _plain(row: FaultRow | SoundRow) -> dict[str, Any]:
+    return attrs.asdict(row)
+
+
+def _summary(matrix: Matrix) -> Iterator[str]:
+    named = [(row, row.named) for row in matrix.faults if row.named is not None]
+    by = Counter(_diagnosis(row, one)[0] for row, one in named)
+    standing = sum(len(one.standing) for _, one in named) / max(1, len(named))
+    kept = sum(row.requirement in one.standing for row, one in named)
+    kills = sum(bool(one.cases) for row in matrix.faults for one in row.seen)
+    yield "| what | how many |\n|---|---|"
+    yield f"| mistakes killed, of all | {len(matrix.faults) - len(matrix.survivors())} of {len(matrix.faults)} |"
+    yield f"| pairs of a mistake and a dtype in which it is killed | {kills} |"
+    yield f"| diagnosed by its own name alone | {by['its own name']} |"
+    yield f"| diagnosed in a group that no case tells apart | {by['in a group']} |"
+    yield f"| described, or left to its requirements | {by['described'] + by['none']} |"
+    yield f"| diagnosed by another's name | {by['another']} |"
+    yield f"| requirements that stand as causes, for one mistake on average | {standing:.2f} |"
+    yield f"| mistakes of which the requirement that kills it stands | {kept} of {len(named)} |"
+    yield f"| sound functions accused | {len(matrix.accused())} of {len(matrix.sound)} |"
+    if matrix.partial:
+        yield "\nThe run was stopped before the end."
+    yield ""
+
+
+def _faults(rows: Sequence[FaultRow]) -> Iterator[str]:
+    if not rows:
+        return
+    dtypes = tuple(dict.fromkeys(one.dtype for row in rows for one in row.seen))
+    reasons: dict[str, str] = {}
+    yield f"| mistake | killed by | {' | '.join(dtypes)} | diagnosed as | stand |"
+    yield f"|---|---|{'---|' * len(dtypes)}---|---|"
+    for row in rows:
+        seen = {one.dtype: one for one in row.seen}
+        cells = [_cell(seen.get(dtype), reasons) for dtype in dtypes]
+        name, more = ("", "") if row.named is None else _diagnosis(row, row.named)
+        stand = "" if row.named is None else ", ".join(row.named.standing)
+        words = f"{name}: {more}" if more else name
+        yield f"| {row.fault} | {row.requirement} | {' | '.join(cells)} | {words} | {stand} |"
+    yield ""
+    for reason, letter in reasons.items():
+        yield f"- {letter}: {reason}"
+    yield ""
+
+
+def _cell(seen: Seen | None, reasons: dict[str, str]) -> str:
+    if seen is None:
+        return ""
+    if seen.unseen:
+        return reasons.setdefault(seen.unseen, _letter(len(reasons)))
+    return str(seen.cases) if seen.cases else "**survived**"
+
+
+def _letter(place: int) -> str:
+    """a, b, ... z, aa, ab, ..."""
+    rest, last = divmod(place, 26)
+    return (_letter(rest - 1) if rest else "") + chr(ord("a") + last)
+
+
+def _diagnosis(row: FaultRow, named: Named) -> tuple[str, str]:
+    """In what way a mistake is diagnosed, and the names beside its own."""
+    if named.own(row.fault):
+        return "its own name", ""
+    group = named.grouped(row.fault)
+    if group:
+        return "in a group", ", ".join(name for name in group if name != row.fault)
+    others = [name for names in named.names for name in names if name != row.fault]
+    if others:
+        return "another", ", ".join(others)
+    return ("described", "") if named.names else ("none", "")
+
+
+def _sound(rows: Sequence[SoundRow]) -> Iterator[str]:
+    if not rows:
+        return
+    yield "| sound function | largest error, in envelopes | in | accused by |"
+    yield "|---|---|---|---|"
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.2g}"
+        yield f"| {row.name} | {ratio} | {' in '.join(filter(None, row.largest_in))} | {', '.join(row.accused_by)} |"
+    yield ""
