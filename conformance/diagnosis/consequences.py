@@ -13,6 +13,7 @@ from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
+from ..checks.purity import other
 from ..checks.registry import Check
 from ..folding import telling
 from ..library import fitted
@@ -38,8 +39,10 @@ _GRADIENTS = {
 #: The formulas of batch_norm's new running statistics.
 _STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
 
-#: Other requirements that compare with the exact values, and so fail where an aspect does.
-_OF_VALUES = frozenset({"CM-P2", "CM-N8", "CM-S1", "BN-S1", "BN-S2", "BN-I1", "BN-I5"})
+#: Other requirements that compare with the exact values, and so fail where an aspect does; those that are about
+#: several groups or sizes, of which one group alone shows nothing.
+_OF_VALUES = frozenset({"BN-S1", "BN-S2", "BN-I1", "BN-I5"})
+_OF_MANY = frozenset({"CM-N8", "CM-S1"})
 
 #: Cases beside its own on which a requirement has to hold where an aspect does not matter.
 _OTHERS = 8
@@ -67,12 +70,15 @@ class Consequences:
     def found(self) -> Mapping[str, tuple[str, ...]]:
         """Of each requirement that follows from others, those that it follows from and that stand themselves."""
         self._of_exceptions()
-        self._of_aspects(lambda check: check.raising != "unsupported")
-        self._of_statistics()
-        self._of_gradients()
-        if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
-            self._of_aspects(lambda check: check.raising == "unsupported")
-        self._of_formulas()
+        if self._remembers():
+            self._of_memory()
+        else:
+            self._of_aspects(lambda check: check.raising != "unsupported")
+            self._of_statistics()
+            self._of_gradients()
+            if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
+                self._of_aspects(lambda check: check.raising == "unsupported")
+            self._of_formulas()
         self._of_the_same_case()
         return self.roots
 
@@ -102,6 +108,41 @@ class Consequences:
                 raised = shown.raised
                 self._follows(name, first.setdefault((raised.type, raised.where or raised.words), name))
 
+    # -- what calls remember -------------------------------------------------------------------------
+
+    def _remembers(self) -> bool:
+        """Whether calls depend on those before them: of such a function no other call says what it computes."""
+        result = self._by_id.get("CM-P2")
+        if result is None or "CM-P2" in self.roots:
+            return False
+        if "CM-P2" in self.named or result.counterexample is None:
+            return True
+        return not self._repeats_itself(result.counterexample)
+
+    def _of_memory(self) -> None:
+        """What each call shows right, made after another than in the violation, follows from what calls remember."""
+        for name, result in self._standing():
+            own = not name.startswith("CM-") or name == "CM-S1"
+            if own and self._is_right_after_another(result):
+                self._follows(name, "CM-P2")
+
+    def _is_right_after_another(self, result: Result) -> bool:
+        """Whether all calls that show a violation, with their gradients, are right after a call with other values."""
+        shown = result.counterexample
+        if shown is None:
+            return False
+        asked = {id(one.inputs): one for one in shown.calls if one.inputs}
+        for ask in asked.values():
+            g = shown.inputs["g"] if ask.g is None else ask.g
+            case = attrs.evolve(_case_of(self.subject, shown), inputs=ask.inputs, settings=ask.settings, g=g)
+            for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
+                with contextlib.suppress(*CALL_FAILED):
+                    _ = self.subject.pull(other(case)) if derivative else self.subject.outputs(other(case))
+                answer = Question(case, result.violated_on, derivative=derivative).put_to(self.subject)
+                if answer.words or any(one.off() > 1 for one in answer.values.values()):
+                    return False
+        return bool(asked)
+
     # -- an aspect ---------------------------------------------------------------------------------
 
     def _of_aspects(self, wanted: Callable[[Check], bool]) -> None:
@@ -111,22 +152,24 @@ class Consequences:
         First-order gradients and their laws are left to what they are derivatives of: a backward pass may have a
         mistake in the same aspect. Those of a higher order follow where no gradient stands.
         """
-        violated = [(self._violated(aspect.requirements), aspect) for aspect in ASPECTS]
-        violated = [(name, aspect) for name, aspect in violated if name and name not in self.roots]
-        if not violated or self.subject.slow:
-            return
-        each = [((name,), (aspect,)) for name, aspect in violated]
-        together = tuple(name for name, _ in violated), tuple(aspect for _, aspect in violated)
-        for requirement, result in self._standing():
-            check = self._checks[requirement]
-            about_values = requirement in {*_WHOLE, *_OF_VALUES} or check.of == "formula"
-            if requirement in together[0] or not wanted(check):
-                continue
-            if about_values or check.raising == "unsupported":
+        for requirement, result in () if self.subject.slow else self._standing():
+            check, violated = self._checks[requirement], self._violated_aspects(requirement)
+            about_values = requirement in {*_WHOLE, *_OF_VALUES, *_OF_MANY} or check.of == "formula"
+            if wanted(check) and (about_values or check.raising == "unsupported"):
+                each = [((name,), (aspect,)) for name, aspect in violated]
+                together = tuple(name for name, _ in violated), tuple(aspect for _, aspect in violated)
                 for names, aspects in (*each, together) if len(each) > 1 else each:
                     if self._holds_without(check, result, aspects):
                         self._follows(requirement, *names)
                         break
+
+    def _violated_aspects(self, requirement: str) -> list[tuple[str, Aspect]]:
+        """The aspects that are violated and stand, but for the requirement's own; each with its id."""
+        found = [
+            (self._violated(one.requirements), one) for one in ASPECTS if not (one.narrows and requirement in _OF_MANY)
+        ]
+        own = any(requirement in one.requirements for one in ASPECTS)
+        return [] if own else [(name, one) for name, one in found if name and name not in self.roots]
 
     def _holds_without(self, check: Check, result: Result, aspects: Sequence[Aspect]) -> bool:
         """Whether a requirement holds where aspects do not matter, on the case that shows it and on some others."""
@@ -228,14 +271,14 @@ class Consequences:
                 continue
             if of and self._is_wrong_alone(result, gradients=of == "gradients"):
                 self._follows(name, leading)
-            if name == "CM-P2" and self._repeats_itself(shown):
+            if name == "CM-P2":  # whose calls repeat themselves
                 self._follows(name, leading)
             if name == "CM-N8" and self._is_the_same_without(shown):
                 self._follows(name, leading)
 
     def _formula_of(self, output: str, of: str) -> str:
         """The violated formula of what is wrong; empty where it is right."""
-        if of == "statistics":
+        if of == "statistics" or output in _STATISTICS:
             return self._violated(_STATISTICS.get(output, ()))
         if of == "formula" or (not of and output == "y"):
             return self._violated(_WHOLE)
@@ -265,24 +308,38 @@ class Consequences:
         return not abs(shown.got - shown.expected) <= 2 * float(np.broadcast_to(bound, case.x.shape)[shown.index])
 
     def _repeats_itself(self, shown: Counterexample) -> bool:
-        """Whether repeated calls have the bits of the first: then it is not their repetition that is wrong."""
+        """
+        Whether the value that is wrong is that of the call whatever was asked before it: its bits stay, after a call
+        with other values too, and they are not those of the call before, which had other arguments.
+        """
         case, name = _case_of(self.subject, shown), shown.output
         of_outputs = name in case.record.outputs
         calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
         try:
-            first, *others = calls(case, self.subject.repetitions(case))
+            (first,), _ = calls(case, 1), calls(other(case), 1)
+            others = calls(case, self.subject.repetitions(case))
+            before = [calls(one, 1)[0][name] for one in self._before(shown, case)]
         except CALL_FAILED:
             return False
-        return all(np.array_equal(first[name], other[name], equal_nan=True) for other in others)
+        if shown.got is None or float(first[name][shown.index]) != shown.got:
+            return False
+        alike = all(np.array_equal(first[name], one[name], equal_nan=True) for one in others)
+        return alike and not any(np.array_equal(first[name], one, equal_nan=True) for one in before)
+
+    def _before(self, shown: Counterexample, case: Case) -> list[Case]:
+        """The case of the last call before the one that shows a violation which had other arguments of this shape."""
+        asked = shown.calls[: shown.shown_by or 0]
+        found = [one for one in asked if not _alike(one.inputs, case.inputs)]
+        return [attrs.evolve(case, inputs=one.inputs, settings=one.settings) for one in found[-1:]]
 
     def _is_the_same_without(self, shown: Counterexample) -> bool:
         """Whether what is wrong is as wrong where each group has a variance: then it is not that one has none."""
         case, name = _case_of(self.subject, shown), shown.output
         rows = case.layout.rows(case.x).copy()
         rows[np.ptp(rows.astype(np.float64), axis=1) == 0] = np.arange(rows.shape[1])
-        other = case.replace(x=case.layout.back(rows))
+        varied = case.replace(x=case.layout.back(rows))
         try:
-            found = self.subject.outputs(other) if name in case.record.outputs else self.subject.pull(other)
+            found = self.subject.outputs(varied) if name in case.record.outputs else self.subject.pull(varied)
         except CALL_FAILED:
             return False
         bound = np.broadcast_to(self.subject.bound(case, name)(False), case.x.shape)[shown.index]
@@ -303,6 +360,12 @@ def _case_of(subject: Subject, shown: Counterexample) -> Case:
     g = shown.inputs["g"]
     assert g is not None
     return Case(subject.operator, inputs, shown.settings, g, parts=shown.parts)
+
+
+def _alike(some: Mapping[str, np.ndarray | None], others: Mapping[str, np.ndarray | None]) -> bool:
+    """Whether inputs are the same numbers."""
+    pairs = [(some.get(name), value) for name, value in others.items()]
+    return all(np.array_equal(one, two, equal_nan=True) for one, two in pairs if one is not None and two is not None)
 
 
 def _gradient(output: str) -> str:

@@ -27,6 +27,8 @@ class Aspect:
     neutral: Callable[[Case], Case | None]
     #: Another such case, on which y alone can be judged: parameters that are None have no gradients.
     neutral_in_y: Callable[[Case], Case | None] | None = None
+    #: Whether the neutral case has less data: what begins at some size does not show there.
+    narrows: bool = False
 
 
 def _without_variance(case: Case) -> Case | None:
@@ -86,7 +88,7 @@ ASPECTS = (
     Aspect(("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4"), _without_eps),
     Aspect(("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5"), _ones_and_zeros, _without_parameters),
     Aspect(("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6"), filled),
-    Aspect(("LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7"), _of_one_group),
+    Aspect(("LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7"), _of_one_group, narrows=True),
     Aspect(("LN-F8", "BN-F8", "GN-F8", "IN-F8"), _near_zero),
 )
 

@@ -151,6 +151,13 @@ def test_what_fails_alike_for_another_reason_stands() -> None:
     assert "CM-P2" in standing(judged(now_and_then, ("LN-F1", "LN-F4", "CM-P2")))
 
 
+def test_what_is_remembered_follows_from_no_formula() -> None:
+    """A function that looks up its results by a few of the values: that it does stands, whatever it breaks beside."""
+    (fault,) = (one for one in FAULTS if one.name == "bn-results-kept-by-first-values")
+    report = run(specimen(fault), requirements=("CM-P2", "BN-F4", "BN-F7", "BN-I1", "BN-S4"), explain=True)
+    assert "CM-P2" in standing(report)
+
+
 def test_the_report_tells_what_follows_in_one_line() -> None:
     """In the text beside the violation that stands, which leads the cause, and in the JSON with each that follows."""
     report = judged(_padded, ("LN-F1", "LN-F2", "LN-L11"))
