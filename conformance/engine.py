@@ -257,6 +257,9 @@ class Run:
         With ``minimum`` only some cases run: enough for every check to run on that many. ``first``: this is the first
         binding of its operator.
         """
+        own, shape = subject.target.name not in KNOWN, subject.binding.fixed.shape
+        if minimum is not None and subject.slow and own and not shape:  # a shape of its own is one
+            cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
         asked = cases_in(mode.name, cases)
         checks = self._checks(subject.operator, subject.format, mode.name)
@@ -291,8 +294,6 @@ class Run:
     ) -> None:
         checks = [tally.check for tally in tallies]
         own, slow = subject.target.name not in KNOWN, subject.slow
-        if minimum is not None and slow and own and not subject.binding.fixed.shape:  # a shape of its own is one
-            cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
         whole = fitting
         if minimum is not None:

@@ -15,43 +15,92 @@ import attrs
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
 
-#: Lengths of groups, each with the longest that it stands for, and how many groups there are: one value; a few, the
-#: numbers of a witness and one more; past the lanes of a vector, in the square whose calls are repeated (sizes.py).
-#: All are odd, so that no block or vector is full.
-_PLAIN = ((1, 1, 13), (9, 5, 13), (math.inf, 33, 33))
+#: Lengths of groups, each with the longest that it stands for, and how many groups there are: one value; seven, of
+#: which a witness in bfloat16 loses most (witnesses.py); a length past the lanes of a vector, in the square whose calls
+#: are repeated (sizes.py). All are odd, so that no block or vector is full, and the middle of 15 groups stands in an
+#: odd place.
+_PLAIN = ((1, 1, 15), (9, 7, 15), (math.inf, 33, 33))
 #: x where a case is about its axes, by their number: sizes that coincide in three dimensions and few that do in more,
 #: with a 1 among six. Who has five has six.
-_BY_RANK = {1: (7,), 2: (13, 5), 3: (3, 3, 3), 4: (2, 3, 2, 5), 6: (3, 2, 1, 3, 2, 2)}
+_TRAILING = {1: (7,), 2: (15, 7), 3: (3, 3, 3), 4: (2, 3, 2, 5), 6: (3, 2, 1, 3, 2, 2)}
+#: x where its channels are the groups, second or last: either way round the other sizes lie as shapes.py lays them.
+_CHANNELS = {2: (7, 15), 3: (3, 3, 3), 4: (2, 3, 2, 2), 5: (2, 3, 2, 1, 2)}
+#: x where groups are channels of a sample, and how many there are of them with the channels second and last. In three
+#: dimensions all sizes coincide: nothing raises that takes one for another.
+_SAMPLES = {
+    2: ((9, 21), 3, 3), 3: ((9, 9, 9), 3, 3), 4: ((2, 6, 5, 4), 3, 2), 5: ((2, 6, 2, 1, 2), 2, 2),
+}  # fmt: skip
+#: The same where each channel is a group, of which the middle one stands in an odd place.
+_ALONE = {**_SAMPLES, 3: ((9, 7, 7), 7, 7)}
+#: Requirements whose checks make further shapes of that of their case: they are put to x of three dimensions alone.
+_DERIVED = frozenset(("LN-L7", "LN-F2", "LN-F3", "LN-F4"))
 
 
 def in_few_shapes(description: Description) -> Description | None:
     """The description on the nearest of the few shapes; None for a size that not every framework is put to."""
     if "CM-S1" in description.requirements:
         return description if description.far or "CM-P2" in description.requirements else None
-    if OPERATORS[description.operator].groups is Groups.TRAILING:
-        return _trailing(description)
-    return description
+    place = _PLACES.get(OPERATORS[description.operator].groups)
+    return description if place is None else place(description)
 
 
 def _trailing(description: Description) -> Description:
     """What normalises over the last axes."""
     features, leading = description.features, description.leading
     if features is None or leading is None:
-        n, count = next((n, count) for most, n, count in _PLAIN if description.n <= most)
-        return attrs.evolve(description, n=n, groups=_groups(description, count))
-    rank, axes = len(leading) + len(features), len(features)
-    shape = _BY_RANK[min(one for one in _BY_RANK if one >= rank)]
+        return _plain(description)
+    axes, rank = len(features), len(leading) + len(features)
+    shape = _TRAILING[min(one for one in _TRAILING if one >= rank)]
     leading, features = shape[:-axes], shape[-axes:]
+    groups = _groups(description, math.prod(leading))
+    return attrs.evolve(description, n=math.prod(features), features=features, leading=leading, groups=groups)
+
+
+def _channels(description: Description) -> Description:
+    """What normalises each channel."""
+    rank, axis = description.rank, description.channel_axis
+    if (rank, axis % rank) == (2, 1):
+        return _plain(description)
+    shape = _CHANNELS[rank]
+    count, samples = shape[axis], shape[0] if axis % rank else None
+    groups = _groups(description, count)
+    return attrs.evolve(description, n=math.prod(shape) // count, samples=samples, groups=groups)
+
+
+def _samples(description: Description) -> Description:
+    """What normalises groups of the channels of each sample, or each channel by itself."""
+    alone, single, rank = OPERATORS[description.operator].channels_alone, description.n == 1, description.rank
+    last = rank > 2 and description.channel_axis % rank == rank - 1
+    if not alone and (single or ("LN-F8" in description.requirements and not last)):
+        rank = 2  # one channel a group, or seven values: of so many a witness loses most (witnesses.py)
+    elif description.requirements & _DERIVED or (alone and (rank == 2 or "LN-F8" in description.requirements)):
+        rank = 3
+    shape, *by_place = (_ALONE if alone else _SAMPLES)[rank]
+    axis = rank - 1 if last else 1
+    samples, channels = shape[0], shape[axis]
+    each = channels if alone or single else by_place[last]  # groups of a sample
     return attrs.evolve(
         description,
-        n=math.prod(features),
-        features=features,
-        leading=leading,
-        groups=_groups(description, math.prod(leading)),
+        n=1 if single else math.prod(shape[1:]) // each,
+        rank=rank,
+        channel_axis=-1 if description.channel_axis < 0 else axis,
+        samples=samples,
+        width=channels // each,
+        groups=_groups(description, samples * each),
     )
+
+
+def _plain(description: Description) -> Description:
+    """The description with another number of groups, of another length."""
+    n, count = next((n, count) for most, n, count in _PLAIN if description.n <= most)
+    return attrs.evolve(description, n=n, groups=_groups(description, count))
 
 
 def _groups(description: Description, count: int) -> tuple[tuple[str, int], ...]:
     """So many groups: those of the description, in turn."""
     had = description.groups
     return tuple(had[place % len(had)] for place in range(count))
+
+
+#: How the cases of an operator are brought to few shapes, by how its groups lie; those of others stay what they are.
+_PLACES = {Groups.TRAILING: _trailing, Groups.CHANNEL: _channels, Groups.SAMPLE_CHANNELS: _samples}

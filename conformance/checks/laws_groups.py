@@ -9,6 +9,7 @@ import numpy as np
 from ...reference.formats import format_of
 from ...reference.scaled import Scaled
 from ..cases.case import Case
+from ..cases.stream import Stream
 from ..findings import Finding
 from ..subject import Subject
 from .exactly import exact, judge_exactly, shifted_exactly
@@ -52,9 +53,9 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     layout, random = case.layout, case.random("features")
     if len(layout.parameter) > 1:
         return
-    features, places = random.permutation(layout.width), np.arange(layout.positions)
+    features, places = _mixing(random, layout.width), np.arange(layout.positions)
     if layout.positions > 1:
-        places = random.permutation(layout.positions)
+        places = _mixing(random, layout.positions)
     order = (features[:, None] * layout.positions + places).reshape(-1)
 
     def permute(values: np.ndarray) -> np.ndarray:
@@ -72,13 +73,20 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("BN-L5", when=in_training, raising="violates", modes=BOTH, of="formula")
 def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the values of every channel alike permutes y."""
-    order = case.random("samples").permutation(case.layout.size)
+    order = _mixing(case.random("samples"), case.layout.size)
 
     def permute(values: np.ndarray) -> np.ndarray:
         return case.layout.back(case.layout.rows(values)[:, order])
 
     moved = case.replace(x=permute(case.x), g=permute(case.g))
     yield from _permuted(subject, case, moved, permute, "samples permuted")
+
+
+def _mixing(random: Stream, n: int) -> np.ndarray:
+    """A permutation of n places in which neither half stays what it is: what one half decides has to show."""
+    order = random.permutation(n)
+    kept = any(set(order[:half]) == set(range(half)) for half in (n // 2, (n + 1) // 2))
+    return np.roll(order, n // 2) if kept else order
 
 
 def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:
