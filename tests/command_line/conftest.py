@@ -81,7 +81,9 @@ def a_report() -> Callable[..., Report]:
     """A function that makes a report of the results it is given."""
 
     def make(*results: Result, **changes: object) -> Report:
-        fields: dict = {"results": results, "profile": "quick", "seed": 7, "subjects": (SUBJECT,), "seconds": 1.25}
+        targets = dict.fromkeys(result.target for result in results) or ("torch",)
+        subjects = tuple({**SUBJECT, "target": target} for target in targets)
+        fields: dict = {"results": results, "profile": "quick", "seed": 7, "subjects": subjects, "seconds": 1.25}
         return Report(**{**fields, **changes})
 
     return make

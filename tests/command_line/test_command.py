@@ -83,6 +83,8 @@ def test_options_reach_the_engine(engine):
         "memory_limit": 512 << 20,
         "jobs": 3,
         "cache": "kept",
+        "expected": (),
+        "resume": False,
         "cluster": "tcp://127.0.0.1:8786",
         "replay": "report.json",
         "reproduce": None,
