@@ -19,6 +19,7 @@ from ..known import KnownViolation
 from .batch_norm_cuda import INSTANCE_NORM_ON_CUDA
 from .bridge import SOURCE
 from .group_norm_cuda import ON_CUDA
+from .instance_norm_cpu import ON_CPU as INSTANCE_NORM_ON_CPU
 from .layers import SAVED, constants_in_forward_mode, having, lent
 
 _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
@@ -155,6 +156,7 @@ def _instance_norm_binding(name: str, call, has_modes: bool, **more: Any) -> Bin
                 cases=_has_parameters,
             ),
             *constants_in_forward_mode("IN-G13", "IN-G14", issue="196699"),
+            *INSTANCE_NORM_ON_CPU,
             *INSTANCE_NORM_ON_CUDA,
         ),
         has_modes=has_modes,

@@ -1,0 +1,85 @@
+"""
+What PyTorch's instance_norm violates on the CPU: of one sample, a cotangent with its channels last is misread.
+
+instance_norm is batch_norm of a view (1, N C, H, W), whose result is viewed as (N, C, H, W) again. The gradient of that
+second view makes a cotangent that lies with its channels last, and has one sample, one with the strides (C, 1, W C, C).
+These are those of channels last but for the first, which is that of an axis of one element. batch_norm's backward pass
+takes the cotangent for contiguous, and so reads its values in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..known import Failure, KnownViolation, Predicted
+from .bridge import SOURCE
+
+#: The unit roundoff of each dtype. float64 is one of PyTorch's results here; ours is in float64 too, and as far off.
+_U = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+#: Half the smallest number of each 16-bit format.
+_ETA = {"float16": 2.0**-25, "bfloat16": 2.0**-134}
+
+
+def _one_sample_channels_last(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether the channels of one sample are the last axis, and so lie last in the cotangent of the call."""
+    shape = inputs["x"].shape
+    return len(shape) in (4, 5) and shape[0] == 1 and settings["channel_axis"] % len(shape) == len(shape) - 1
+
+
+def _misread(failure: Failure) -> Predicted:
+    """
+    Whether each element is that of the cotangent's memory read as if its channels were not last.
+
+    Rows hold one channel, of n values. x - mean is off by 2 u of the largest |x|, which is k = |x| r of itself where
+    deviations are 1/r; every product and quotient by u, and every sum of n terms by n u of the sum of their sizes.
+    """
+    assert failure.got is not None and failure.g is not None
+    inputs = failure.inputs
+    x = np.asarray(inputs["x"], np.float64)
+    channels = x.shape[-1]
+    rows = x.reshape(-1, channels).T
+    g = np.asarray(failure.g, np.float64).reshape(channels, -1)  # not what was meant: (positions, channels)
+    dtype = np.asarray(inputs["x"]).dtype.name
+    u, eta, n = _U[dtype], _ETA.get(dtype, 0.0), rows.shape[1]
+    gamma = inputs["gamma"]
+    w = np.ones((channels, 1)) if gamma is None else np.asarray(gamma, np.float64).reshape(-1, 1)
+    d = rows - rows.mean(axis=1, keepdims=True)
+    r = 1 / np.sqrt(np.square(d).mean(axis=1, keepdims=True) + failure.settings["eps"])
+    xhat = d * r
+    k = 1 + 2 * np.abs(rows).max(axis=1, keepdims=True) * r
+    along, size = (g * xhat).sum(axis=1, keepdims=True), (np.abs(g * xhat)).sum(axis=1, keepdims=True)
+    off = (2 * n + 16) * u
+    if failure.output == "dbeta":
+        predicted, bound = g.sum(axis=1), off * np.abs(g).sum(axis=1) + eta
+    elif failure.output == "dgamma":
+        # An element of xhat may be small where its rounding is not.
+        predicted, bound = along[:, 0], (off * k * (size + np.abs(g).sum(axis=1, keepdims=True)))[:, 0] + eta
+    else:
+        mean = g.mean(axis=1, keepdims=True)
+        terms = np.abs(g) + np.abs(g).mean(axis=1, keepdims=True) + (np.abs(xhat) + 1) * (size / n + np.abs(mean))
+        values = w * r * (g - mean - xhat * along / n)
+        predicted = values.T.reshape(x.shape)
+        bound = (np.abs(w) * r * off * k * terms).T.reshape(x.shape) + eta
+    return np.abs(failure.got - predicted) <= bound
+
+
+ON_CPU = tuple(
+    KnownViolation(
+        requirement,
+        "the cotangent of one sample whose channels lie last in memory (channels_last, channels_last_3d) is read as if"
+        " it were contiguous: the view behind batch_norm gives its axis of one sample a stride of C",
+        links=(f"{SOURCE}aten/src/ATen/native/Normalization.cpp (instance_norm, batch_norm_backward_cpu)",),
+        failures=("value", "infinite", "nan"),
+        outputs=(output,),
+        devices=("cpu",),
+        ranks=(4, 5),
+        where="one sample, channels last",
+        cases=_one_sample_channels_last,
+        predicts=_misread,
+        always=False,  # few cases have one sample: `thorough` draws them
+    )
+    for requirement, output in (("IN-G1", "dx"), ("IN-G2", "dgamma"), ("IN-G3", "dbeta"))
+)
