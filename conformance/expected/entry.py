@@ -105,8 +105,8 @@ def entries_of(value: Any, named: Callable[[str], str] | None = None) -> tuple[E
 
 
 def _target(name: str) -> str:
-    """A target's name, the full one of a framework. Raises UnknownTarget."""
-    check_target(name)
+    """A target's name, the full one of a framework, which need not be installed here. Raises UnknownTarget."""
+    check_target(name, elsewhere=True)
     return full_name(name) if name in TARGETS else name
 
 

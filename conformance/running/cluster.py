@@ -263,7 +263,8 @@ class Cluster:
 
     def explained(self, report: Report) -> Report:
         """The report, with its causes and what its bindings would have to declare, which each target's workers find."""
-        return attrs.evolve(self._explained(report), notes=(*report.notes, *self.notes))
+        explained = self._explained(report)
+        return attrs.evolve(explained, notes=(*explained.notes, *self.notes))
 
     def _explained(self, report: Report) -> Report:
         if report.partial:
@@ -282,7 +283,7 @@ class Cluster:
         for question, answer in self._crew.answers(questions):
             part = None if isinstance(answer, Lost) else pickle.loads(answer)
             if isinstance(part, Report):
-                found[question.about] = part
+                found[question.target] = part
         explained = {(*_place(one), one.dtype, one.requirement): one for part in found.values() for one in part.results}
         declared = {_place_of(one): one["passes_under"] for part in found.values() for one in part.subjects}
         return attrs.evolve(
@@ -290,6 +291,7 @@ class Cluster:
             results=tuple(explained.get((*_place(one), one.dtype, one.requirement), one) for one in report.results),
             subjects=tuple({**one, "passes_under": declared.get(_place_of(one), ())} for one in report.subjects),
             causes=tuple(cause for name in failing if name in found for cause in found[name].causes),
+            notes=tuple(dict.fromkeys((*report.notes, *(note for part in found.values() for note in part.notes)))),
         )
 
 

@@ -43,6 +43,7 @@ WRONG = {
     "jobs": ["a", 0, -1, 1.5, True],
     "cache": [3, "", ["folder"], 1.5],
     "resume": ["yes", 3, None],
+    "expected": [3, "nonesuch.toml", ["LN-F3"], [{"requirement": "LN-F3"}], {"requirement": "LN-F3"}],
     "replay": [3, "", ["report.json"], "nonesuch.json"],
     "reproduce": [3, "", ["scripts"]],
     "parameters": [3, "gamma=g", {"gain": "g"}, {"gamma": 3}, ["gamma"]],
