@@ -83,12 +83,10 @@ def eps_effective(bench: Bench) -> Cell:
     """Solved for with three eps from 1e-3 to 1e-8, on groups of two deviations each, in the widest dtype."""
     wide, given = bench.widest, _GIVEN
     for placement, divisor in _candidates(bench):
-        solve = placement.solve
-        assert solve is not None
         used = []
         for eps in given:
             found = [
-                solve(deviation * math.sqrt(divisor), factor_at(wide, deviation, eps))
+                placement.solved(deviation * math.sqrt(divisor), factor_at(wide, deviation, eps))
                 for deviation in (placement.told_at, math.sqrt(eps))
             ]
             if not abs(found[0] - found[1]) <= _THREE_DIGITS * abs(found[0]):

@@ -31,6 +31,14 @@ class Placement:
     solve: Callable[[float, float], float] | None = None
     told_at: float = _SMALL
 
+    def solved(self, deviation: float, factor: float) -> float:
+        """The eps of this formula that gives a factor, NaN where none does. Not of one in which eps has no effect."""
+        assert self.solve is not None
+        try:
+            return self.solve(deviation, factor)
+        except (ValueError, ArithmeticError):  # the root of a negative number, or a factor of 0
+            return math.nan
+
     def words(self, record: Operator) -> str:
         """The name, in the words of an operator: where no mean is taken out, there is no variance."""
         if record.centred:
