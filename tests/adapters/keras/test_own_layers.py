@@ -8,7 +8,7 @@ import pytest
 from normspec.adapters.targets import resolve
 
 
-class Doubled(keras.layers.LayerNormalization):
+class Doubled(keras.layers.RMSNormalization):
     """A layer that derives from one of Keras, and has a call of its own."""
 
     def call(self, inputs):
@@ -28,6 +28,6 @@ def test_an_instance_that_is_not_built_is_checked_in_every_size(built):
 
 
 def test_only_a_call_of_keras_may_differ_as_that_does():
-    """Whatever a layer derives from."""
-    assert resolve(keras.layers.LayerNormalization).bindings[0].known_violations
+    """Whatever a layer derives from. RMSNormalization has known violations on each backend."""
+    assert resolve(keras.layers.RMSNormalization).bindings[0].known_violations
     assert not resolve(Doubled).bindings[0].known_violations
