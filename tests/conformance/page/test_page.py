@@ -36,8 +36,8 @@ def layer_norm(x, gamma, beta, *, eps, axes):
 def report(tmp_path_factory) -> dict[str, Any]:
     """The JSON of a report on two targets, of which the wrong one has a name that is markup."""
     found = normspec.check(
-        [layer_norm, "numpy"], op="layer_norm", dtypes=["float32", "float64"], profile="quick",
-        only=["CM-P2", "LN-F1", "LN-F3", "LN-F5", "LN-R1", "LN-L1"], forward_only=True,
+        [f"{__file__}:layer_norm", "numpy"], framework="numpy", op="layer_norm", dtypes=["float32", "float64"],
+        profile="quick", only=["CM-P2", "LN-F1", "LN-F3", "LN-F5", "LN-R1", "LN-L1"], forward_only=True,
     )  # fmt: skip
     content = json.loads(found.to_json())
     own = content["targets"][0]["name"]
