@@ -20,6 +20,7 @@ from .identify import identify
 from .listing import list_targets
 from .page import page
 from .selftest import selftest
+from .study import study
 
 #: Nothing was checked: the command, or the target, cannot be used.
 UNUSABLE = 2
@@ -40,6 +41,7 @@ normspec.add_command(identify)
 normspec.add_command(selftest)
 normspec.add_command(campaign)
 normspec.add_command(page)
+normspec.add_command(study)
 normspec.add_command(explain)
 normspec.add_command(list_targets)
 

@@ -30,7 +30,7 @@ def test_the_tests_import_the_installed_wheel(checkout):
 def test_the_wheel_holds_every_room_and_no_tests(checkout):
     """Each Python file and each page of the rooms is in it; tests and benchmarks are not."""
     held = {str(file) for file in metadata.files("normspec") or ()}
-    rooms = ("spec", "reference", "adapters", "conformance", "testing")
+    rooms = ("spec", "reference", "adapters", "studies", "conformance", "testing")
     files = [f for room in rooms for kind in ("*.py", "*.md") for f in (checkout / room).rglob(kind)]
     wanted = {f"normspec/{file.relative_to(checkout).as_posix()}" for file in files}
     assert wanted <= held
@@ -42,7 +42,7 @@ def test_every_package_folder_is_declared(checkout):
     """A folder added to a room is named in pyproject.toml: the wheel would lack it otherwise."""
     text = (checkout / "pyproject.toml").read_text(encoding="utf-8")
     declared = set(re.findall(r'^    "(normspec[.\w]*)",$', text, re.MULTILINE))
-    rooms = ("spec", "reference", "adapters", "conformance", "testing")
+    rooms = ("spec", "reference", "adapters", "studies", "conformance", "testing")
     folders = {file.parent for room in rooms for file in (checkout / room).rglob("*.py")}
     assert declared == {"normspec"} | {".".join(("normspec", *f.relative_to(checkout).parts)) for f in folders}
     assert all(importlib.util.find_spec(name) for name in declared)

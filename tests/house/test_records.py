@@ -17,7 +17,7 @@ ASKED = re.compile(rf'(==|!=|\bin\b)\s*\(?\s*"({"|".join(OPERATORS)})"')
 
 def test_no_file_asks_for_an_operator_by_name():
     """A difference between operators is a field of the record, or a property of it."""
-    rooms = ("spec", "reference", "adapters", "conformance", "testing")
+    rooms = ("spec", "reference", "adapters", "studies", "conformance", "testing")
     asking = [
         f"{path.relative_to(PACKAGE)}:{number}"
         for room in rooms

@@ -1,0 +1,61 @@
+"""`normspec study`: the claims of the literature about these layers, measured on a target."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from ..reporting.layout import console_on
+from .destination import UnwritableFile
+from .options import framework_option, op_option
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[NAME]")
+@click.option("--target", default="numpy", show_default=True, metavar="TARGET", help="What `normspec check` takes.")
+@op_option
+@framework_option
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the figure and the numbers there.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="The first of the seeds."
+)
+@click.option("--quick", is_flag=True, help="Smaller models and fewer points, in seconds: to try it out.")
+def study(
+    name: str | None, target: str, ops: tuple[str, ...], framework: str | None, out: Path | None, seed: int, quick: bool
+) -> int:
+    """Put a claim about these layers to the test; without a NAME, list the studies.
+
+    A study measures what a claim of the literature is about, for at least 20 seeds, and says by a stated rule whether
+    the claim holds. Its operators are those of TARGET; what that lacks, and everything around them, is NumPy's. With
+    --out, DIR gets NAME.png, NAME.svg and NAME.json.
+
+    Exit status: 0 studied, whatever the verdict; 2 the study or the target cannot be used.
+    """
+    from ...studies.catalogue import STUDIES, study_of
+    from ...studies.operators import Operators
+    from ...studies.study import Scale, run
+    from .study_table import print_outcome, print_studies
+
+    if name is None:
+        print_studies(list(STUDIES.values()), console_on(sys.stdout))
+        return 0
+    chosen = study_of(name)
+    with contextlib.redirect_stdout(sys.stderr):  # a target's prints are no table
+        operators = Operators.of(target, op=ops or None, framework=framework)
+        outcome = run(chosen, operators, Scale(seed=seed, quick=quick))
+    print_outcome(outcome, console_on(sys.stdout))
+    if out is not None:
+        from ...studies.drawing import NoFigure
+        from ...studies.written import written
+
+        try:
+            for file in written(outcome, out):
+                click.echo(f"written: {file}")
+        except NoFigure as error:
+            click.echo(f"normspec: {error}", err=True)
+        except OSError as error:
+            raise UnwritableFile(f"--out {out} cannot be written: {error.strerror or error}; name another") from error
+    return 0

@@ -1,0 +1,143 @@
+"""The figure of a study, by matplotlib: readable in grey and without colour vision, since marks and dashes differ."""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from ..spec.errors import NormspecError
+from .study import Cells, Contour, Curves, Findings, Panel, Series
+
+
+class NoFigure(NormspecError):
+    """Nothing can be drawn here."""
+
+
+#: Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which the colour-blind tell apart, less the yellow that
+#: is too pale for lines; with marks and dashes, so that grey is enough.
+_LOOKS = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#000000", "D", ":"),
+    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
+    ("#56B4E9", "P", (0, (8, 2))),
+    ("#8C6D00", "X", (0, (3, 1, 1, 1))),
+    ("#666666", "*", (0, (1, 1))),
+)
+
+#: Inches: one panel, and a line of the legend.
+_PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 4.3, 3.3, 0.22
+
+#: Marks on a line, at most.
+_MARKS = 8
+
+
+def drawn(findings: Findings) -> dict[str, bytes]:
+    """The figure as "svg" and "png". Raises NoFigure where matplotlib is not installed."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise NoFigure("no figure: matplotlib is not installed; python -m pip install 'normspec[plot]'") from None
+    columns = min(findings.columns, len(findings.panels))
+    rows = math.ceil(len(findings.panels) / columns)
+    found = {}
+    with matplotlib.rc_context({"svg.hashsalt": "normspec", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(_PANEL_WIDTH * columns, _PANEL_HEIGHT * rows), layout="constrained")
+        looks: dict[str, int] = {}
+        places = figure.subplots(rows, columns, squeeze=False).flat
+        for place in places:
+            place.set_visible(False)
+        for axes, panel in zip(figure.axes, findings.panels, strict=False):
+            axes.set_visible(True)
+            _draw(figure, axes, panel, looks)
+        _legend(figure, columns)
+        for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+            file = io.BytesIO()
+            figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+            found[kind] = file.getvalue()
+    return found
+
+
+def _draw(figure: Any, axes: Any, panel: Panel, looks: dict[str, int]) -> None:
+    axes.set_title(textwrap.fill(panel.title, 52), fontsize=9)
+    if isinstance(panel, Curves):
+        _curves(axes, panel, looks)
+    elif isinstance(panel, Contour):
+        _contour(figure, axes, panel)
+    else:
+        _cells(axes, panel)
+
+
+def _curves(axes: Any, panel: Curves, looks: dict[str, int]) -> None:
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    if panel.x_log:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    if panel.y_log:
+        axes.set_yscale("log")
+    for series in panel.series:
+        _line(axes, series, looks.setdefault(series.label, len(looks)))
+    axes.grid(True, color="#dddddd", linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def _line(axes: Any, series: Series, look: int) -> None:
+    """A line of one label looks alike in every panel."""
+    colour, mark, dashes = _LOOKS[look % len(_LOOKS)]
+    middle = np.median(series.values, axis=0)
+    if series.guide:
+        axes.plot(series.x, middle, color=colour, linestyle=dashes, linewidth=0.9, label=series.label)
+        return
+    if len(series.values) > 1:
+        low, high = np.quantile(series.values, [0.05, 0.95], axis=0)
+        axes.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
+    every = max(1, len(series.x) // _MARKS)
+    axes.plot(
+        series.x, middle, color=colour, linestyle=dashes, marker=mark, markevery=every, markersize=4, linewidth=1.3,
+        label=series.label,
+    )  # fmt: skip
+
+
+def _contour(figure: Any, axes: Any, panel: Contour) -> None:
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    levels = {"levels": list(panel.levels)} if len(panel.levels) else {"levels": 12}
+    filled = axes.contourf(panel.x, panel.y, panel.values, cmap="cividis", extend="both", **levels)
+    lines = axes.contour(panel.x, panel.y, panel.values, colors="white", linewidths=0.5, **levels)
+    axes.clabel(lines, fontsize=6)
+    figure.colorbar(filled, ax=axes, label=panel.label)
+
+
+def _cells(axes: Any, panel: Cells) -> None:
+    shades = np.asarray(panel.shades, float)
+    axes.imshow(shades, cmap="Blues", vmin=0, vmax=1.6, aspect="auto")  # to 1.6: dark text stays readable
+    for row, texts in enumerate(panel.texts):
+        for column, text in enumerate(texts):
+            axes.text(column, row, text, ha="center", va="center", fontsize=7)
+    axes.set_xticks(range(len(panel.columns)), [textwrap.fill(name, 14) for name in panel.columns], fontsize=7)
+    axes.set_yticks(range(len(panel.rows)), panel.rows, fontsize=8)
+    axes.tick_params(length=0)
+    axes.xaxis.set_ticks_position("top")
+
+
+def _legend(figure: Any, columns: int) -> None:
+    """One legend below all panels, each label once."""
+    found: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if not found:
+        return
+    across = 2 * columns if max(map(len, found)) <= 24 else columns
+    lines = math.ceil(len(found) / across)
+    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * lines)
+    figure.legend(
+        list(found.values()), list(found), loc="outside lower center", ncols=across, frameon=False, handlelength=3.5
+    )

@@ -1,0 +1,68 @@
+"""What a step of a model returns: its value, and the way back from a cotangent of it to gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+Array = np.ndarray
+
+
+@attrs.frozen(eq=False)
+class Result:
+    """The value of one step, and its pullback."""
+
+    #: The value.
+    y: Array
+    #: From a cotangent of y, an array of its shape and dtype, to the gradients by name: "x", and each parameter's.
+    pull: Callable[[Array], dict[str, Array]]
+    #: What an operator returns beside y, by name: the new running statistics of batch_norm.
+    more: Mapping[str, Array] = attrs.field(factory=dict)
+
+
+#: A step of a model: from its input to its result. What it closes over are its parameters.
+Step = Callable[[Array], Result]
+
+
+@attrs.frozen(eq=False)
+class Backward:
+    """The way back through a chain."""
+
+    #: The gradient with respect to the chain's input, and with respect to what each step returned, in this order.
+    cotangents: list[Array]
+    #: The gradients of each step's parameters, by name.
+    parameters: list[dict[str, Array]]
+
+
+@attrs.frozen(eq=False)
+class Chain:
+    """Steps one after the other, as they were run."""
+
+    #: The chain's input, and what each step returned, in this order.
+    values: list[Array]
+    results: list[Result]
+
+    @classmethod
+    def of(cls, x: Array, steps: Sequence[Step]) -> Chain:
+        """Run the steps, the first on x and each other one on what the one before it returned."""
+        values, results = [x], []
+        for step in steps:
+            results.append(step(values[-1]))
+            values.append(results[-1].y)
+        return cls(values, results)
+
+    @property
+    def y(self) -> Array:
+        """What the last step returned."""
+        return self.values[-1]
+
+    def pull(self, g: Array) -> Backward:
+        """The gradients of sum(y * g), g of y's shape."""
+        cotangents, parameters = [g], []
+        for result in reversed(self.results):
+            gradients = result.pull(cotangents[-1])
+            cotangents.append(gradients.pop("x"))
+            parameters.append(gradients)
+        return Backward(cotangents[::-1], parameters[::-1])
