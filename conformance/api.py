@@ -33,10 +33,7 @@ from .naming import named
 from .per_target import checked_per_target
 from .profiles import profile_of
 from .progress import Listener
-from .replay.replaying import replayed
 from .report import Report
-from .reproduce.files import ensure_folder
-from .reproduce.reproducing import reproduced
 from .request import Request, checked_dtypes
 
 #: The seed of a run that names none: the same cases today and tomorrow.
@@ -161,16 +158,25 @@ def check(
     entries = expected_failures(expected)
     listener = listener_of(progress)
     folder = None if reproduce is None else path_of(reproduce, "reproduce", "scripts")
+    # What judges is imported where there is something to judge: see kept_results/keeping.py.
     if folder is not None:
+        from .reproduce.files import ensure_folder
+
         ensure_folder(folder)
     if replay is not None:
+        from .replay.replaying import replayed
+
         report = replayed(request, path_of(replay, "replay", "report.json"), listener)
     else:
         address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
         count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
         report = report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
     report = applied(report, entries, request)
-    return report if folder is None else reproduced(report, request, folder, listener)
+    if folder is None:
+        return report
+    from .reproduce.reproducing import reproduced
+
+    return reproduced(report, request, folder, listener)
 
 
 def requested(

@@ -7,20 +7,25 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from ...spec.errors import NormspecError
-from .campaign import campaign
-from .check import check
-from .compare import compare
-from .diff import diff
-from .explain import explain
-from .identify import identify
-from .listing import list_targets
-from .page import page
-from .selftest import selftest
-from .study import study
+
+#: The sub-commands: the file of each, and its name there.
+COMMANDS = {
+    "check": ("check", "check"),
+    "compare": ("compare", "compare"),
+    "diff": ("diff", "diff"),
+    "identify": ("identify", "identify"),
+    "selftest": ("selftest", "selftest"),
+    "campaign": ("campaign", "campaign"),
+    "page": ("page", "page"),
+    "study": ("study", "study"),
+    "explain": ("explain", "explain"),
+    "list": ("listing", "list_targets"),
+}
 
 #: Nothing was checked: the command, or the target, cannot be used.
 UNUSABLE = 2
@@ -28,22 +33,25 @@ UNUSABLE = 2
 PARTIAL = 3
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Lazy(click.Group):
+    """A group whose sub-commands are imported when they are asked for: one of them loads every known mistake."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them; None for a name that is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        file, name = COMMANDS[cmd_name]
+        return getattr(import_module(f".{file}", __package__), name)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="normspec", message="normspec %(version)s")
 def normspec() -> None:
     """Check what normalisation layers compute against an exact specification."""
-
-
-normspec.add_command(check)
-normspec.add_command(compare)
-normspec.add_command(diff)
-normspec.add_command(identify)
-normspec.add_command(selftest)
-normspec.add_command(campaign)
-normspec.add_command(page)
-normspec.add_command(study)
-normspec.add_command(explain)
-normspec.add_command(list_targets)
 
 
 def one_line(message: str) -> str:
@@ -59,7 +67,7 @@ def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
     """The message, and whose help says more: a parser that fails early tells no sub-command."""
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
-    command = next((f"normspec {word}" for word in arguments[:1] if word in normspec.commands), "normspec")
+    command = next((f"normspec {word}" for word in arguments[:1] if word in COMMANDS), "normspec")
     return f"{message} (see `{context.command_path if context else command} --help`)"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -11,15 +11,9 @@ import attrs
 from ...spec.errors import NormspecError
 from ..kept.place import results_at
 from ..order import Order
-from ..progress import Listener, Progress
+from ..progress import Listener
 from ..report import Report
 from ..request import Request
-from ..running.alone import Alone
-from ..running.choice import executor
-from ..running.executor import Judged, UnitListener, whole
-from ..running.judging import judged
-from ..running.processes import Processes
-from ..running.unit import Unit
 from .shelf import Shelf
 
 
@@ -48,6 +42,9 @@ def report_on(
     if store is None:
         if resume:
             raise NothingToResume(_why_not(request, cluster))
+        from ..running.choice import executor
+        from ..running.judging import judged
+
         return judged(request, executor(request, jobs=jobs, cluster=cluster), listener)
     together = _is_asked_of_all(request)
     shelf = Shelf.of(store, request, targets, together=together, resume=resume)
@@ -55,7 +52,10 @@ def report_on(
     left = [name for name in targets if name not in reports or (together and len(reports) < len(targets))]
     if left:
         part = attrs.evolve(request, targets=tuple(left), part=request.part or len(left) < len(targets))
-        found = judged(part, _Keeping(executor(part, jobs=jobs), shelf), listener)
+        # What judges is imported where something is left to judge: that takes longer than all else of a second run.
+        from .judging import judged_and_kept
+
+        found = judged_and_kept(part, shelf, jobs, listener)
         shelf.keep_whole(left, found)
         reports = {**{name: report for name, report in reports.items() if name not in left}, "": found}
     report = _together(request, targets, list(reports.values()))
@@ -93,72 +93,3 @@ def _together(request: Request, targets: Sequence[str], reports: Sequence[Report
         taken=tuple(sorted((one for report in reports for one in report.taken), key=among)),
         causes=tuple(sorted((one for report in reports for one in report.causes), key=place)),
     )
-
-
-class _Keeping:
-    """An executor that looks for each unit on the shelf, and puts there what it has judged."""
-
-    def __init__(self, judges: Any, shelf: Shelf) -> None:
-        assert isinstance(judges, (Alone, Processes))
-        self._judges, self._shelf = judges, shelf
-        self._paces: Mapping[str, str] = {}
-        self._foremost: dict[str, str] = {}
-
-    def __enter__(self) -> _Keeping:
-        self._judges.__enter__()
-        for offer in self._judges.offers():
-            self._foremost[offer.name] = "float32" if "float32" in offer.dtypes else next(iter(offer.dtypes), "")
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._judges.__exit__(*exception)
-
-    def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
-        """Every unit of the request."""
-        return self._judges.units(seeds)
-
-    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
-        """Each unit with its report: first what is kept of all of them, then the rest as they come."""
-        self._paces = self._judges.measure()
-        asked: dict[Unit, Unit] = {}
-        for unit in units:
-            found = {name: self._shelf.unit(name, unit, *self._way(name)) for name in unit.targets}
-            left = tuple(name for name, report in found.items() if report is None)
-            for name, report in found.items():
-                if report is not None:
-                    yield attrs.evolve(unit, targets=(name,)), report
-                    if listener is not None and not left:
-                        listener(unit, whole(unit, report))
-            if left:
-                asked[attrs.evolve(unit, targets=left)] = unit
-
-        def told(part: Unit, event: Progress) -> None:
-            assert listener is not None
-            listener(asked[part], event)
-
-        for unit, report in self._judges.judged(list(asked), None if listener is None else told):
-            self._keep(unit, report)
-            yield unit, report
-
-    def _keep(self, unit: Unit, report: Report) -> None:
-        for name in unit.targets:
-            self._shelf.keep_unit(name, unit, *self._way(name), report)
-
-    def _way(self, name: str) -> tuple[str, str]:
-        """How a target is judged: its pace, and the dtype in which it is checked most thoroughly."""
-        return self._paces.get(name, ""), self._foremost[name]
-
-    def stop(self) -> Sequence[Judged]:
-        """What has been established of what is in progress; what is whole of it is kept."""
-        found = self._judges.stop()
-        for unit, report in found:
-            self._keep(unit, report)
-        return found
-
-    def subjects(self) -> tuple[Mapping[str, Any], ...]:
-        """What is judged, as it stands in a report."""
-        return self._judges.subjects()
-
-    def explained(self, report: Report) -> Report:
-        """The report with causes, and with what its bindings would have to declare."""
-        return self._judges.explained(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import attrs
 from rich.console import Console
@@ -26,7 +27,7 @@ _TITLE_WIDTH = 12
 _DTYPE_ORDER = ("float16", "bfloat16", "float32", "float64")
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Section:
     """The results that share one table."""
 
@@ -35,11 +36,13 @@ class Section:
     device: str
     results: tuple[Result, ...]
 
+    @cached_property
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes that were judged, in the order of the columns."""
         seen = dict.fromkeys(r.dtype for r in self.results)
         return tuple(sorted(seen, key=lambda d: (_DTYPE_ORDER.index(d) if d in _DTYPE_ORDER else 9, d)))
 
+    @cached_property
     def bindings(self) -> tuple[str, ...]:
         """The bindings that were judged, in the order of the run."""
         return tuple(dict.fromkeys(r.binding for r in self.results))
@@ -91,11 +94,13 @@ def _clip(words: str, width: int, symbols: Symbols) -> str:
 
 def _by_agreement(section: Section, results: Sequence[Result]) -> list[list[str]]:
     """The bindings, those together whose verdicts on this requirement agree in every dtype."""
+    cells: dict[str, dict[str, list[Result]]] = {}
+    for one in results:
+        cells.setdefault(one.binding, {}).setdefault(one.dtype, []).append(one)
     groups: dict[tuple[object, ...], list[str]] = {}
-    for binding in section.bindings():
-        own = [r for r in results if r.binding == binding]
-        if own:
-            worst = (gravest(r for r in own if r.dtype == d) for d in section.dtypes())
+    for binding in section.bindings:
+        if binding in cells:
+            worst = (gravest(cells[binding].get(dtype, ())) for dtype in section.dtypes)
             groups.setdefault(tuple(w and w.verdict for w in worst), []).append(binding)
     return list(groups.values())
 
@@ -109,11 +114,11 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
         )
     )
     console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
-    bindings = section.bindings()
+    bindings = section.bindings
     if bindings != (section.target,):
         print_prose(Text(", ".join(bindings), style="dim"), console)
 
-    dtypes = section.dtypes()
+    dtypes = section.dtypes
     room = width_of(console) - _ID_WIDTH - _CELL_WIDTH * len(dtypes) - 1
     if room < _TITLE_WIDTH:
         _print_narrow(section, console, symbols)
@@ -133,8 +138,8 @@ def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:
     """Print the rows where the columns have no room beside one another: each cell with the name of its dtype."""
     for identifier, label, results in _rows(section):
         print_prose(Text(label), console, indent=_ID_WIDTH, first=Text(identifier, style="bold"))
-        cells = [dtype.ljust(_CELL_WIDTH) for dtype in section.dtypes()]
-        for name, dtype in zip(cells, section.dtypes(), strict=True):
+        cells = [dtype.ljust(_CELL_WIDTH) for dtype in section.dtypes]
+        for name, dtype in zip(cells, section.dtypes, strict=True):
             cell = _cell([r for r in results if r.dtype == dtype], symbols)
             print_prose(Text.assemble((name, "dim"), cell), console, indent=_ID_WIDTH)
 
@@ -146,8 +151,10 @@ def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     That is the requirement's title, or, in a row for each, the bindings that differ in their verdicts on it; the id
     stands in the first of these rows alone.
     """
-    for identifier in dict.fromkeys(r.requirement for r in section.results):
-        results = [r for r in section.results if r.requirement == identifier]
+    by_requirement: dict[str, list[Result]] = {}
+    for one in section.results:
+        by_requirement.setdefault(one.requirement, []).append(one)
+    for identifier, results in by_requirement.items():
         groups = _by_agreement(section, results)
         for position, names in enumerate(groups):
             own = [r for r in results if r.binding in names]

@@ -1,0 +1,93 @@
+"""Judging a request unit by unit: each is looked for on the shelf, and put there when it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..progress import Listener, Progress
+from ..report import Report
+from ..request import Request
+from ..running.alone import Alone
+from ..running.choice import executor
+from ..running.executor import Judged, UnitListener, whole
+from ..running.judging import judged
+from ..running.processes import Processes
+from ..running.unit import Unit
+from .shelf import Shelf
+
+
+def judged_and_kept(request: Request, shelf: Shelf, jobs: int | None, listener: Listener | None) -> Report:
+    """The report on a request, by as many processes as asked for; units that are on the shelf are not judged again."""
+    return judged(request, _Keeping(executor(request, jobs=jobs), shelf), listener)
+
+
+class _Keeping:
+    """An executor that looks for each unit on the shelf, and puts there what it has judged."""
+
+    def __init__(self, judges: Any, shelf: Shelf) -> None:
+        assert isinstance(judges, (Alone, Processes))
+        self._judges, self._shelf = judges, shelf
+        self._paces: Mapping[str, str] = {}
+        self._foremost: dict[str, str] = {}
+
+    def __enter__(self) -> _Keeping:
+        self._judges.__enter__()
+        for offer in self._judges.offers():
+            self._foremost[offer.name] = "float32" if "float32" in offer.dtypes else next(iter(offer.dtypes), "")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._judges.__exit__(*exception)
+
+    def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
+        """Every unit of the request."""
+        return self._judges.units(seeds)
+
+    def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
+        """Each unit with its report: first what is kept of all of them, then the rest as they come."""
+        self._paces = self._judges.measure()
+        asked: dict[Unit, Unit] = {}
+        for unit in units:
+            found = {name: self._shelf.unit(name, unit, *self._way(name)) for name in unit.targets}
+            left = tuple(name for name, report in found.items() if report is None)
+            for name, report in found.items():
+                if report is not None:
+                    yield attrs.evolve(unit, targets=(name,)), report
+                    if listener is not None and not left:
+                        listener(unit, whole(unit, report))
+            if left:
+                asked[attrs.evolve(unit, targets=left)] = unit
+
+        def told(part: Unit, event: Progress) -> None:
+            assert listener is not None
+            listener(asked[part], event)
+
+        for unit, report in self._judges.judged(list(asked), None if listener is None else told):
+            self._keep(unit, report)
+            yield unit, report
+
+    def _keep(self, unit: Unit, report: Report) -> None:
+        for name in unit.targets:
+            self._shelf.keep_unit(name, unit, *self._way(name), report)
+
+    def _way(self, name: str) -> tuple[str, str]:
+        """How a target is judged: its pace, and the dtype in which it is checked most thoroughly."""
+        return self._paces.get(name, ""), self._foremost[name]
+
+    def stop(self) -> Sequence[Judged]:
+        """What has been established of what is in progress; what is whole of it is kept."""
+        found = self._judges.stop()
+        for unit, report in found:
+            self._keep(unit, report)
+        return found
+
+    def subjects(self) -> tuple[Mapping[str, Any], ...]:
+        """What is judged, as it stands in a report."""
+        return self._judges.subjects()
+
+    def explained(self, report: Report) -> Report:
+        """The report with causes, and with what its bindings would have to declare."""
+        return self._judges.explained(report)
