@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--row", action="append", choices=ROWS, metavar="NAME", help="only this row; several may be named"
     )
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of each row, of which the median counts")
-    parser.add_argument("--kept", action="store_true", help="also with truths kept on disk, cold and warm")
+    parser.add_argument("--kept", action="store_true", help="also with truths kept on disk, cold and warm, and with results kept")
     parser.add_argument("--json", metavar="FILE", help="write every figure there")
     parser.add_argument("--list", action="store_true", help="show the rows")
     asked = parser.parse_args(arguments)
@@ -81,9 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = []
     with sides(asked.against) as both:
         for row in rows:
-            for kept in KEPT if asked.kept and row.judges else KEPT[:1]:
+            for kept in KEPT if asked.kept and row.judges else ["nothing"]:
                 runs = [{side.name: measured(side, row.name, kept) for side in both} for _ in range(asked.runs)]
-                title = row.what if kept == "nothing" else f"{row.what}; truths kept, {kept}"
+                title = "; ".join(filter(None, (row.what, KEPT[kept])))
                 told = lines(title, runs)
                 print("\n".join(line.text() for line in told), flush=True)
                 found += [line.plain() for line in told]

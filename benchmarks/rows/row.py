@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-#: What is kept of truths on disk: nothing, what the run itself puts there, or what a run before it has put there.
-KEPT = ("nothing", "cold", "warm")
+#: What is kept on disk, and how the table tells it.
+KEPT = {
+    "nothing": "",
+    "cold": "truths kept, none there yet",
+    "warm": "truths kept by a run before",
+    "unchanged": "results kept by a run before",
+}
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
