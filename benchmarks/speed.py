@@ -69,7 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--row", action="append", choices=ROWS, metavar="NAME", help="only this row; several may be named"
     )
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of each row, of which the median counts")
-    parser.add_argument("--kept", action="store_true", help="also with truths kept on disk, cold and warm, and with results kept")
+    parser.add_argument(
+        "--kept", action="store_true", help="also with truths kept on disk, cold and warm, and with results kept"
+    )
     parser.add_argument("--json", metavar="FILE", help="write every figure there")
     parser.add_argument("--list", action="store_true", help="show the rows")
     asked = parser.parse_args(arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import sqlite3
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,8 @@ from normspec.conformance.kept.place import UnusableCache, checked_cache, store_
 from normspec.conformance.kept.store import FILE, Store
 from normspec.conformance.truth import Truth, arithmetic_of
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
+
+from .damage import damage
 
 OPERATORS = ("layer_norm", "batch_norm", "pre_norm", "mhc")
 
@@ -47,16 +48,7 @@ def test_no_report_depends_on_what_is_kept(alone, tmp_path, monkeypatch):
     assert told(tmp_path) == alone
     assert store.hits >= kept - 4 and store.misses <= 4  # of a few megabytes each, which are not kept
 
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        # A bit in the middle, and the end cut off, of a hundred entries each.
-        for rowid, words in connection.execute(
-            "SELECT rowid, words FROM truths ORDER BY random() LIMIT 200"
-        ).fetchall():
-            place, changed = len(words) // 2, bytearray(words)
-            changed[place] ^= 1
-            changed = changed if rowid % 2 else changed[:-1]
-            connection.execute("UPDATE truths SET words = ? WHERE rowid = ?", (bytes(changed), rowid))
-    connection.close()
+    damage(tmp_path, 200)
     assert told(tmp_path) == alone
     assert 150 <= store.misses <= 204  # several runs of one case share an entry: each is computed once
 
