@@ -47,6 +47,11 @@ class Failure:
     #: What was returned and what is exact, in float64 and in the output's shape; None where no numbers were compared.
     got: np.ndarray | None = None
     expected: np.ndarray | None = None
+    #: How far a sound result may be from that, under the conventions that are declared.
+    envelope: np.ndarray | None = None
+    #: The tangents of the inputs by name, of a derivative that takes them; the second ones of a jvp of the jvp.
+    tangents: Mapping[str, np.ndarray | None] = field(default_factory=dict)
+    tangents_again: Mapping[str, np.ndarray | None] = field(default_factory=dict)
 
 
 #: Whether a failure is the predicted one: for all of the output, or for each of its elements.

@@ -76,6 +76,12 @@ class Finding:
             case=None if self.put is None else self.put.alone(),
         )
 
+    @property
+    def call(self) -> Ask | None:
+        """The call that shows it; None where nothing is known of any."""
+        shown_by = self._shown_by()
+        return None if shown_by is None else self.asked[shown_by]
+
     def _shown_by(self) -> int | None:
         """The place of the call that shows it: the last that raised, or the last on this case."""
         places = range(len(self.asked) - 1, -1, -1)

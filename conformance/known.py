@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import attrs
 import numpy as np
@@ -132,11 +133,11 @@ def _asked(question: Callable[[], Predicted]) -> Predicted:
 
 
 def _failure(finding: Finding) -> Failure:
-    case, elements = finding.case, finding.elements
-    got = expected = None
-    if elements is not None:
-        got, expected = elements.got, elements.expected
-    return Failure(finding.output, finding.note, case.inputs, case.settings, case.g, got, expected)
+    case, call = finding.case, finding.call
+    found = Failure(finding.output, finding.note, case.inputs, case.settings, case.g)
+    if (elements := finding.elements) is not None:
+        found = replace(found, got=elements.got, expected=elements.expected, envelope=elements.envelope)
+    return found if call is None else replace(found, tangents=call.tangents, tangents_again=call.tangents_again)
 
 
 def _at_worst(finding: Finding, elements: Elements, left: np.ndarray) -> Finding:

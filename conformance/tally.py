@@ -131,10 +131,11 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
     """Run a check on a case; an exception of the target becomes what it means to that check."""
     found: list[Finding] = []
 
-    def add(finding: Finding) -> None:
-        if finding.violated or finding.known:
+    def add(finding: Finding) -> Finding:
+        if finding.violated:
             finding = attrs.evolve(finding, put=case, asked=tuple(subject.log))
-        found.append(finding)
+        found.append(subject.known.without_known(check.requirement, finding))
+        return found[-1]
 
     subject.target.begin()
     subject.log.clear()
@@ -142,8 +143,7 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
         if check.gradient:
             subject.require_gradients()
         for whole in check.body(subject, case):
-            finding = subject.known.without_known(check.requirement, whole)
-            add(finding)
+            finding = add(whole)
             if finding.violated and finding.judged:
                 break
     except Unsupported as lacking:
@@ -165,8 +165,7 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
         elif check.raising == "violates" and plain_works(check, subject, case, failure):
-            finding = Finding(case, violated=True, output=output, note=note, failure=shown_as(failure))
-            add(subject.known.without_known(check.requirement, finding))
+            add(Finding(case, violated=True, output=output, note=note, failure=shown_as(failure)))
         elif tally is not None:
             tally.error = tally.error or (f"the call {note}" if raised else note)
     except Exception as error:  # what a target does ends in one of those above

@@ -137,13 +137,16 @@ def _known(host: Host, place: int, entry: int, said: Mapping[str, Any]) -> Known
     def ask(inputs: Mapping[str, Any], settings: Mapping[str, Any], failure: Failure | None) -> Predicted:
         found = None
         if failure is not None:
-            found = {key: getattr(failure, key) for key in ("output", "note", "g", "got", "expected")}
+            found = {key: getattr(failure, key) for key in _FOUND}
         request = {"do": "known", "binding": place, "entry": entry, "settings": dict(settings), "failure": found}
         covers = host.aside({**request, "inputs": dict(inputs)})["covers"]
         return covers if isinstance(covers, bool) else covers != 0
 
     return AskedViolation(**limits, ask=ask if said.get("asks") else None)
 
+
+#: What a worker is told of a failure beside the call.
+_FOUND = tuple(one.name for one in dataclasses.fields(Failure) if one.name not in ("inputs", "settings"))
 
 #: What a worker tells of a known violation that is a field of it.
 _TOLD = {one.name for one in dataclasses.fields(KnownViolation)} - {"cases", "predicts"}

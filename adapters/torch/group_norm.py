@@ -19,6 +19,7 @@ from ..known import KnownViolation
 from .batch_norm_cuda import INSTANCE_NORM_ON_CUDA
 from .bridge import SOURCE
 from .group_norm_cuda import ON_CUDA
+from .group_norm_forward import FORWARD
 from .instance_norm_cpu import ON_CPU as INSTANCE_NORM_ON_CPU
 from .layers import SAVED, constants_in_forward_mode, having, lent
 
@@ -28,9 +29,7 @@ _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
 _ONE_PASS = (
     "on the CPU the variance of x with the channels last in memory is mean(x^2) - mu^2, clamped at 0, and that of"
     f" contiguous x is from deviations; {SOURCE}aten/src/ATen/native/cpu/group_norm_kernel.cpp"
-    " (GroupNormKernelImplChannelsLastInternal). The tangent of 1/sqrt(var + eps) loses as many digits in either:"
-    " x and its tangent t are exchanged in the call that forms it, so that it is a sum of (x - mean(x)) (t - mean(x)),"
-    f" which is right but for rounding; {SOURCE}torch/csrc/autograd/FunctionsManual.cpp (group_norm_invstd_jvp)"
+    " (GroupNormKernelImplChannelsLastInternal)"
 )
 
 _INSTANCE_NORM = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (instance_norm)"
@@ -125,6 +124,7 @@ def _group_norm_binding(name: str, call, has_modes: bool) -> Binding:
                 where="one sample, one value a group",
                 cases=_one_value,
             ),
+            *FORWARD,
             *ON_CUDA,
         ),
         has_modes=has_modes,

@@ -10,48 +10,9 @@ import numpy as np
 from ..known import Failure, KnownViolation
 from .bridge import SOURCE
 from .float16 import NORMAL, OVERFLOW, ROUNDOFF, UNDERFLOW
+from .groups import Groups, mean
 
 _LINK = f"{SOURCE}aten/src/ATen/native/cuda/group_norm_kernel.cu"
-
-
-class _Groups:
-    """A call in float64: samples, groups, channels of a group, positions."""
-
-    def __init__(self, failure: Failure, eps: float) -> None:
-        assert failure.g is not None
-        self.axis, self.count = failure.settings["channel_axis"] % failure.g.ndim, failure.settings["groups"]
-        self.x, self.g = self._by_group(failure.inputs["x"]), self._by_group(failure.g)
-        self.gamma = self._by_channel(failure.inputs["gamma"], 1.0)
-        self.beta = self._by_channel(failure.inputs["beta"], 0.0)
-        with np.errstate(all="ignore"):
-            self.mu = _mean(self.x)
-            self.d = self.x - self.mu
-            self.r = 1 / np.sqrt(_mean(self.d**2) + eps)
-        self.size = np.abs(self.x) + np.abs(self.mu)
-        self.h = self.gamma * self.g
-
-    def _by_group(self, values: Any) -> Any:
-        moved = np.moveaxis(np.asarray(values, np.float64), self.axis, 1)
-        return moved.reshape(moved.shape[0], self.count, moved.shape[1] // self.count, -1)
-
-    def _by_channel(self, values: Any, absent: float) -> Any:
-        given = np.asarray(absent if values is None else values, np.float64)
-        return np.broadcast_to(given, (self.x.shape[1] * self.x.shape[2],)).reshape(1, self.count, -1, 1)
-
-    def back(self, failure: Failure, *values: Any) -> list[Any]:
-        """As samples with their channels where they were; of dgamma, which is a sum, by channel."""
-        whole = [np.broadcast_to(one, self.x.shape) for one in values]
-        if failure.output == "dgamma":
-            return [one.sum(axis=(0, 3)).reshape(-1) for one in whole]
-        assert failure.got is not None
-        shape = failure.got.shape
-        moved = [shape[0], shape[self.axis], *(n for axis, n in enumerate(shape) if axis not in (0, self.axis))]
-        return [np.moveaxis(one.reshape(moved), 1, self.axis) for one in whole]
-
-
-def _mean(values: Any) -> Any:
-    return values.mean(axis=(2, 3), keepdims=True)
-
 
 # eps in float16 ------------------------------------------------------------------------------------------------------
 
@@ -70,7 +31,7 @@ def _of_rounded_eps(failure: Failure) -> Any:
     What is predicted to overflow may be infinite or NaN.
     """
     assert failure.got is not None
-    of = _Groups(failure, float(np.float16(failure.settings["eps"])))
+    of = Groups(failure, float(np.float16(failure.settings["eps"])))
     r, d, g, h, size = of.r, of.d, of.g, of.h, of.size
     with np.errstate(all="ignore"):
         if failure.output == "y":
@@ -79,8 +40,8 @@ def _of_rounded_eps(failure: Failure) -> Any:
         elif failure.output == "dgamma":
             value, terms, lost = g * d * r, np.abs(g) * r * size, np.abs(g) * r
         else:
-            moment, total = _mean(np.abs(h) * size), _mean(np.abs(h))
-            value = r * (h - _mean(h)) - d * r**3 * _mean(h * d)
+            moment, total = mean(np.abs(h) * size), mean(np.abs(h))
+            value = r * (h - mean(h)) - d * r**3 * mean(h * d)
             terms = r * (np.abs(h) + total) + r**3 * size * moment
             lost = r**3 * (total * size + moment)
         value, off = of.back(failure, value, 5 * ROUNDOFF * terms + UNDERFLOW * (lost + 1))
@@ -116,10 +77,10 @@ def _one_position(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> boo
 def _of_rounded_products(failure: Failure) -> Any:
     """Whether dx is as far off as a sum of products g x, each rounded to float16, makes it."""
     assert failure.got is not None and failure.expected is not None
-    of = _Groups(failure, failure.settings["eps"])
+    of = Groups(failure, failure.settings["eps"])
     with np.errstate(all="ignore"):
         products = np.abs(of.g * of.x)
-        of_sum = _mean(np.abs(of.gamma) * (ROUNDOFF * products + UNDERFLOW))
+        of_sum = mean(np.abs(of.gamma) * (ROUNDOFF * products + UNDERFLOW))
         lost = (products >= OVERFLOW).any(axis=(2, 3), keepdims=True)  # infinite, and so is all that it is added to
         off, lost = of.back(failure, of.r**3 * of.size * of_sum, lost)
         off = 1.01 * off + 5 * ROUNDOFF * np.abs(failure.expected) + 2 * UNDERFLOW

@@ -175,6 +175,31 @@ def test_what_was_put_to_the_test_and_did_not_show_is_told() -> None:
     assert judged(SOUND, replace(IN_FOUR, always=False)).unseen() == ()
 
 
+def test_an_entry_sees_the_directions_of_a_derivative() -> None:
+    """A tangent of twice its size is predicted from the tangents of the call, and a second one where there are two."""
+    layer_norm = next(b for b in BINDINGS if b.operator == "layer_norm")
+    seen: list[Failure] = []
+
+    def doubled(derivative: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments, **settings: 2 * derivative(*arguments, **settings)
+
+    def predicts(failure: Failure) -> bool:
+        seen.append(failure)
+        return True
+
+    derivatives = {name: doubled(layer_norm.derivatives[name]) for name in ("jvp", "jvp_jvp")}
+    known = tuple(KnownViolation(one, "twice its size", predicts=predicts) for one in ("LN-G10", "LN-G14"))
+    binding = Binding("layer_norm", "specimen", SOUND, derivatives, known_violations=known)
+    report = run(
+        Target("specimen", "numpy", "0", BRIDGE, (binding,)), dtypes=("float32",), requirements={"LN-G10", "LN-G14"}
+    )
+    assert {one.verdict for one in report.results} == {Verdict.DEVIATES}
+    for failure in seen:
+        again = {"x", "gamma", "beta"} if failure.output == "forward over forward of y" else set()
+        assert set(failure.tangents_again) == again
+        assert np.shape(failure.tangents["x"]) == np.shape(failure.envelope) == np.shape(failure.inputs["x"])
+
+
 def test_an_entry_that_makes_no_sense_is_refused() -> None:
     """A dtype, a mode or a kind of failure that does not exist is named, and so is what is no entry."""
     for change in ({"dtypes": ("float23",)}, {"modes": ("test",)}, {"failures": ("nonsense",)}, {"outputs": "y"}):
