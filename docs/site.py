@@ -28,7 +28,7 @@ _CODE_OR_LINK = re.compile(
 def on_files(files: Files, config: Any) -> Files:
     """The theme's own files, and under their paths in the repository the pages of the navigation and the pictures."""
     own = [file for file in files if file.src_uri.startswith("assets/")]
-    pictures = [file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").glob("*.svg")]
+    pictures = [file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.svg")]
     of = [*_pages(config["nav"]), *pictures]
     return Files([*own, *(File(name, str(ROOT), config["site_dir"], config["use_directory_urls"]) for name in of)])
 

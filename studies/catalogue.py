@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..spec.errors import NormspecError, choices
-from . import gradient_flow
+from . import depth_dynamics, gradient_flow
 from .study import Study
 
 #: In the order in which they are read.
-STUDIES: Mapping[str, Study] = {one.name: one for one in (gradient_flow.STUDY,)}
+STUDIES: Mapping[str, Study] = {one.name: one for one in (gradient_flow.STUDY, depth_dynamics.STUDY)}
 
 
 class UnknownStudy(NormspecError):

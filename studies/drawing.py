@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import textwrap
 from typing import Any
 
@@ -33,6 +34,13 @@ _LOOKS = (
 #: Inches: one panel, and a line of the legend.
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 4.3, 3.3, 0.22
 
+#: Coordinates in SVG have six decimals of a point, of which nobody sees more than two.
+_COORDINATES = re.compile(rb'\b(?:d|x|y)="[^"]*"')
+_LONG = re.compile(rb"(\.\d\d)\d+")
+
+#: A logarithmic axis with less than this between its ends has labels between the powers of ten.
+_DECADES = 1000.0
+
 #: Marks on a line, at most.
 _MARKS = 8
 
@@ -47,7 +55,9 @@ def drawn(findings: Findings) -> dict[str, bytes]:
     columns = min(findings.columns, len(findings.panels))
     rows = math.ceil(len(findings.panels) / columns)
     found = {}
-    with matplotlib.rc_context({"svg.hashsalt": "normspec", "svg.fonttype": "none", "font.size": 9}):
+    with matplotlib.rc_context(
+        {"svg.hashsalt": "normspec", "svg.fonttype": "none", "font.size": 9, "font.sans-serif": ["DejaVu Sans"]}
+    ):
         figure = Figure(figsize=(_PANEL_WIDTH * columns, _PANEL_HEIGHT * rows), layout="constrained")
         looks: dict[str, int] = {}
         places = figure.subplots(rows, columns, squeeze=False).flat
@@ -61,6 +71,7 @@ def drawn(findings: Findings) -> dict[str, bytes]:
             file = io.BytesIO()
             figure.savefig(file, format=kind, dpi=150, metadata=metadata)
             found[kind] = file.getvalue()
+    found["svg"] = re.sub(rb"\n +", b"\n", _COORDINATES.sub(lambda part: _LONG.sub(rb"\1", part[0]), found["svg"]))
     return found
 
 
@@ -84,8 +95,27 @@ def _curves(axes: Any, panel: Curves, looks: dict[str, int]) -> None:
         axes.set_yscale("log")
     for series in panel.series:
         _line(axes, series, looks.setdefault(series.label, len(looks)))
+    if panel.y_log:
+        _plain_numbers(axes)
     axes.grid(True, color="#dddddd", linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def _plain_numbers(axes: Any) -> None:
+    """On a logarithmic axis of few decades, 20 in place of 2 × 10^1; on one of many, no small ticks."""
+    from matplotlib.ticker import NullLocator
+
+    low, high = axes.get_ylim()
+    if high / low > _DECADES:
+        axes.yaxis.set_minor_locator(NullLocator())
+        return
+
+    def plain(value: float, _: object) -> str:
+        digit = value / 10 ** math.floor(math.log10(value) + 1e-9)
+        return f"{value:g}" if round(digit) in (1, 2, 5) else ""
+
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain)
 
 
 def _line(axes: Any, series: Series, look: int) -> None:

@@ -58,6 +58,10 @@ class Chain:
         """What the last step returned."""
         return self.values[-1]
 
+    def first(self, count: int) -> Chain:
+        """The chain of the first so many steps, as they were run."""
+        return Chain(self.values[: count + 1], self.results[:count])
+
     def pull(self, g: Array) -> Backward:
         """The gradients of sum(y * g), g of y's shape."""
         cotangents, parameters = [g], []

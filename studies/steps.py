@@ -29,26 +29,21 @@ def tanh(x: Array) -> tuple[Array, Array]:
     return y, 1 - y * y
 
 
-def _across(w: Array, x: Array) -> Array:
-    """The weight, with an axis of one for each axis of x between the seeds and the last two."""
-    return w.reshape(w.shape[0], *[1] * (x.ndim - 3), *w.shape[1:])
-
-
 def _transposed(w: Array) -> Array:
     return np.swapaxes(w, -1, -2)
 
 
 def linear(w: Array, name: str = "w") -> Step:
-    """x @ w over the last axis; w of shape (seeds, width, width)."""
+    """x @ w over the last axis; w of shape (seeds, width, width after it)."""
+
+    def rows(x: Array) -> Array:
+        return x.reshape(len(x), -1, x.shape[-1])  # one product of matrices a seed
 
     def step(x: Array) -> Result:
-        wide = _across(w, x)
-
         def pull(g: Array) -> dict[str, Array]:
-            dw = _transposed(x) @ g
-            return {"x": g @ _transposed(wide), name: dw.sum(axis=tuple(range(1, x.ndim - 2)))}
+            return {"x": (rows(g) @ _transposed(w)).reshape(x.shape), name: _transposed(rows(x)) @ rows(g)}
 
-        return Result(x @ wide, pull)
+        return Result((rows(x) @ w).reshape(*x.shape[:-1], w.shape[-1]), pull)
 
     return step
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from .study import Cells, Contour, Outcome, Panel
 #: The version of the JSON's fields.
 SCHEMA = 1
 
+#: Significant digits of a number there: more than the spread over seeds leaves, and than targets agree in.
+DIGITS = 6
+
+#: A list of numbers, one on each line.
+_NUMBERS = re.compile(r"\[\s+((?:(?:-?[\d.e+-]+|null),?\s+)+)\]")
+
 
 def written(outcome: Outcome, folder: Path) -> list[Path]:
     """
@@ -23,7 +30,7 @@ def written(outcome: Outcome, folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     numbers = folder / f"{outcome.study.name}.json"
-    numbers.write_text(to_json(outcome), encoding="utf-8")
+    numbers.write_text(json_of(outcome), encoding="utf-8")
     files = [numbers]
     for kind, data in drawn(outcome.findings).items():
         files.append(folder / f"{outcome.study.name}.{kind}")
@@ -31,10 +38,16 @@ def written(outcome: Outcome, folder: Path) -> list[Path]:
     return files
 
 
-def to_json(outcome: Outcome) -> str:
-    """The outcome as JSON: the facts with one value a seed, and each line of the figure with its spread."""
+def json_of(outcome: Outcome) -> str:
+    """The outcome as the text of a JSON file, a list of numbers on one line."""
+    text = json.dumps(document(outcome), indent=1, ensure_ascii=False) + "\n"
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
+
+
+def document(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as JSON holds it: the facts with one value a seed, and each line of the figure with its spread."""
     study, scale = outcome.study, outcome.scale
-    content = {
+    return {
         "schema": SCHEMA,
         "study": study.name,
         "claim": study.claim,
@@ -61,7 +74,6 @@ def to_json(outcome: Outcome) -> str:
         ],
         "panels": [_panel(panel) for panel in outcome.findings.panels],
     }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
@@ -89,7 +101,7 @@ def _line(series: Any) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     """JSON has no NaN and no infinity."""
-    return float(value) if np.isfinite(value) else None
+    return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
 
 
 def _list(values: Any) -> list[float | None]:

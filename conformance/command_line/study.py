@@ -37,6 +37,7 @@ def study(
     from ...studies.catalogue import STUDIES, study_of
     from ...studies.operators import Operators
     from ...studies.study import Scale, run
+    from ...studies.written import document, written
     from .study_table import print_outcome, print_studies
 
     if name is None:
@@ -46,10 +47,9 @@ def study(
     with contextlib.redirect_stdout(sys.stderr):  # a target's prints are no table
         operators = Operators.of(target, op=ops or None, framework=framework)
         outcome = run(chosen, operators, Scale(seed=seed, quick=quick))
-    print_outcome(outcome, console_on(sys.stdout))
+    print_outcome(document(outcome), console_on(sys.stdout))
     if out is not None:
         from ...studies.drawing import NoFigure
-        from ...studies.written import written
 
         try:
             for file in written(outcome, out):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from ...studies.study import Fact, Outcome, Study, Verdict
+from ...studies.study import Study, Verdict
 from ..reporting.layout import print_prose, width_of
 
-_STYLES = {Verdict.HOLDS: "bold green", Verdict.UNDER_CONDITIONS: "bold yellow", Verdict.DOES_NOT_HOLD: "bold red"}
+_STYLES = {
+    Verdict.HOLDS.value: "bold green",
+    Verdict.UNDER_CONDITIONS.value: "bold yellow",
+    Verdict.DOES_NOT_HOLD.value: "bold red",
+}
 
 #: Columns: where the text of a labelled paragraph begins, and the width of a number.
 _LABEL, _NUMBER = 11, 10
@@ -25,46 +30,43 @@ def print_studies(studies: Sequence[Study], console: Console) -> None:
     console.print("Run one: normspec study NAME; its figure and numbers too: --out DIR", soft_wrap=True)
 
 
-def print_outcome(outcome: Outcome, console: Console) -> None:
-    """The whole outcome."""
-    study, scale = outcome.study, outcome.scale
-    _print(console, "claim", Text(study.claim, style="bold"))
-    for source in study.sources:
-        _print(console, "source", Text(f"{source.paper}, {source.place}, {source.link}"))
-    _print(console, "measured", Text(study.measured))
-    _print(console, "target", Text(f"{outcome.target}: {', '.join(dict.fromkeys(outcome.called.values()))}"))
-    seeds = f"{scale.seed} to {scale.seed + scale.seeds - 1}"
-    _print(console, "seeds", Text(f"{seeds}{', --quick: smaller than the claim' if scale.quick else ''}"))
+def print_outcome(outcome: Mapping[str, Any], console: Console) -> None:
+    """A whole outcome, as the JSON holds it (studies/written.py)."""
+    _print(console, "claim", Text(outcome["claim"], style="bold"))
+    for source in outcome["sources"]:
+        _print(console, "source", Text("{paper}, {place}, {link}".format(**source)))
+    _print(console, "measured", Text(outcome["measured"]))
+    _print(console, "target", Text(f"{outcome['target']}: {', '.join(dict.fromkeys(outcome['called'].values()))}"))
+    seeds = f"{outcome['seeds'][0]} to {outcome['seeds'][-1]}"
+    _print(console, "seeds", Text(f"{seeds}{', --quick: smaller than the claim' if outcome['quick'] else ''}"))
     console.print()
-    _print_facts(outcome.findings.facts, console)
+    _print_facts(outcome["facts"], console)
     console.print()
-    _print(console, "rule", Text(study.rule))
-    judged = outcome.judgement
-    _print(console, "verdict", Text(judged.verdict.value, style=_STYLES[judged.verdict]))
-    if judged.conditions:
-        _print(console, "if", Text(judged.conditions))
-    _print(console, "because", Text(judged.because))
+    _print(console, "rule", Text(outcome["rule"]))
+    _print(console, "verdict", Text(outcome["verdict"], style=_STYLES[outcome["verdict"]]))
+    if outcome["conditions"]:
+        _print(console, "if", Text(outcome["conditions"]))
+    _print(console, "because", Text(outcome["because"]))
 
 
 def _print(console: Console, label: str, text: Text) -> None:
     print_prose(text, console, indent=_LABEL, first=Text(label, style="dim"))
 
 
-def _print_facts(facts: Sequence[Fact], console: Console) -> None:
+def _print_facts(facts: Sequence[Mapping[str, Any]], console: Console) -> None:
     """A row for each fact."""
-    expects = any(fact.expected is not None for fact in facts)
-    heads = ["median", "5 %", "95 %", *(["theory"] if expects else [])]
-    room = max(20, width_of(console) - (_NUMBER + 1) * len(heads))
-    name = min(room, max(len(fact.name) for fact in facts) + 1)
-    console.print(Text(" " * name + "".join(f"{head:>{_NUMBER + 1}}" for head in heads), style="dim"), no_wrap=True)
+    expects = any(fact["expected"] is not None for fact in facts)
+    columns = {"median": "median", "5 %": "from", "95 %": "to", **({"theory": "expected"} if expects else {})}
+    room = max(20, width_of(console) - (_NUMBER + 1) * len(columns))
+    name = min(room, max(len(fact["name"]) for fact in facts) + 1)
+    console.print(Text(" " * name + "".join(f"{head:>{_NUMBER + 1}}" for head in columns), style="dim"), no_wrap=True)
     for fact in facts:
-        numbers = [fact.median, fact.low, fact.high, *([fact.expected] if expects else [])]
+        numbers = [fact[key] for key in columns.values()]
         row = "".join(f"{'' if one is None else format(one, '.3g'):>{_NUMBER + 1}}" for one in numbers)
-        lines = list(Text(fact.name).wrap(console, name))
-        for line in lines[:-1]:
+        *before, last = Text(fact["name"]).wrap(console, name)
+        for line in before:
             console.print(line, no_wrap=True)
-        last = lines[-1]
         last.pad_right(name - len(last.plain))
-        line = last + Text(row)
-        line.rstrip()
-        console.print(line, no_wrap=True)
+        last.append(row)
+        last.rstrip()
+        console.print(last, no_wrap=True)

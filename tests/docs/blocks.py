@@ -27,7 +27,7 @@ from pathlib import Path
 import attrs
 
 CHECKOUT = Path(__file__).parent.parent.parent
-PAGES = ("README.md", *sorted(f"docs/{file.name}" for file in (CHECKOUT / "docs").glob("*.md")))
+PAGES = ("README.md", *sorted(file.relative_to(CHECKOUT).as_posix() for file in (CHECKOUT / "docs").rglob("*.md")))
 
 #: The folder of tests that runs a block by the frameworks that it needs: the first that has them all.
 HOMES = {

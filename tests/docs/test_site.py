@@ -14,6 +14,6 @@ NAMED = re.findall(
 def test_every_page_stands_in_the_navigation_once():
     """`tox -e docs` builds what the navigation names, and nothing else."""
     pages = [
-        file.relative_to(CHECKOUT).as_posix() for room in ("docs", "spec") for file in CHECKOUT.glob(f"{room}/*.md")
+        file.relative_to(CHECKOUT).as_posix() for room in ("docs", "spec") for file in CHECKOUT.glob(f"{room}/**/*.md")
     ]
     assert sorted(NAMED) == sorted(pages)

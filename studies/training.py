@@ -1,0 +1,137 @@
+"""Training of small transformers, all seeds at once, on data that is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from . import stacks, steps
+from .operators import Operators
+from .result import Array, Chain, Step
+from .study import Scale
+
+#: Symbols, and places of a sequence; the width of every layer, less than elsewhere, for speed.
+SYMBOLS, PLACES, WIDTH = 4, 4, 16
+
+#: Adam's decay rates and its epsilon (Kingma and Ba 2015, algorithm 1).
+BETA1, BETA2, TINY = 0.9, 0.999, 1e-8
+
+
+@attrs.frozen(eq=False)
+class Batch:
+    """Sequences of symbols, and for each the symbol that is asked for."""
+
+    #: One-hot: (seeds, samples, PLACES, SYMBOLS + PLACES), the symbol and the place.
+    x: Array
+    #: (seeds, samples)
+    label: Array
+
+
+def batch(scale: Scale, number: int, samples: int) -> Batch:
+    """Sequences that begin with a place: what stands at that place is asked for."""
+    symbols = scale.integers(f"batch {number}", SYMBOLS, samples, PLACES)
+    place = np.broadcast_to(np.eye(PLACES), (*symbols.shape, PLACES))
+    x = np.concatenate([np.eye(SYMBOLS)[symbols], place], axis=-1)
+    asked = np.take_along_axis(symbols, symbols[..., :1], axis=-1)[..., 0]
+    return Batch(x, asked)
+
+
+#: Puts a sublayer, attention or feed-forward, into a block of one kind.
+Placed = Callable[[Operators, stacks.Layer], Step]
+
+
+@attrs.frozen(eq=False)
+class Transformer:
+    """Blocks of attention and feed-forward sublayers between an embedding and a read-out, and their weights."""
+
+    operators: Operators
+    placed: Placed
+    #: Whether a LayerNorm stands before the read-out.
+    last_norm: bool
+    weights: dict[str, Array]
+
+    @classmethod
+    def drawn(cls, operators: Operators, scale: Scale, blocks: int, placed: Placed, *, last_norm: bool) -> Transformer:
+        """A new one: variance 1/width throughout, 2/width before a ReLU; equal for all kinds of blocks."""
+        n = WIDTH
+        weights = {
+            "embedding": scale.normal("embedding", SYMBOLS + PLACES, n) / np.sqrt(2),
+            "out": scale.normal("out", n, SYMBOLS) / np.sqrt(n),
+        }
+        for name in ("wq", "wk", "wv", "wo", "w1", "w2"):
+            drawn = scale.normal(name, blocks, n, n) * np.sqrt((2.0 if name == "w1" else 1.0) / n)
+            sublayer = 0 if name in ("wq", "wk", "wv", "wo") else 1
+            for k in range(blocks):
+                weights[f"{2 * k + sublayer}.{name}"] = drawn[:, k]
+        return cls(operators, placed, last_norm, weights)
+
+    @property
+    def sublayers(self) -> int:
+        """How many there are: two a block."""
+        return 1 + max(int(name.partition(".")[0]) for name in self.weights if "." in name)
+
+    def layer(self, k: int) -> stacks.Layer:
+        """A sublayer: attention where k is even, feed-forward where it is odd."""
+        if k % 2:
+            return stacks.Layer(steps.feed_forward(self.weights[f"{k}.w1"], self.weights[f"{k}.w2"], steps.relu))
+        return stacks.Layer(steps.attention(*(self.weights[f"{k}.{name}"] for name in ("wq", "wk", "wv", "wo"))))
+
+    def run(self, x: Array, without: Sequence[int] = ()) -> Chain:
+        """The embedding, each sublayer, the norm where there is one, and the read-out at each place."""
+        chain = [steps.linear(self.weights["embedding"], "embedding")]
+        chain += [self.placed(self.operators, self.layer(k)) for k in range(self.sublayers) if k not in without]
+        if self.last_norm:
+            chain.append(lambda x: self.operators.layer_norm(x, eps=stacks.EPS))
+        chain.append(steps.linear(self.weights["out"], "out"))
+        return Chain.of(x, chain)
+
+    def gradients(self, chain: Chain, g: Array) -> tuple[list[Array], dict[str, Array]]:
+        """The gradient at each value of the chain, and that of each weight."""
+        back = chain.pull(g)
+        found = {}
+        for place, parameters in enumerate(back.parameters):
+            for name, gradient in parameters.items():
+                last = name.rpartition(".")[2]
+                found[last if last in self.weights else f"{place - 1}.{last}"] = gradient
+        return back.cotangents, found
+
+
+def loss(logits: Array, label: Array) -> tuple[Array, Array]:
+    """The mean cross-entropy at the first place, by seed, and the gradient of its sum over seeds."""
+    first = logits[:, :, 0] - logits[:, :, 0].max(axis=-1, keepdims=True)
+    logs = first - np.log(np.exp(first).sum(axis=-1, keepdims=True))
+    hot = np.eye(SYMBOLS)[label]
+    g = np.zeros_like(logits)
+    g[:, :, 0] = (np.exp(logs) - hot) / label.shape[1]
+    return -(logs * hot).sum(axis=-1).mean(axis=-1), g
+
+
+@attrs.frozen(eq=False)
+class Adam:
+    """Adam without weight decay, on weights that it changes in place."""
+
+    weights: dict[str, Array]
+    _mean: dict[str, Array] = attrs.field(factory=dict)
+    _square: dict[str, Array] = attrs.field(factory=dict)
+
+    def step(self, gradients: Mapping[str, Array], number: int, rate: float) -> None:
+        """Step ``number``, counted from 1."""
+        for name, gradient in gradients.items():
+            m = self._mean[name] = BETA1 * self._mean.get(name, 0.0) + (1 - BETA1) * gradient
+            v = self._square[name] = BETA2 * self._square.get(name, 0.0) + (1 - BETA2) * gradient**2
+            away = m / (1 - BETA1**number) / (np.sqrt(v / (1 - BETA2**number)) + TINY)
+            self.weights[name] = self.weights[name] - rate * away
+
+
+def trained(model: Transformer, scale: Scale, count: int, samples: int, rate: Callable[[int], float]) -> Array:
+    """Train for so many steps, in place; the losses before each step, (seeds, count)."""
+    adam, losses = Adam(model.weights), []
+    for number in range(1, count + 1):
+        drawn = batch(scale, number, samples)
+        chain = model.run(drawn.x)
+        value, g = loss(chain.y, drawn.label)
+        losses.append(value)
+        adam.step(model.gradients(chain, g)[1], number, rate(number))
+    return np.stack(losses, axis=1)
