@@ -15,6 +15,7 @@ SAMPLE = (
     "half-eps",
     "unbiased-and-eps-outside",
     "zeros-after-300",
+    "tail-of-blocks-lost",
     "beta-doubled-in-place",
     "refuses-multiples-of-three",
     "residual-shifted",

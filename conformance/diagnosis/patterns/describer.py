@@ -16,6 +16,8 @@ from ...folding import telling
 from ...profiles import profile_of
 from ...verdicts import Result
 from ..search import Search
+from .backward import backward_relations
+from .inputs import rounded_inputs
 from .memory import overwritten, remembered
 from .moments import parameter_relations, spread_relation
 from .observing import Observer, Seen
@@ -103,11 +105,12 @@ class Describer:
 
     def _of_values(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         before, after = [*self.observer.seen(formed)], [*self.observer.seen(fresh)]
-        if self._violated("CM-S1") and sum(one.wrong.any() for one in after) <= _FEW * len(after):
+        wrong = self._all_wrong(before, after)
+        few = sum(one.wrong.any() for one in after) <= _FEW * len(after)
+        if few or any(one.place is not None and one.place.counts for one in wrong):
             found = self._of_sizes(formed, fresh)
             if found is not None:
                 return found
-        wrong = self._all_wrong(before, after)
         explains = self._explained(wrong, before)
         names = dict.fromkeys(one.name for one in (*before, *after))
         if not explains:
@@ -123,18 +126,20 @@ class Describer:
         return [one for name in names if (one := self._wrong(name, before, after)) is not None]
 
     def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
-        if not self._violated("CM-S1"):
-            return None
-        for found in thresholds(self.observer, self.operator):
+        violated = [one.violated_on for one in self.violations if one.violated_on is not None]
+        for found in thresholds(self.observer, self.operator, violated):
             seen = [[*self.observer.seen(cases)] for cases in (found.cases[::2], found.cases[1::2])]
             wrong = self._all_wrong(*seen)
             names = [one.name for one in wrong]
             if names:
-                told = [one.words for one in wrong if one.place is not EVERYWHERE and one.place is not None]
-                told += [one.words for one in wrong if one.place is EVERYWHERE]
+                told = _clauses([one for one in wrong if one.place is not EVERYWHERE and one.place is not None])
+                told += _clauses([one for one in wrong if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(told)}" if told else ""
                 verb = "is" if len(names) == 1 else "are"
-                explains = tuple(dict.fromkeys((*self._on(self._large(found.right_up_to)), "CM-S1")))
+                explains = self._on(self._large(found.right_up_to)) + self._violated("CM-S1")
+                if not explains:
+                    continue
+                explains = tuple(dict.fromkeys(explains))
                 return Pattern(f"{listed(names)} {verb} {found.words}{beyond}.", explains, found.begins)
         return None
 
@@ -232,6 +237,8 @@ class Describer:
         yield from plain_relations(name)
         yield from running_relations(name)
         yield from term_relations(self.operator, name)
+        yield from backward_relations(self.operator, name)
+        yield from rounded_inputs(self.operator, name)
         record = OPERATORS[self.operator]
         if name == "y" and record.normalises and not record.normalises_handed:
             yield from parameter_relations()
@@ -303,7 +310,7 @@ def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[
     """One sentence for all results that are wrong; of gradients that only follow from a wrong y, that they do."""
     bad = {one.name for one in wrong}
     follows = {one.name for one in wrong if one.name not in outputs and bad & set(outputs)}
-    told = [one.words for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)]
+    told = _clauses([one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)])
     right = [name for name in names if name not in bad]
     if follows:
         told.append("gradients are wrong too")
@@ -312,6 +319,19 @@ def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[
     elif right and "y" in bad and any(name not in outputs for name in right):
         told.append("the gradients are those of the right formula")
     return f"{'; '.join(told)}."
+
+
+def _clauses(wrong: Sequence[Wrong]) -> list[str]:
+    """A clause for each result that is wrong; one for those that are wrong in the same words."""
+    alike: dict[str, list[str]] = {}
+    for one in wrong:
+        alike.setdefault(one.told if one.place is not None else one.words, []).append(one.name)
+    return [
+        words
+        if words.startswith(f"{names[0]} is ")
+        else f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words}"
+        for words, names in alike.items()
+    ]
 
 
 def _uncentred(sentence: str) -> str:

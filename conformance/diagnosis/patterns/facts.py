@@ -142,14 +142,14 @@ class Facts:
     @cached_property
     def gate(self) -> Array:
         """t of a highway layer."""
-        return _logistic(self.part("gate", self.x))
+        return logistic(self.part("gate", self.x))
 
     @cached_property
     def carry(self) -> Array:
         """c of a highway layer."""
         if self.case.parts.get("carry") is None:
             return 1 - self.gate
-        return _logistic(self.part("carry", self.x))
+        return logistic(self.part("carry", self.x))
 
     # -- sums over what shares a parameter -------------------------------------------------------
 
@@ -164,6 +164,7 @@ def _called(part: Part, inputs: Mapping[str, Array | None], handed: Array) -> Ar
     return np.asarray(build_part(part, tensors, BRIDGE, memory={}, notes={})(handed)).astype(np.float64)
 
 
-def _logistic(z: Array) -> Array:
+def logistic(z: Array) -> Array:
+    """1 / (1 + exp(-z))."""
     with np.errstate(all="ignore"):
         return 1 / (1 + np.exp(-z))

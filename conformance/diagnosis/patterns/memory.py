@@ -27,7 +27,7 @@ def remembered(observer: Observer, cases: Sequence[Case]) -> str:
     ]
     if observer.most is not None or len(chosen) < _AGREE:
         return ""
-    for tell in (_left_over, _in_turn):
+    for tell in (_later_on, _left_over, _in_turn):
         # A parameter that is zero throughout is the same in every call, and tells nothing.
         told = [words for case in chosen if (words := tell(observer, case))]
         if len(told) >= _AGREE and len(set(told)) == 1:
@@ -71,6 +71,23 @@ def _in_turn(observer: Observer, case: Case) -> str:
     return ""
 
 
+def _later_on(observer: Observer, case: Case) -> str:
+    """From which call on a result is wrong, of calls with arguments that were not handed in before."""
+    for gradients in (False, True) if not observer.subject.forward_only else (False,):
+        series = [_calls(observer, case, gradients=gradients) for _ in range(_SERIES)]
+        for name in series[0] or ():
+            right = [one is not None and name in one and as_asked(observer, case, name, one[name]) for one in series]
+            first = right.index(False) if False in right else 0
+            if first and not any(right[first:]):
+                times = "once" if first == 1 else f"{first} times"
+                what = "call" if not gradients else "backward pass"
+                return (
+                    f"{name} is right {times} where a {what} is repeated with the same arguments, "
+                    f"and wrong from the {_ordinal(first + 1)} on"
+                )
+    return ""
+
+
 def _series(name: str, values: Sequence[Array], bad: Sequence[int]) -> str:
     if not bad:
         return f"{name} of a call that is repeated has other last bits, within the error that is allowed"
@@ -88,7 +105,8 @@ def _series(name: str, values: Sequence[Array], bad: Sequence[int]) -> str:
 
 
 def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number // 10 != 1 else 0, "th")
+    return {2: "second", 3: "third"}.get(number, f"{number}{ending}")
 
 
 def _left_over(observer: Observer, case: Case) -> str:
@@ -118,10 +136,15 @@ def _left_over(observer: Observer, case: Case) -> str:
 
 def overwritten(observer: Observer, cases: Sequence[Case]) -> str:
     """Which of the caller's arrays a call changes, and what they hold afterwards; empty where it changes none."""
-    told: dict[str, None] = {}
+    told: dict[str, set[str]] = {}
     for case in [one for one in cases if one.x.size > 1][:_CASES]:
-        told.update(dict.fromkeys(_changed(observer, case)))
-    return "; ".join(told)
+        for words in _changed(observer, case):
+            what, _, holds = words.partition(": ")
+            told.setdefault(what, set()).add(holds)
+    # What an array holds is told where it holds that in every case.
+    return "; ".join(
+        f"{what}: {next(iter(holds))}" if len(holds) == 1 and "" not in holds else what for what, holds in told.items()
+    )
 
 
 def _changed(observer: Observer, case: Case) -> Iterator[str]:

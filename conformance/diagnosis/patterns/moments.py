@@ -61,6 +61,25 @@ _SOME: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("every second value", lambda rows: rows[:, ::2]),
     ("the values without the largest and the smallest", lambda rows: np.sort(rows, axis=1)[:, 1:-1]),
 )
+#: Blocks that a sum may be made of, and lose what does not fill one.
+_BLOCKS = (16, 32, 64, 128, 256, 512, 1024)
+
+
+def _in_blocks(rows: Array, block: int) -> Array:
+    """The values in whole blocks; all of fewer than one."""
+    n = rows.shape[1]
+    return rows[:, : n - n % block] if n > block else rows
+
+
+def _mean_of_blocks(facts: Facts, block: int) -> Array:
+    return _in_blocks(facts.data, block).sum(axis=1, keepdims=True) / facts.n
+
+
+def _variance_of_blocks(facts: Facts, block: int) -> Array:
+    deviations = facts.data - (_mean_of_blocks(facts, block) if facts.case.record.centred else 0.0)
+    return np.square(_in_blocks(deviations, block)).sum(axis=1, keepdims=True) / facts.n
+
+
 _NEIGHBOURS: tuple[tuple[str, Callable[[int], Array]], ...] = (
     ("the group before", lambda m: (np.arange(m) - 1) % m),
     ("the group after", lambda m: (np.arange(m) + 1) % m),
@@ -114,6 +133,13 @@ _CENTRES: tuple[tuple[str, Column], ...] = (
     ("minus the mean", lambda facts: -facts.mean),
     *((f"the mean of {words}", _of(keep, _mean)) for words, keep in _SOME),
     *((f"the mean of {words}", _neighbour(_mean_of, by)) for words, by in _NEIGHBOURS),
+    *(
+        (
+            f"the sum over whole blocks of {block} values, divided by n,",
+            lambda facts, block=block: _mean_of_blocks(facts, block),
+        )
+        for block in _BLOCKS
+    ),
 )
 
 #: What may stand in place of the variance; of rms_norm, of the mean square.
@@ -157,6 +183,13 @@ _SPREADS: tuple[tuple[str, Column], ...] = (
     ("the largest of all variances", lambda facts: np.full_like(facts.variance, facts.variance.max())),
     *((f"the variance of {words}", _of(keep, _var)) for words, keep in _SOME),
     *((f"the variance of {words}", _neighbour(_variance_of, by)) for words, by in _NEIGHBOURS),
+    *(
+        (
+            f"the squared deviations of whole blocks of {block} values, divided by n,",
+            lambda facts, block=block: _variance_of_blocks(facts, block),
+        )
+        for block in _BLOCKS
+    ),
     ("1", lambda facts: np.ones_like(facts.variance)),
 )
 

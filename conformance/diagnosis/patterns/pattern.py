@@ -24,12 +24,17 @@ class Wrong:
     @property
     def words(self) -> str:
         """The same as a clause."""
+        return f"{self.name} is {self.told}"
+
+    @property
+    def told(self) -> str:
+        """What follows its name and "is" or "are"."""
         if self.relation is not None and self.place is None:
-            return f"{self.name} is {self.size}; there it is {self.relation.words(self.number)}"
+            return f"{self.size}; there it is {self.relation.words(self.number)}"
         where = f" {self.place.words}" if self.place is not None and self.place.words else ""
         if self.relation is not None:
-            return f"{self.name} is {self.relation.words(self.number)}{where}"
-        return f"{self.name} is {self.size or 'wrong, and only'}{where}"
+            return f"{self.relation.words(self.number)}{where}"
+        return f"{self.size or 'wrong, and only'}{where}"
 
 
 @attrs.frozen(eq=False)

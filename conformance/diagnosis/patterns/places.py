@@ -33,6 +33,11 @@ class Place:
     #: Which elements of a result are in it: an array that broadcasts to it. None: the case has no such thing.
     among: Callable[[Seen], Array | bool | None]
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is about how many there are of something."""
+        return self.words.startswith("where the number of")
+
     def mask(self, one: Seen) -> Array | None:
         """Which elements of a result are in it."""
         with np.errstate(all="ignore"):

@@ -26,7 +26,7 @@ def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Se
         if place is not None:
             return f"{words} {place.words}"
         if len(failing) == len(before) + len(after):
-            return f"{words} in every case"
+            return f"{words}, whatever is given"
         return f"{words} in {len(failing)} of {len(before) + len(after)} cases"
     return ""
 

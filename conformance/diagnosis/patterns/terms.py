@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....spec.operators import OPERATORS
+from .facts import logistic
 from .numbers import written
 from .observing import Seen
 from .relation import Made, Relation, right, said
@@ -37,6 +38,9 @@ def term_relations(operator: str, name: str) -> Iterator[Relation]:
         terms = (*terms, *_OF_BLOCKS)
     for words, term in terms:
         yield Relation(_plus(words), right, _present(term))
+    if name == "y":
+        for words, made in _OTHERWISE.get(operator, ()):
+            yield Relation(said(f"what the formula gives with {words}"), made)
     if record.composed:
         for (old, one), (new, other) in itertools.permutations(terms, 2):
             yield Relation(said(f"the right value with {new} in place of {old}"), _exchanged(one, other))
@@ -174,6 +178,65 @@ _OF_PARTS: dict[str, tuple[_Term, ...]] = {
 def _transformed(one: Seen) -> Array:
     return one.facts.part("transform", one.facts.x)
 
+
+def _gated(change: Callable[[Array], Array]) -> Made:
+    """A highway layer whose transform gate is something else of its logits."""
+
+    def made(one: Seen) -> Array:
+        t = change(one.facts.part("gate", one.facts.x))
+        c = 1 - t if one.case.parts.get("carry") is None else one.facts.carry
+        return t * _transformed(one) + c * one.facts.x
+
+    return made
+
+
+def _exchanged_parts(one: Seen) -> Array:
+    t = logistic(_transformed(one))
+    c = 1 - t if one.case.parts.get("carry") is None else one.facts.carry
+    return t * one.facts.part("gate", one.facts.x) + c * one.facts.x
+
+
+def _softmax(z: Array, axis: int | None = -1) -> Array:
+    with np.errstate(all="ignore"):
+        shifted = np.exp(z - z.max(axis=axis, keepdims=True))
+        return shifted / shifted.sum(axis=axis, keepdims=True)
+
+
+def _weighed(change: Callable[[Array], Array]) -> Made:
+    """An mhc layer whose weights are something else of the logits; one with fuse has none."""
+
+    def made(one: Seen) -> Array:
+        logits = one.facts.given("logits")
+        if logits is None or one.case.parts.get("fuse") is not None:
+            return one.expected
+        pairs = zip(change(logits), one.facts.branches, strict=True)
+        return one.facts.x + sum(weight * value for weight, value in pairs)
+
+    return made
+
+
+#: What else a layer may do with its parts.
+_OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
+    "highway": (
+        ("transform and gate exchanged", _exchanged_parts),
+        ("softmax over the last axis in place of the gate's logistic function", _gated(_softmax)),
+        ("tanh in place of the gate's logistic function", _gated(np.tanh)),
+        ("the gate's logits in place of their logistic function", _gated(lambda z: z)),
+        ("twice the gate's logits", _gated(lambda z: logistic(2 * z))),
+        ("half the gate's logits", _gated(lambda z: logistic(z / 2))),
+    ),
+    "mhc": (
+        ("twice the logits", _weighed(lambda z: _softmax(2 * z, None))),
+        ("half the logits", _weighed(lambda z: _softmax(z / 2, None))),
+        ("minus the logits", _weighed(lambda z: _softmax(-z, None))),
+        ("the logits themselves for weights", _weighed(lambda z: z)),
+        ("the exponentials of the logits for weights", _weighed(np.exp)),
+        (
+            "the powers of 2 in place of the exponentials of the logits",
+            _weighed(lambda z: _softmax(z * np.log(2), None)),
+        ),
+    ),
+}
 
 #: What a block adds beside its parts.
 _OF_BLOCKS: tuple[_Term, ...] = (

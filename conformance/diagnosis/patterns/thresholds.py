@@ -1,12 +1,13 @@
-"""Thresholds: up to which size everything is right, and from which on it is wrong, found by bisection."""
+"""Thresholds: which sizes are wrong: from one on, from one to another, or by what they are a multiple of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
 from ...cases.case import Case
+from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
 from .observing import Observer, Seen
 
@@ -16,6 +17,15 @@ _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
 _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 #: Sizes below the last right one, as parts of it.
 _BELOW = (0.95, 0.75, 0.5, 0.3)
+#: Blocks that a size may be a multiple of, beside the last right and the first wrong size.
+_BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
+#: What is wrong there is looked at up to so many times the first wrong size.
+_NEAR = 3
+#: Powers of two, and sizes with many divisors: where they are right, a block that divides them may be why.
+_POWERS = tuple(1 << power for power in range(1, 14))
+_DIVISIBLE = (48, 96, 192, 720, 768, 1000, 2520, 3072, 3840)
+#: So many multiples of a block above what is wrong are looked at, with what lies between and beside them.
+_MULTIPLES = 3
 
 #: What extents count, in words.
 _WORDS = {
@@ -26,19 +36,30 @@ _WORDS = {
 
 
 @attrs.frozen
+class _Rule:
+    """Which sizes are wrong, in words."""
+
+    #: Whether a size is wrong.
+    wrong: Callable[[int], bool]
+    #: What follows "y is", and a shorter form that says where it begins; {0} is what is counted.
+    clause: str
+    short: str
+    #: Sizes that tell it from rules like it.
+    telling: tuple[int, ...]
+
+
+@attrs.frozen
 class Threshold:
-    """Where wrong results begin along one extent."""
+    """Which sizes of one extent are wrong."""
 
     extent: Extent
     right_up_to: int
-    wrong_from: int
-    #: Whether every size that was tried above is wrong too.
-    lasting: bool
-    #: Cases at and above it.
+    rule: _Rule
+    #: Wrong cases.
     cases: tuple[Case, ...]
 
     @property
-    def counted(self) -> str:
+    def _counted(self) -> str:
         """What the extent counts."""
         name, _, mode = self.extent.name.partition(", ")
         return _WORDS.get(name, name) + (f" in {mode}" if mode else "")
@@ -46,59 +67,149 @@ class Threshold:
     @property
     def begins(self) -> str:
         """From where on, in words."""
-        return f"from {self.wrong_from} {self.counted} on" if self.lasting else f"at {self.wrong_from} {self.counted}"
+        return self.rule.short.format(self._counted)
 
     @property
     def words(self) -> str:
         """The same as a clause, with what was found right."""
-        if self.lasting:
-            return f"right up to {self.right_up_to} {self.counted}, wrong from {self.wrong_from} on"
-        return f"wrong at {self.wrong_from} {self.counted}, and not at every larger number; right at {self.right_up_to}"
+        return self.rule.clause.format(self._counted)
 
 
-def thresholds(observer: Observer, operator: str) -> list[Threshold]:
-    """Where wrong results begin, extent by extent; where calls are slow, they are too many for that."""
-    if observer.most is not None:
-        return []
-    return [found for extent in extents(operator) if (found := _of(observer, operator, extent)) is not None]
+def thresholds(observer: Observer, operator: str, violated: Sequence[Description]) -> Iterator[Threshold]:
+    """
+    Which sizes are wrong, extent by extent; ``violated``: cases whose sizes are among those that are looked at.
+
+    Where calls are slow, they are too many for that.
+    """
+    if observer.most is None:
+        for extent in extents(operator):
+            found = _Sizes(observer, operator, extent).threshold(violated)
+            if found is not None:
+                yield found
 
 
-def _of(observer: Observer, operator: str, extent: Extent) -> Threshold | None:
-    def case(size: int) -> Case | None:
-        return observer.case(sized(operator, extent, size))
+@attrs.define
+class _Sizes:
+    """What is known of the sizes of one extent."""
 
-    def wrong(size: int) -> bool | None:
-        at = case(size)
-        return None if at is None else _is_wrong([*observer.seen([at])])
+    observer: Observer
+    operator: str
+    extent: Extent
+    known: dict[int, bool | None] = attrs.field(factory=dict)
 
-    low, high = 1, 0
-    for size in _LOOKED_AT:
-        if size > extent.largest:
-            break
-        found = wrong(size)
-        if found is None:
+    def case(self, size: int) -> Case | None:
+        """The case of a size."""
+        return self.observer.case(sized(self.operator, self.extent, size))
+
+    def wrong(self, size: int) -> bool | None:
+        """Whether a result is wrong there; None where the target does not take the case."""
+        if size not in self.known:
+            at = self.case(size)
+            self.known[size] = None if at is None else _is_wrong([*self.observer.seen([at])])
+        return self.known[size]
+
+    def threshold(self, violated: Sequence[Description]) -> Threshold | None:
+        """What rule they follow; None where nothing was found wrong past a size that is right."""
+        low, high = 1, 0
+        for size in sorted({*_LOOKED_AT, *self._of(violated)}):
+            if size > self.extent.largest:
+                break
+            found = self.wrong(size)
+            if found is None:
+                return None
+            if found:
+                high = size
+                break
+            low = size
+        if not high or low == 1:
             return None
-        if found:
-            high = size
-            break
-        low = size
-    if not high or low == 1:
-        return None
-    return _bisected(extent, low, high, case, wrong)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.wrong(middle) else (middle, high)
+        rule = self._rule(low, high)
+        # Not far above: there nearly all is wrong, and where nothing is cannot be seen.
+        sizes = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
+        cases = tuple(at for size in sizes if (at := self.case(size)) is not None)
+        return Threshold(self.extent, low, rule, cases)
+
+    def _of(self, violated: Sequence[Description]) -> Iterator[int]:
+        """The sizes that violated cases may have of this extent."""
+        for one in violated:
+            yield from {one.n, one.count_of_groups} - {0, 1}
+
+    def _rule(self, low: int, high: int) -> _Rule:
+        """The plainest rule that all sizes follow which were looked at, and all that tell it from others."""
+        above = sorted({int(high * times) + more for times, more in _ABOVE} - {high})
+        below = sorted({max(2, int(low * share)) for share in _BELOW})
+        # What begins past a block may be wrong but at its multiples.
+        self._look([*above, *below, 2 * low, 3 * low, 4 * low, *_DIVISIBLE, *_POWERS])
+        for rule in self._rules(low, high):
+            if self._holds(rule) and self._look(rule.telling) and self._holds(rule):
+                return rule
+        told = f"at {high} {{0}}"
+        return _Rule(bool, f"wrong {told}, and not at every larger number; right at {low}", told, ())
+
+    def _look(self, sizes: Sequence[int]) -> bool:
+        for size in sizes:
+            if 1 < size <= self.extent.largest:
+                self.wrong(size)
+        return True
+
+    def _holds(self, rule: _Rule) -> bool:
+        return all(wrong is None or wrong == rule.wrong(size) for size, wrong in self.known.items())
+
+    def _rules(self, low: int, high: int) -> Iterator[_Rule]:
+        yield _Rule(
+            lambda size: size >= high,
+            f"right up to {low} {{0}}, wrong from {high} on",
+            f"from {high} {{0}} on",
+            (),
+        )
+        for block in (*_BLOCKS, low, high):
+            telling = _multiples(block, high)
+            up_to = f"right up to {low} {{0}}" if low > 1 else "right"
+            yield _Rule(
+                lambda size, block=block: size >= high and size % block != 0,
+                f"{up_to} and at every larger multiple of {block}, wrong at every other number",
+                f"from {high} {{0}} on but at multiples of {block}",
+                telling,
+            )
+            if high % block == 0:
+                yield _Rule(
+                    lambda size, block=block: size >= high and size % block == 0,
+                    f"wrong at {high} {{0}} and every larger multiple of {block}, right at every other number",
+                    f"at multiples of {block} {{0}} from {high} on",
+                    telling,
+                )
+        last = self._last_of_band(high)
+        if last is not None:
+            band = f"at {high}" if last == high else f"from {high} to {last}"
+            yield _Rule(
+                lambda size: high <= size <= last,
+                f"wrong {band} {{0}}, right up to {low} and from {last + 1} on",
+                f"{band} {{0}}",
+                (),
+            )
+
+    def _last_of_band(self, high: int) -> int | None:
+        """The last wrong size before one that is right again, by bisection."""
+        right = min((size for size, wrong in self.known.items() if wrong is False and size > high), default=None)
+        if right is None:
+            return None
+        last = max(size for size, wrong in self.known.items() if wrong and size < right)
+        while right - last > 1:
+            middle = (last + right) // 2
+            last, right = (middle, right) if self.wrong(middle) else (last, middle)
+        self._look([*range(high, min(high + 3, last)), last - 1, right + 1, right + 2, right + 5, 2 * right + 3])
+        return last
 
 
-def _bisected(
-    extent: Extent, low: int, high: int, case: Callable[[int], Case | None], wrong: Callable[[int], bool | None]
-) -> Threshold:
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if wrong(middle) else (middle, high)
-    above = sorted({int(high * times) + more for times, more in _ABOVE} - {high})
-    above = [size for size in above if high < size <= extent.largest]
-    below = sorted({max(2, int(low * share)) for share in _BELOW})
-    lasting = all(wrong(size) for size in above) and not any(wrong(size) for size in below)
-    cases = tuple(at for size in (high, *above) if (at := case(size)) is not None)
-    return Threshold(extent, low, high, lasting, cases)
+def _multiples(block: int, high: int) -> tuple[int, ...]:
+    """Multiples of a block above a size, and what lies beside them and in the middle between two."""
+    first = -(-high // block)
+    sizes = [block * times for times in range(first, first + _MULTIPLES + 1)]
+    between = [size + more for size in sizes for more in (1, block // 2, -1)]
+    return tuple(size for size in (*sizes, *between) if size > high)
 
 
 def _is_wrong(seen: list[Seen]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .mistake import Mistake
@@ -214,6 +215,26 @@ def _(x, gamma, beta, eps, axes):
     few = rows[:, :700]
     m, v = few.mean(1, keepdims=True), few.var(1, keepdims=True)
     return affine(((rows - m) / np.sqrt(v + eps)).reshape(x.shape), gamma, beta)
+
+
+@layer_norm("tail-of-blocks-lost", "leaves what does not fill a block of 128 values out of mean and variance")
+def _(x, gamma, beta, eps, axes):
+    n = count(x, axes)
+    rows = x.reshape(-1, n)
+    some = rows[:, : max(n // 128, 1) * 128]
+    m = some.sum(1, keepdims=True) / x.dtype.type(n)
+    v = np.square(some - m).sum(1, keepdims=True) / x.dtype.type(n)
+    return affine(((rows - m) / np.sqrt(v + eps)).reshape(x.shape), gamma, beta)
+
+
+@layer_norm("doubled-at-multiples-of-64", "doubles groups whose number of values is a multiple of 64")
+def _(x, gamma, beta, eps, axes):
+    return standard(x, gamma, beta, eps, axes) * (1 + (count(x, axes) % 64 == 0))
+
+
+@layer_norm("halved-in-a-band", "halves groups of 257 to 512 values")
+def _(x, gamma, beta, eps, axes):
+    return standard(x, gamma, beta, eps, axes) / (1 + (256 < count(x, axes) <= 512))
 
 
 # -- what no value shows ---------------------------------------------------------------------------------------------
@@ -499,6 +520,11 @@ def _(x, gamma, eps, axes):
     rows = x.reshape(-1, flat)
     some = rows[:, :-1] if flat > 1 else rows
     return affine((rows / np.sqrt(np.square(some).mean(1, keepdims=True) + eps)).reshape(x.shape), gamma, None)
+
+
+@rms_norm("rms-x-in-bfloat16", "rounds x to bfloat16")
+def _(x, gamma, eps, axes):
+    return affine((w := x.astype(ml_dtypes.bfloat16).astype(x.dtype)) / np.sqrt(_square(w, axes) + eps), gamma, None)
 
 
 @rms_norm("rms-large-eps", "raises eps to at least 0.01")

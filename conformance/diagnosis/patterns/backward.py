@@ -1,0 +1,114 @@
+"""Backward passes: which gain dx was taken with, and which groups entered a parameter's gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ....spec.operators import OPERATORS
+from .facts import Facts
+from .observing import Seen
+from .relation import Relation, said
+
+Array = np.ndarray
+
+#: What may stand in place of gamma in dx, of gamma beside the values of each group.
+_GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+    ("1", np.ones_like),
+    ("gamma - 1", lambda gamma: gamma - 1),
+    ("1 + gamma", lambda gamma: gamma + 1),
+    ("|gamma|", np.abs),
+    ("gamma^2", np.square),
+    ("-gamma", np.negative),
+    ("the first value of gamma", lambda gamma: np.broadcast_to(gamma[:1, :1], gamma.shape)),
+    ("gamma of the feature before", lambda gamma: np.roll(gamma, 1, axis=1)),
+    ("gamma of the feature after", lambda gamma: np.roll(gamma, -1, axis=1)),
+    ("gamma in reverse order", lambda gamma: gamma[:, ::-1]),
+    (
+        "gamma at the number of the group, modulo n,",
+        lambda gamma: np.broadcast_to(gamma[0, np.arange(len(gamma)) % gamma.shape[1]][:, None], gamma.shape),
+    ),
+)
+
+#: Groups that may be all that enters the sum for a parameter: which of so many.
+_PARTS: tuple[tuple[str, Callable[[int], Array]], ...] = (
+    ("the first group alone", lambda m: np.arange(m) == 0),
+    ("the last group alone", lambda m: np.arange(m) == m - 1),
+    ("all groups but the first", lambda m: np.arange(m) > 0),
+    ("all groups but the last", lambda m: np.arange(m) < m - 1),
+    ("the first half of the groups, the middle one too,", lambda m: np.arange(m) < (m + 1) // 2),
+    ("the first half of the groups, without the middle one,", lambda m: np.arange(m) < m // 2),
+    ("every second group, the first first,", lambda m: np.arange(m) % 2 == 0),
+    ("every second group, the second first,", lambda m: np.arange(m) % 2 == 1),
+    *(
+        (f"the groups in whole blocks of {block}", lambda m, block=block: np.arange(m) < m - m % block)
+        for block in (2, 4, 8, 16, 32, 64, 128)
+    ),
+)
+
+
+def backward_relations(operator: str, name: str) -> Iterator[Relation]:
+    """What a gradient of a normalisation may be: another gain in dx, fewer groups in dgamma or dbeta."""
+    record = OPERATORS[operator]
+    if record.composed:
+        return
+    if name == "dx" and "gamma" in record.arguments:
+        for words, change in _GAINS:
+            yield Relation(said(f"what the formula gives with {words} in place of gamma"), _with_gain(change))
+    if name in ("dgamma", "dbeta"):
+        for words, among in _PARTS:
+            yield Relation(said(f"the sum over {words}"), _over(name, among))
+        factor = " xhat" if name == "dgamma" else ""
+        yield Relation(said(f"the sum of dx{factor} in place of g{factor}"), _of_dx(name), rounded=_rounded_dx(name))
+
+
+def _with_gain(change: Callable[[Array], Array]) -> Callable[[Seen], Array | None]:
+    def made(one: Seen) -> Array | None:
+        facts = one.facts
+        if facts.given("gamma") is None:
+            return one.expected
+        return input_gradient(facts, change(facts.rows(facts.gamma)))
+
+    return made
+
+
+def input_gradient(facts: Facts, gain: Array) -> Array:
+    """dx of a normalisation, of a gain beside its lines."""
+    h, xhat = gain * facts.rows(facts.g), facts.rows(facts.xhat)
+    if not facts.training:
+        return facts.back(facts.r * h)
+    centre = h.mean(axis=1, keepdims=True) if facts.case.record.centred else 0.0
+    return facts.back(facts.r * (h - centre - xhat * (h * xhat).mean(axis=1, keepdims=True)))
+
+
+def _of_dx(name: str) -> Callable[[Seen], Array]:
+    def made(one: Seen) -> Array:
+        facts = one.facts
+        dx = input_gradient(facts, facts.rows(facts.gamma))
+        return facts.total(dx * facts.xhat if name == "dgamma" else dx)
+
+    return made
+
+
+def _rounded_dx(name: str) -> Callable[[Seen], Array]:
+    """What the roundings of dx add up to: those of each of its parts."""
+
+    def made(one: Seen) -> Array:
+        facts = one.facts
+        h, xhat = np.abs(facts.rows(facts.gamma * facts.g)), np.abs(facts.rows(facts.xhat))
+        along = np.abs(h * xhat).mean(axis=1, keepdims=True)
+        parts = facts.back(facts.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
+        factor = np.abs(facts.xhat) if name == "dgamma" else 1.0
+        return (facts.n + 16) * one.values.unit * facts.total(parts * factor)
+
+    return made
+
+
+def _over(name: str, among: Callable[[int], Array]) -> Callable[[Seen], Array]:
+    def made(one: Seen) -> Array:
+        facts = one.facts
+        terms = facts.g * facts.xhat if name == "dgamma" else facts.g
+        return facts.total(facts.back(np.where(among(facts.count)[:, None], facts.rows(terms), 0.0)))
+
+    return made

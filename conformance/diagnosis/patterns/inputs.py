@@ -1,0 +1,66 @@
+"""Inputs: which of them a function rounds to a narrower dtype before it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ....reference.formats import FORMATS, Format
+from ....spec.operators import OPERATORS
+from .backward import input_gradient
+from .facts import Facts
+from .observing import Seen
+from .relation import Relation, said
+
+Array = np.ndarray
+
+#: The dtypes that an input may be rounded to, and the inputs that somebody may round together.
+_NARROW = ("float16", "bfloat16", "float32")
+_TOGETHER = (("x",), ("gamma",), ("beta",), ("gamma", "beta"), ("x", "gamma", "beta"), ("running_mean", "running_var"))
+_OF_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
+
+
+def rounded_inputs(operator: str, name: str) -> Iterator[Relation]:
+    """y, or a gradient, of inputs that are rounded to a narrower dtype."""
+    record = OPERATORS[operator]
+    formula = _FORMULAS.get(name)
+    if record.composed or formula is None:
+        return
+    known = {*record.arguments, "x", "g"}
+    for together in (*_TOGETHER, *(_OF_GRADIENTS if name != "y" else ())):
+        if known.issuperset(together):
+            for dtype in _NARROW:
+                words = ["the cotangent" if one == "g" else one for one in together]
+                listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+                yield Relation(
+                    said(f"what the formula gives with {listed} rounded to {dtype}"),
+                    _of_rounded(together, FORMATS[dtype], formula),
+                )
+
+
+def _of_rounded(
+    names: Sequence[str], format: Format, formula: Callable[[Facts], Array]
+) -> Callable[[Seen], Array | None]:
+    def rounded(value: Array | None) -> Array | None:
+        return None if value is None else value.astype(format.dtype).astype(value.dtype)
+
+    def made(one: Seen) -> Array | None:
+        case, given = one.case, {name: one.case.inputs[name] for name in names if name != "g"}
+        if all(value is None for value in given.values()) and "g" not in names:
+            return one.expected
+        with np.errstate(all="ignore"):
+            other = case.replace(**{name: rounded(value) for name, value in given.items()})
+            if "g" in names:
+                other = other.replace(g=rounded(case.g))
+            return formula(Facts(other))
+
+    return made
+
+
+_FORMULAS: dict[str, Callable[[Facts], Array]] = {
+    "y": lambda facts: facts.normalised,
+    "dx": lambda facts: input_gradient(facts, facts.rows(facts.gamma)),
+    "dgamma": lambda facts: facts.total(facts.g * facts.xhat),
+    "dbeta": lambda facts: facts.total(facts.g),
+}
