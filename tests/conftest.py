@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib.util
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -59,6 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
     config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
     config.addinivalue_line("markers", "campaign: takes many minutes, and is run by hand: pytest -m campaign")
+    config.addinivalue_line("markers", "nightly: one more of a kind that each run has one of: tox -e nightly runs it")
     for framework in (FRAMEWORKS or "").split():
         if not _installed(framework):
             raise pytest.UsageError(f"NORMSPEC_FRAMEWORKS names {framework}, which cannot be imported")
@@ -97,17 +99,16 @@ def _sharing(file: Path) -> frozenset[str]:
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is about PyTorch, skip it where there is none, and leave out campaigns unless `-m` names them."""
+    """Mark what is about PyTorch, skip it where there is none, and leave out what only `-m` asks for."""
     for item in items:
         if {"torch", "transformers"} & set(item.path.relative_to(Path(__file__).parent).parts):
             item.add_marker(pytest.mark.torch)
         if item.get_closest_marker("torch") and not _wanted("torch"):
             item.add_marker(pytest.mark.skip(reason="this environment is not about PyTorch"))
     # Not by `-m "not campaign"` in the settings: any other `-m` would take its place, and let the campaigns in.
-    if "campaign" not in config.getoption("markexpr"):
-        campaigns = [item for item in items if item.get_closest_marker("campaign")]
-        config.hook.pytest_deselected(items=campaigns)
-        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+    for mark in {"campaign", "nightly"} - set(re.findall(r"\w+", config.getoption("markexpr"))):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(mark)])
+        items[:] = [item for item in items if not item.get_closest_marker(mark)]
 
 
 @pytest.fixture(scope="session")

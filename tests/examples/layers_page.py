@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
+import pytest
 
 from normspec.conformance.command_line.root import main
 
@@ -37,6 +40,22 @@ def rows() -> list[Row]:
         Row(tuple(shlex.split(command)), frozenset(ids.strip().split(", ") if ids else ()))
         for command, _, ids in _ROW.findall(PAGE.read_text(encoding="utf-8"))
     ]
+
+
+def cases(wanted: Callable[[Row], bool]) -> list[Any]:
+    """
+    The rows to test, each by its command.
+
+    Each run has the frameworks' own layers, the first of each file, and what violates something; the night has the
+    others.
+    """
+    found, files = [], set()
+    for row in filter(wanted, rows()):
+        file, _, _ = row.name.partition(":")
+        usual = row.violated or file not in files or not file.endswith(".py")
+        files.add(file)
+        found.append(pytest.param(row, id=" ".join(row.command[1:]), marks=[] if usual else [pytest.mark.nightly]))
+    return found
 
 
 def check(row: Row, checkout: Path, folder: Path, monkeypatch) -> None:

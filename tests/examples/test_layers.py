@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .layers_page import check, rows
+from .layers_page import cases, check, rows
 
 #: The targets that live in folders of tests of their own.
 _ELSEWHERE = ("keras", "flax", "equinox")
@@ -15,9 +15,7 @@ def needs_nothing(name):
     return "functions.py" in name
 
 
-@pytest.mark.parametrize(
-    "row", [pytest.param(one, id=" ".join(one.command[1:])) for one in rows() if needs_nothing(one.name)]
-)
+@pytest.mark.parametrize("row", cases(lambda row: needs_nothing(row.name)))
 def test_a_function_that_lacks_arguments_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
     """What is declared of it in one line is enough."""
     check(row, checkout, tmp_path, monkeypatch)
@@ -25,12 +23,7 @@ def test_a_function_that_lacks_arguments_gets_its_verdict(row, checkout, tmp_pat
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(one, id=" ".join(one.command[1:]))
-        for one in rows()
-        if not needs_nothing(one.name) and not any(word in one.name for word in _ELSEWHERE)
-    ],
+    "row", cases(lambda row: not needs_nothing(row.name) and not any(word in row.name for word in _ELSEWHERE))
 )
 def test_a_layer_of_torch_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
     """The layers of PyTorch and transformers, and those of one's own on it."""

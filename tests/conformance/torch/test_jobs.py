@@ -53,7 +53,7 @@ def told(report: normspec.Report) -> tuple[object, ...]:
     return cases, [str(found) for found in fields], report.subjects, report.partial, report.profile, report.seed
 
 
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_several_processes_report_what_one_does(alone, monkeypatch, count):
     """Every result and every subject is the same, in the same order; and the others have done some of it."""
     done: list[normspec.Report] = []
@@ -79,7 +79,10 @@ def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
     assert first.failures() and told(first) == told(second)
 
 
-@pytest.mark.parametrize("program", ["/bin/false", "/bin/cat", "/nonexistent/python"])
+@pytest.mark.parametrize(
+    "program",
+    ["/bin/cat", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("/bin/false", "/nonexistent/python"))],
+)
 def test_nothing_is_lost_without_another_process(alone, monkeypatch, program):
     """Where it dies, speaks nonsense or cannot be started, the first does all."""
     monkeypatch.setattr(other, "_PYTHON", program)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ...examples.layers_page import check, rows
-
-ROWS = [one for one in rows() if "flax" in one.name or "equinox" in one.name]
+from ...examples.layers_page import cases, check
 
 
-@pytest.mark.campaign
+@pytest.mark.nightly  # half a minute each: JAX compiles what a layer runs on anew
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("row", [pytest.param(one, id=" ".join(one.command[1:])) for one in ROWS])
+@pytest.mark.parametrize("row", cases(lambda row: "flax" in row.name or "equinox" in row.name))
 def test_a_layer_on_jax_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
     """Layers of Flax in both of its interfaces, of Equinox, and of one's own."""
     check(row, checkout, tmp_path, monkeypatch)

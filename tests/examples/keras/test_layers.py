@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ..layers_page import check, rows
+from ..layers_page import cases, check
 
 
-@pytest.mark.parametrize(
-    "row", [pytest.param(one, id=" ".join(one.command[1:])) for one in rows() if "keras" in one.name]
-)
+@pytest.mark.parametrize("row", cases(lambda row: "keras" in row.name))
 def test_a_layer_of_keras_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
     """Keras's own layers, one of one's own, an instance that is built, and a model."""
     check(row, checkout, tmp_path, monkeypatch)
