@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..spec.errors import NormspecError, choices
-from . import depth_dynamics, gradient_flow
+from . import depth_dynamics, eps_matters, gradient_flow, invariances
 from .study import Study
 
 #: In the order in which they are read.
-STUDIES: Mapping[str, Study] = {one.name: one for one in (gradient_flow.STUDY, depth_dynamics.STUDY)}
+STUDIES: Mapping[str, Study] = {
+    one.name: one for one in (gradient_flow.STUDY, depth_dynamics.STUDY, eps_matters.STUDY, invariances.STUDY)
+}
 
 
 class UnknownStudy(NormspecError):

@@ -33,6 +33,11 @@ _LOOKS = (
 
 #: Inches: one panel, and a line of the legend.
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 4.3, 3.3, 0.22
+#: Inches: width and height of a cell of a table.
+_CELL = 0.72, 0.3
+
+#: Up to this ratio of its ends an axis is marked in powers of two: depths and widths. Beyond, in powers of ten.
+_POWERS_OF_TWO = 2.0**12
 
 #: Coordinates in SVG have six decimals of a point, of which nobody sees more than two.
 _COORDINATES = re.compile(rb'\b(?:d|x|y)="[^"]*"')
@@ -58,7 +63,8 @@ def drawn(findings: Findings) -> dict[str, bytes]:
     with matplotlib.rc_context(
         {"svg.hashsalt": "normspec", "svg.fonttype": "none", "font.size": 9, "font.sans-serif": ["DejaVu Sans"]}
     ):
-        figure = Figure(figsize=(_PANEL_WIDTH * columns, _PANEL_HEIGHT * rows), layout="constrained")
+        widths, heights = zip(*(_size(panel) for panel in findings.panels), strict=True)
+        figure = Figure(figsize=(max(widths) * columns, max(heights) * rows), layout="constrained")
         looks: dict[str, int] = {}
         places = figure.subplots(rows, columns, squeeze=False).flat
         for place in places:
@@ -75,8 +81,16 @@ def drawn(findings: Findings) -> dict[str, bytes]:
     return found
 
 
+def _size(panel: Panel) -> tuple[float, float]:
+    """Width and height of a panel in inches."""
+    if not isinstance(panel, Cells):
+        return _PANEL_WIDTH, _PANEL_HEIGHT
+    names = 0.075 * max(map(len, panel.rows))
+    return max(_PANEL_WIDTH, names + _CELL[0] * len(panel.columns)), 1 + _CELL[1] * len(panel.rows)
+
+
 def _draw(figure: Any, axes: Any, panel: Panel, looks: dict[str, int]) -> None:
-    axes.set_title(textwrap.fill(panel.title, 52), fontsize=9)
+    axes.set_title(textwrap.fill(panel.title, int(12 * _size(panel)[0])), fontsize=9)
     if isinstance(panel, Curves):
         _curves(axes, panel, looks)
     elif isinstance(panel, Contour):
@@ -89,8 +103,12 @@ def _curves(axes: Any, panel: Curves, looks: dict[str, int]) -> None:
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.x_log:
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        at = np.concatenate([series.x for series in panel.series])
+        if at.max() <= _POWERS_OF_TWO * at.min():
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            axes.set_xscale("log")
     if panel.y_log:
         axes.set_yscale("log")
     for series in panel.series:
@@ -151,7 +169,7 @@ def _cells(axes: Any, panel: Cells) -> None:
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             axes.text(column, row, text, ha="center", va="center", fontsize=7)
-    axes.set_xticks(range(len(panel.columns)), [textwrap.fill(name, 14) for name in panel.columns], fontsize=7)
+    axes.set_xticks(range(len(panel.columns)), [textwrap.fill(name, 12) for name in panel.columns], fontsize=7)
     axes.set_yticks(range(len(panel.rows)), panel.rows, fontsize=8)
     axes.tick_params(length=0)
     axes.xaxis.set_ticks_position("top")

@@ -81,13 +81,13 @@ class Fact:
 
     @property
     def low(self) -> float:
-        """The value that a twentieth of the seeds lie below."""
-        return float(np.quantile(self.values, 0.05))
+        """The seed's value nearest to the 5th percentile; not between two, of which one may be infinite."""
+        return float(np.quantile(self.values, 0.05, method="nearest"))
 
     @property
     def high(self) -> float:
-        """The value that a twentieth of the seeds lie above."""
-        return float(np.quantile(self.values, 0.95))
+        """The seed's value nearest to the 95th percentile."""
+        return float(np.quantile(self.values, 0.95, method="nearest"))
 
 
 #: What a verdict is computed from: the facts by their names.

@@ -1,0 +1,246 @@
+"""invariances: which changes of weights and data each normalisation undoes, in error envelopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+import numpy as np
+
+from .envelopes import envelope
+from .operators import Operators
+from .result import Array
+from .study import Cells, Fact, Facts, Findings, Judgement, Scale, Source, Study, Verdict
+
+#: Samples, channels that go in and come out, positions of a sample.
+SAMPLES, INPUTS, CHANNELS, POSITIONS = 5, 3, 6, 4
+GROUPS = 2
+#: An eps of practice, and one that shows nowhere beside variances of order one. Some layers refuse 0.
+EPS, NO_EPS = 1e-5, 2.0**-100
+#: Weights and data are multiples of these. What is normalised has a variance of about 1/16, as activations have.
+WEIGHT_STEP, DATA_STEP = 2.0**-3, 2.0**-7
+#: What is scaled is scaled by this: no power of two, of which no rounding would notice.
+FACTOR = 3
+
+YES, NO = "invariant", "not invariant"
+
+
+@attrs.frozen(eq=False)
+class Layer:
+    """
+    A 1 x 1 convolution before a normalisation.
+
+    Weights are (seeds, CHANNELS, INPUTS), data is (seeds, SAMPLES, INPUTS, POSITIONS).
+    """
+
+    w: Array
+    x: Array
+    #: Added to what comes out.
+    more: float = 0.0
+
+    @property
+    def a(self) -> Array:
+        """What is normalised, (seeds, SAMPLES, CHANNELS, POSITIONS)."""
+        return self.w[:, None] @ self.x + np.float32(self.more)
+
+
+@attrs.frozen(eq=False)
+class Change:
+    """A change of a layer, and what it does to y where the normalisation undoes it or goes along."""
+
+    layer: Layer
+    #: From the y of the layer as it was to that of the changed one.
+    expected: Callable[[Array], Array] = attrs.field(default=lambda y: y)
+    #: The samples that are compared.
+    samples: slice = slice(None)
+
+
+def _changes(layer: Layer, scale: Scale) -> dict[str, Change]:
+    """All changes by name. Sums and products of these numbers are exact in float32: nothing but y is rounded."""
+    w, x = layer.w, layer.x
+    rows = _steps(scale, "rows", DATA_STEP, INPUTS)
+    first_row, first_case = w.copy(), x.copy()
+    first_row[:, 0] *= FACTOR
+    first_case[:, 0] *= FACTOR
+    channels, samples = np.roll(np.arange(CHANNELS), 1), np.roll(np.arange(SAMPLES), 1)
+    others = _steps(scale, "others", DATA_STEP, SAMPLES, INPUTS, POSITIONS)
+    others[:, 0] = x[:, 0]
+    return {
+        "weights × 3": Change(Layer(FACTOR * w, x)),
+        "a vector added to all weight rows": Change(Layer(w + rows[:, None], x)),
+        "one weight row × 3": Change(Layer(first_row, x)),
+        "data × 3": Change(Layer(w, FACTOR * x)),
+        "a vector added to the data": Change(Layer(w, x + rows[:, None, :, None])),
+        "one case × 3": Change(Layer(w, first_case)),
+        "sign turned": Change(Layer(-w, x), lambda y: -y),
+        "5 added": Change(Layer(w, x, 5.0)),
+        "order of channels": Change(Layer(w[:, channels], x), lambda y: y[:, :, channels]),
+        "order of samples": Change(Layer(w, x[:, samples]), lambda y: y[:, samples]),
+        "other samples": Change(Layer(w, others), samples=slice(0, 1)),
+    }
+
+
+#: What is printed: Ba et al., table 1, and for RMSNorm Zhang and Sennrich, table 1. "Re-scaling" and "re-centering" of
+#: the weight matrix, of one weight vector, of the data set and of a single training case.
+_PRINTED_CHANGES = (
+    "weights × 3",
+    "a vector added to all weight rows",
+    "one weight row × 3",
+    "data × 3",
+    "a vector added to the data",
+    "one case × 3",
+)
+PRINTED: Mapping[str, Mapping[str, bool]] = {
+    name: dict(zip(_PRINTED_CHANGES, (one == "x" for one in marks), strict=True))
+    for name, marks in (("BatchNorm", "x-xxx-"), ("LayerNorm", "xx-x-x"), ("RMSNorm", "x--x-x"))
+}
+
+
+def _steps(scale: Scale, name: str, step: float, *shape: int) -> Array:
+    """Multiples of a step, from -32 to 31 of it, in float32."""
+    return ((scale.integers(name, 64, *shape) - 32) * step).astype(np.float32)
+
+
+#: What inference normalises by: another mean and variance in each channel.
+_STATISTICS = {
+    "running_mean": np.arange(1, CHANNELS + 1, dtype=np.float32) / 8,
+    "running_var": np.arange(1, CHANNELS + 1, dtype=np.float32) / 16,
+}
+
+
+@attrs.frozen(eq=False)
+class Norm:
+    """A normalisation of (seeds, SAMPLES, CHANNELS, POSITIONS) without gamma and beta: one call for all seeds."""
+
+    operator: str
+    settings: Mapping[str, object]
+    #: Where the axes of seeds, samples, channels and positions go for the call, and how many of them become one.
+    order: tuple[int, int, int, int] = (0, 1, 2, 3)
+    joined: int = 0
+
+    def __call__(self, operators: Operators, a: Array, eps: float) -> tuple[Array, Array]:
+        """y and its envelope, of a's shape and in float64."""
+        moved = a.transpose(self.order)
+        at = self.joined
+        given = moved.reshape(*moved.shape[:at], moved.shape[at] * moved.shape[at + 1], *moved.shape[at + 2 :])
+        statistics: dict[str, Array] = {}
+        if self.settings.get("training") is False:
+            statistics = {name: np.tile(one, len(a)) for name, one in _STATISTICS.items()}
+        settings = {**self.settings, "eps": eps}
+        y = getattr(operators, self.operator)(given, **statistics, **settings).y.astype(np.float64)
+        bound = envelope(operators, self.operator, given, **statistics, **settings).y()
+        back = np.argsort(self.order)
+        return y.reshape(moved.shape).transpose(back), bound.reshape(moved.shape).transpose(back)
+
+
+#: Seeds are further channels to what normalises a channel at a time, and further samples to all else.
+_CHANNELS_TOGETHER = {"order": (1, 0, 2, 3), "joined": 1}
+_LAST = {"order": (0, 1, 3, 2), "joined": 0}
+
+NORMS: Mapping[str, Norm] = {
+    "BatchNorm": Norm("batch_norm", {"training": True, "channel_axis": 1}, **_CHANNELS_TOGETHER),
+    "BatchNorm, inference": Norm("batch_norm", {"training": False, "channel_axis": 1}, **_CHANNELS_TOGETHER),
+    "LayerNorm": Norm("layer_norm", {"axes": (-1,)}, **_LAST),
+    "RMSNorm": Norm("rms_norm", {"axes": (-1,)}, **_LAST),
+    "InstanceNorm": Norm("instance_norm", {"channel_axis": 1}),
+    "GroupNorm, 2 groups": Norm("group_norm", {"groups": GROUPS, "channel_axis": 1}),
+}
+
+
+def residuals(operators: Operators, scale: Scale, norm: Norm, eps: float) -> dict[str, Array]:
+    """For each change and each seed how far y is from what an invariant y would be, at most, in envelopes of both."""
+    w = _steps(scale, "w", WEIGHT_STEP, CHANNELS, INPUTS)
+    x = _steps(scale, "x", DATA_STEP, SAMPLES, INPUTS, POSITIONS)
+    layer, found = Layer(w, x), {}
+    y, bound = norm(operators, layer.a, eps)
+    for name, change in _changes(layer, scale).items():
+        changed, its_bound = norm(operators, change.layer.a, eps)
+        difference = np.abs(changed - change.expected(y)) / (its_bound + np.abs(change.expected(bound)))
+        found[name] = difference[:, change.samples].max(axis=(1, 2, 3))
+    return found
+
+
+def measure(operators: Operators, scale: Scale) -> Findings:
+    """The table, with an eps that shows nowhere and with one of practice."""
+    facts, panels = [], []
+    for eps, title in ((NO_EPS, f"eps = 2^{np.log2(NO_EPS):.0f}"), (EPS, f"eps = {EPS:g}")):
+        table = {name: residuals(operators, scale, norm, eps) for name, norm in NORMS.items()}
+        for name, printed in PRINTED.items():
+            kept = np.max([table[name][change] for change, yes in printed.items() if yes], axis=0)
+            lost = np.min([table[name][change] for change, yes in printed.items() if not yes], axis=0)
+            facts += [
+                Fact(f"{name}, {title}: the largest residual where the table says {YES}", kept),
+                Fact(f"{name}, {title}: the smallest where it says {NO}", lost),
+            ]
+        panels.append(
+            _cells(f"largest residual over {scale.seeds} seeds, in envelopes (dark: invariant); {title}", table)
+        )
+    return Findings(facts, panels, columns=1)
+
+
+def _cells(title: str, table: Mapping[str, Mapping[str, Array]]) -> Cells:
+    """Dark where the residual is within an envelope for every seed."""
+    rows, columns = list(table), list(next(iter(table.values())))
+    worst = np.array([[table[row][column].max() for column in columns] for row in rows])
+    texts = [[_short(value) for value in values] for values in worst]
+    return Cells(title, columns, rows, np.where(worst <= 1, 0.8, 0.0), texts)
+
+
+def _short(value: float) -> str:
+    if 10 <= value < 1000:
+        return f"{value:.0f}"
+    return f"{value:.1g}".replace("e+0", "e")
+
+
+def judge(facts: Facts) -> Judgement:
+    """What the rule makes of them."""
+    wrong = {name: _wrong(name, fact) for name, fact in facts.items()}
+    none, practice = ([name for name in facts if f"eps = {word}" in name] for word in ("2^", f"{EPS:g}"))
+    unlike = [name for name in none if wrong[name]]
+    if unlike:
+        return Judgement(Verdict.DOES_NOT_HOLD, f"otherwise than printed: {_told(facts, unlike)}")
+    also = [name for name in practice if wrong[name]]
+    if also:
+        return Judgement(
+            Verdict.UNDER_CONDITIONS,
+            f"with eps fixed, what scales a group is not undone: {_told(facts, also)}",
+            "eps is 0, or so small that it shows nowhere beside the variance, or is scaled as the variance is",
+        )
+    return Judgement(Verdict.HOLDS, "each entry of the tables is as printed")
+
+
+def _wrong(name: str, fact: Fact) -> bool:
+    """Whether some seed says otherwise than the table does."""
+    return bool((fact.values > 1).any() if "largest" in name else (fact.values <= 1).any())
+
+
+def _told(facts: Facts, names: list[str]) -> str:
+    return "; ".join(f"{name}: {facts[name].median:.2g} envelopes" for name in names)
+
+
+STUDY = Study(
+    name="invariances",
+    claim="Batch, layer and RMS normalisation are invariant as their tables print it.",
+    sources=(
+        Source(
+            "Ba, Kiros, Hinton, Layer Normalization (2016)", "section 5.1, table 1", "https://arxiv.org/abs/1607.06450"
+        ),
+        Source(
+            "Zhang, Sennrich, Root Mean Square Layer Normalization (2019)",
+            "section 3.1, table 1",
+            "https://arxiv.org/abs/1910.07467",
+        ),
+    ),
+    measured=(
+        "y of a 1 x 1 convolution and a normalisation without gamma and beta, before and after a change of weights or"
+        " data that float32 represents exactly: the largest difference from what an invariant y would be, in the error"
+        " envelopes of both; a changed sign and order are to come out as such"
+    ),
+    rule=(
+        "An entry is invariant if the difference is at most one envelope for every seed. The claim holds if each entry"
+        f" is as printed with eps = {EPS:g}, under conditions if it is with an eps that shows nowhere, and else not."
+    ),
+    operators=("batch_norm", "layer_norm", "rms_norm", "instance_norm", "group_norm"),
+    measure=measure,
+    judge=judge,
+)

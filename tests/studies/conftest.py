@@ -1,0 +1,23 @@
+"""Operators with a mistake planted in one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from normspec.adapters.targets import resolve
+from normspec.conformance.faults import registered
+from normspec.conformance.specimens import target_of
+from normspec.studies.operators import Operators
+
+
+@pytest.fixture
+def planted() -> Callable[[str], Operators]:
+    """By the name of a fault of the library: the operators, one of which makes that mistake."""
+
+    def operators(name: str) -> Operators:
+        (found,) = (one for one in registered() if one.name == name)
+        return Operators(target_of(name, found.operator, found.build()), resolve("numpy"))
+
+    return operators

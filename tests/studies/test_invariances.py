@@ -1,0 +1,30 @@
+"""invariances: the verdict, and what turns it."""
+
+from __future__ import annotations
+
+import pytest
+
+from normspec.studies import invariances
+from normspec.studies.operators import Operators
+from normspec.studies.study import Scale, Verdict, run
+
+QUICK = Scale(quick=True)
+
+
+def test_the_printed_tables_hold_where_eps_shows_nowhere():
+    """Scales are undone with an eps beside which the variance is all, and not with an eps of practice."""
+    judgement = run(invariances.STUDY, Operators.of("numpy"), QUICK).judgement
+    assert judgement.verdict is Verdict.UNDER_CONDITIONS
+    assert "eps is 0" in judgement.conditions
+
+
+@pytest.mark.parametrize("fault", ["ln-over-batch", "bn-over-positions-only", "bn-running-stats-in-training"])
+def test_another_normalisation_turns_the_verdict(planted, fault):
+    """One over other values, or by statistics that are not the batch's, has other invariances than are printed."""
+    assert run(invariances.STUDY, planted(fault), QUICK).judgement.verdict is Verdict.DOES_NOT_HOLD
+
+
+def test_an_eps_that_is_ignored_makes_the_tables_hold(planted):
+    """Where eps is left out every entry is as printed; of layer normalisation alone the others are not asked."""
+    facts = {one.name: one for one in run(invariances.STUDY, planted("ln-eps-missing"), QUICK).findings.facts}
+    assert facts["LayerNorm, eps = 1e-05: the largest residual where the table says invariant"].values.max() <= 1
