@@ -17,7 +17,7 @@ SAMPLES, INPUTS, CHANNELS, POSITIONS = 5, 3, 6, 4
 GROUPS = 2
 #: An eps of practice, and one that shows nowhere beside variances of order one. Some layers refuse 0.
 EPS, NO_EPS = 1e-5, 2.0**-100
-#: Weights and data are multiples of these. What is normalised has a variance of about 1/16, as activations have.
+#: Weights and data are multiples of these. What is normalised has a variance of about 1/3.
 WEIGHT_STEP, DATA_STEP = 2.0**-3, 2.0**-7
 #: What is scaled is scaled by this: no power of two, of which no rounding would notice.
 FACTOR = 3
@@ -223,10 +223,10 @@ STUDY = Study(
     claim="Batch, layer and RMS normalisation are invariant as their tables print it.",
     sources=(
         Source(
-            "Ba, Kiros, Hinton, Layer Normalization (2016)", "section 5.1, table 1", "https://arxiv.org/abs/1607.06450"
+            "Ba, Kiros, Hinton: Layer Normalization (2016)", "section 5.1, table 1", "https://arxiv.org/abs/1607.06450"
         ),
         Source(
-            "Zhang, Sennrich, Root Mean Square Layer Normalization (2019)",
+            "Zhang, Sennrich: Root Mean Square Layer Normalization (2019)",
             "section 3.1, table 1",
             "https://arxiv.org/abs/1910.07467",
         ),
