@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import attrs
 import numpy as np
 
-from .envelopes import envelope
 from .operators import Operators
+from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
 from .result import Array
 from .study import Cells, Fact, Facts, Findings, Judgement, Scale, Source, Study, Verdict
 
@@ -108,40 +108,13 @@ _STATISTICS = {
 }
 
 
-@attrs.frozen(eq=False)
-class Norm:
-    """A normalisation of (seeds, SAMPLES, CHANNELS, POSITIONS) without gamma and beta: one call for all seeds."""
-
-    operator: str
-    settings: Mapping[str, object]
-    #: Where the axes of seeds, samples, channels and positions go for the call, and how many of them become one.
-    order: tuple[int, int, int, int] = (0, 1, 2, 3)
-    joined: int = 0
-
-    def __call__(self, operators: Operators, a: Array, eps: float) -> tuple[Array, Array]:
-        """y and its envelope, of a's shape and in float64."""
-        moved = a.transpose(self.order)
-        at = self.joined
-        given = moved.reshape(*moved.shape[:at], moved.shape[at] * moved.shape[at + 1], *moved.shape[at + 2 :])
-        statistics: dict[str, Array] = {}
-        if self.settings.get("training") is False:
-            statistics = {name: np.tile(one, len(a)) for name, one in _STATISTICS.items()}
-        settings = {**self.settings, "eps": eps}
-        y = getattr(operators, self.operator)(given, **statistics, **settings).y.astype(np.float64)
-        bound = envelope(operators, self.operator, given, **statistics, **settings).y()
-        back = np.argsort(self.order)
-        return y.reshape(moved.shape).transpose(back), bound.reshape(moved.shape).transpose(back)
-
-
-#: Seeds are further channels to what normalises a channel at a time, and further samples to all else.
-_CHANNELS_TOGETHER = {"order": (1, 0, 2, 3), "joined": 1}
-_LAST = {"order": (0, 1, 3, 2), "joined": 0}
-
 NORMS: Mapping[str, Norm] = {
-    "BatchNorm": Norm("batch_norm", {"training": True, "channel_axis": 1}, **_CHANNELS_TOGETHER),
-    "BatchNorm, inference": Norm("batch_norm", {"training": False, "channel_axis": 1}, **_CHANNELS_TOGETHER),
-    "LayerNorm": Norm("layer_norm", {"axes": (-1,)}, **_LAST),
-    "RMSNorm": Norm("rms_norm", {"axes": (-1,)}, **_LAST),
+    "BatchNorm": Norm("batch_norm", {"training": True, "channel_axis": 1}, order=CHANNELS_TOGETHER, joined=1),
+    "BatchNorm, inference": Norm(
+        "batch_norm", {"training": False, "channel_axis": 1}, _STATISTICS, order=CHANNELS_TOGETHER, joined=1
+    ),
+    "LayerNorm": Norm("layer_norm", {"axes": (-1,)}, order=LAST),
+    "RMSNorm": Norm("rms_norm", {"axes": (-1,)}, order=LAST),
     "InstanceNorm": Norm("instance_norm", {"channel_axis": 1}),
     "GroupNorm, 2 groups": Norm("group_norm", {"groups": GROUPS, "channel_axis": 1}),
 }
@@ -152,9 +125,9 @@ def residuals(operators: Operators, scale: Scale, norm: Norm, eps: float) -> dic
     w = _steps(scale, "w", WEIGHT_STEP, CHANNELS, INPUTS)
     x = _steps(scale, "x", DATA_STEP, SAMPLES, INPUTS, POSITIONS)
     layer, found = Layer(w, x), {}
-    y, bound = norm(operators, layer.a, eps)
+    y, bound = norm.bounded(operators, layer.a, eps)
     for name, change in _changes(layer, scale).items():
-        changed, its_bound = norm(operators, change.layer.a, eps)
+        changed, its_bound = norm.bounded(operators, change.layer.a, eps)
         difference = np.abs(changed - change.expected(y)) / (its_bound + np.abs(change.expected(bound)))
         found[name] = difference[:, change.samples].max(axis=(1, 2, 3))
     return found
