@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from normspec.adapters.remote.launching import environment_of_a_worker
+
 #: Runs pytest inside a test, which the tests of our own plugin do.
 pytest_plugins = ["pytester"]
 
@@ -57,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(kept.cleanup)
         os.environ["NORMSPEC_CACHE"] = kept.name
     os.environ["NORMSPEC_RESULTS"] = "none"  # what a test checks is judged there and then
+    for name, value in environment_of_a_worker().items():
+        if name.startswith("JAX_"):  # a test compiles nothing that another test, or a worker, has compiled before
+            os.environ.setdefault(name, value)
     config.addinivalue_line("markers", "torch: needs PyTorch, and runs only where the environment has it")
     config.addinivalue_line("markers", "exhaustive: long, and what it shows does not depend on the Python version")
     config.addinivalue_line("markers", "campaign: takes many minutes, and is run by hand: pytest -m campaign")

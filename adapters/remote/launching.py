@@ -62,7 +62,7 @@ def _in_python(
     declared: Declared,
 ) -> Launch:
     check_target(target, framework, elsewhere=bool(python))
-    environment = {name: value for name, value in _environment().items() if name not in os.environ}
+    environment = {name: value for name, value in environment_of_a_worker().items() if name not in os.environ}
     whose = full_name(target if target in TARGETS else framework or "")
     if whose in KNOWN:
         environment.update(KNOWN[whose].environment)
@@ -80,8 +80,8 @@ def _in_python(
     )
 
 
-def _environment() -> dict[str, str]:
-    """What a worker finds in its environment unless the user has set it."""
+def environment_of_a_worker() -> dict[str, str]:
+    """What a worker finds in its environment unless the user has set it, by name."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
     return {
         "TF_CPP_MIN_LOG_LEVEL": "3",
