@@ -244,8 +244,8 @@ STUDY = Study(
     ),
     measured=(
         f"the mean and the mean square of y in groups of six kinds, in a batch of {SAMPLES} samples, {CHANNELS}"
-        f" channels and {POSITIONS} positions whose level and scale differ by each of these; how far they are from 0 and"
-        " from var / (var + eps), over what the error envelopes of y allow; and the root mean square of what changes y"
+        f" channels and {POSITIONS} positions whose level and scale differ by each of these: how far they are from 0"
+        " and from var / (var + eps), over what the envelopes of y allow; and the root mean square of what changes y"
     ),
     rule=(
         "A kind of groups is normalised where no seed is off by more than the envelopes allow. The claim holds where"
