@@ -45,4 +45,4 @@ def test_a_batch_norm_by_running_statistics_drifts_as_no_norm_does(planted):
 def test_drift_is_the_distance_of_moments_over_deviations():
     """Units of deviation 1 and 2 whose mean moves by 1 and 2, and none else, drift by 1."""
     before = np.array([[[1.0, 2.0], [-1.0, -2.0]]])
-    assert covariate_shift._drift([before], [before + [1.0, 2.0]]) == pytest.approx([1.0], rel=1e-15)
+    assert covariate_shift._drift([before], [before + np.array([1.0, 2.0])]) == pytest.approx([1.0], rel=1e-15)
