@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..spec.errors import NormspecError, choices
-from . import covariate_shift, depth_dynamics, eps_matters, gradient_flow, invariances, norm_axes
+from .covariate_shift import STUDY as COVARIATE_SHIFT
+from .depth_dynamics import STUDY as DEPTH_DYNAMICS
+from .eps_matters import STUDY as EPS_MATTERS
+from .gradient_flow import STUDY as GRADIENT_FLOW
+from .invariances import STUDY as INVARIANCES
+from .norm_axes import STUDY as NORM_AXES
+from .norm_position import STUDY as NORM_POSITION
+from .residual_contributions import STUDY as RESIDUAL_CONTRIBUTIONS
 from .study import Study
 
+_IN_ORDER = (
+    GRADIENT_FLOW,
+    DEPTH_DYNAMICS,
+    NORM_AXES,
+    COVARIATE_SHIFT,
+    NORM_POSITION,
+    RESIDUAL_CONTRIBUTIONS,
+    EPS_MATTERS,
+    INVARIANCES,
+)
+
 #: In the order in which they are read.
-STUDIES: Mapping[str, Study] = {
-    one.name: one
-    for one in (
-        gradient_flow.STUDY,
-        depth_dynamics.STUDY,
-        norm_axes.STUDY,
-        covariate_shift.STUDY,
-        eps_matters.STUDY,
-        invariances.STUDY,
-    )
-}
+STUDIES: Mapping[str, Study] = {one.name: one for one in _IN_ORDER}
 
 
 class UnknownStudy(NormspecError):

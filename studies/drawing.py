@@ -6,6 +6,7 @@ import io
 import math
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,13 +67,18 @@ def drawn(findings: Findings) -> dict[str, bytes]:
         widths, heights = zip(*(_size(panel) for panel in findings.panels), strict=True)
         figure = Figure(figsize=(max(widths) * columns, max(heights) * rows), layout="constrained")
         looks: dict[str, int] = {}
+        shared = len({one.label for panel in findings.panels for one in _series(panel)}) <= len(_LOOKS)
         places = figure.subplots(rows, columns, squeeze=False).flat
         for place in places:
             place.set_visible(False)
         for axes, panel in zip(figure.axes, findings.panels, strict=False):
             axes.set_visible(True)
-            _draw(figure, axes, panel, looks)
-        _legend(figure, columns)
+            _draw(figure, axes, panel, looks if shared else {})
+        if shared:
+            _legend(figure, columns)
+        else:
+            for axes in figure.axes[: len(findings.panels)]:
+                _legend_below(axes)
         for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
             file = io.BytesIO()
             figure.savefig(file, format=kind, dpi=150, metadata=metadata)
@@ -173,6 +179,25 @@ def _cells(axes: Any, panel: Cells) -> None:
     axes.set_yticks(range(len(panel.rows)), panel.rows, fontsize=8)
     axes.tick_params(length=0)
     axes.xaxis.set_ticks_position("top")
+
+
+def _series(panel: Panel) -> Sequence[Series]:
+    """The lines of a panel."""
+    return panel.series if isinstance(panel, Curves) else ()
+
+
+def _legend_below(axes: Any) -> None:
+    """A panel's own legend, where there are more labels than looks."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    across = 2 if max(map(len, labels)) <= 24 else 1
+    figure = axes.figure
+    lines = math.ceil(len(labels) / across)
+    figure.set_figheight(max(figure.get_figheight(), _PANEL_HEIGHT + _LEGEND_LINE * lines))
+    axes.legend(
+        handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=across, frameon=False, handlelength=3.5
+    )
 
 
 def _legend(figure: Any, columns: int) -> None:

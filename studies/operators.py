@@ -189,7 +189,7 @@ def _plain(session: Session, inputs, settings, parts) -> Result:
     outputs = session.start(inputs, settings, parts=parts, mode="inference").outputs()
 
     def pull(g: Array) -> dict[str, Array]:
-        found = session.start(inputs, settings, parts=parts).pull(g).gradients()
+        (found,) = session.vjp(inputs, settings, g, parts=parts)
         return {name: gradient for name, gradient in found.items() if gradient is not None}
 
     return Result(outputs.pop("y"), pull, outputs)
@@ -209,18 +209,22 @@ def _with_steps(session: Session, inputs, settings, roles: Mapping[str, Handed],
     handed.update({one.role: np.asarray(one.handed[0]) for one in reversed(calls) if one.role in steps})
     results = {role: step(handed[role]) for role, step in steps.items()}
     values = {f"{role}.value": result.y for role, result in results.items()}
-    evaluation = session.start({**inputs, **values}, settings, parts=parts("leaf"))
+    outputs = session.start({**inputs, **values}, settings, parts=parts("leaf"), mode="inference").outputs()
+
+    def gradients(g: Array, kind: str, leaves: Mapping[str, Array]) -> dict[str, Array | None]:
+        # A call of its own: no framework has to keep what a deep chain would come back for.
+        (found,) = session.vjp({**inputs, **leaves}, settings, g, parts=parts(kind))
+        return found
 
     def pull(g: Array) -> dict[str, Array]:
         # The gradient of what a step returned is the cotangent that it is handed.
-        found = evaluation.pull(g, keep=True).gradients()
+        found = gradients(g, "leaf", values)
         pulled = {role: result.pull(np.asarray(found[f"{role}.value"])) for role, result in results.items()}
         back = {f"{role}.replayed": of.pop("x") for role, of in pulled.items()}
-        again = session.start({**inputs, **values, **back}, settings, parts=parts("replayed")).pull(g).gradients()
-        own = {name: one for name, one in again.items() if one is not None and name not in values}
-        return {**own, **{f"{role}.{name}": one for role, of in pulled.items() for name, one in of.items()}}
+        own = gradients(g, "replayed", {**values, **back})
+        kept = {name: one for name, one in own.items() if one is not None and name not in values}
+        return {**kept, **{f"{role}.{name}": one for role, of in pulled.items() for name, one in of.items()}}
 
-    outputs = evaluation.outputs()
     return Result(outputs.pop("y"), pull, outputs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 import numpy as np
@@ -125,13 +125,27 @@ class Adam:
             self.weights[name] = self.weights[name] - rate * away
 
 
-def trained(model: Transformer, scale: Scale, count: int, samples: int, rate: Callable[[int], float]) -> Array:
-    """Train for so many steps, in place; the losses before each step, (seeds, count)."""
-    adam, losses = Adam(model.weights), []
-    for number in range(1, count + 1):
-        drawn = batch(scale, number, samples)
-        chain = model.run(drawn.x)
-        value, g = loss(chain.y, drawn.label)
-        losses.append(value)
-        adam.step(model.gradients(chain, g)[1], number, rate(number))
-    return np.stack(losses, axis=1)
+@attrs.frozen(eq=False)
+class Training:
+    """A model in training; it can be looked at between any two steps."""
+
+    model: Transformer
+    scale: Scale
+    samples: int
+    #: The learning rate of each step, counted from 1.
+    rate: Callable[[int], float]
+    _adam: Adam = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "_adam", Adam(self.model.weights))
+
+    def steps(self, numbers: Iterable[int]) -> Array:
+        """Train through these steps, each with a batch of its own; the losses before each, (seeds, steps)."""
+        losses = []
+        for number in numbers:
+            drawn = batch(self.scale, number, self.samples)
+            chain = self.model.run(drawn.x)
+            value, g = loss(chain.y, drawn.label)
+            losses.append(value)
+            self._adam.step(self.model.gradients(chain, g)[1], number, self.rate(number))
+        return np.stack(losses, axis=1)

@@ -21,6 +21,34 @@ def numpy_operators() -> Operators:
     return Operators.of("numpy")
 
 
+def test_every_operator_takes_steps_and_hands_back_their_gradients(numpy_operators):
+    """Central differences come nearer to what the gradients say as the square of the step, down to rounding."""
+    w, v = W, SCALE.normal("v", 4, 4)
+    calls = {
+        "pre_norm": lambda x, w: numpy_operators.pre_norm(x, steps.linear(w), eps=1e-5),
+        "post_norm": lambda x, w: numpy_operators.post_norm(x, steps.linear(w), eps=1e-5),
+        "highway": lambda x, w: numpy_operators.highway(x, steps.linear(w), steps.linear(v)),
+        "mhc": lambda x, w: numpy_operators.mhc(x, [steps.linear(w), steps.linear(v)], np.zeros(2)),
+        "attention": lambda x, w: steps.attention(w, v, v, v)(x),
+        "feed-forward": lambda x, w: steps.feed_forward(w, v, steps.tanh)(x),
+    }
+    names = {"pre_norm": "sublayer.w", "post_norm": "sublayer.w", "highway": "transform.w", "mhc": "branches.0.w"}
+    names |= {"attention": "wq", "feed-forward": "w1"}
+    x, g = SCALE.normal("x", 2, 3, 4), SCALE.normal("g", 2, 3, 4)
+    tx, tw = SCALE.normal("tx", 2, 3, 4), SCALE.normal("tw", 4, 4)
+    for name, call in calls.items():
+        gradients = call(x, w).pull(g)
+        told = np.vdot(gradients["x"], tx) + np.vdot(gradients[names[name]], tw)
+        off = {}
+        for step in (2.0**-8, 2.0**-12):
+            ahead, behind = (np.vdot(call(x + at * tx, w + at * tw).y, g) for at in (step, -step))
+            off[step] = abs((ahead - behind) / (2 * step) - told)
+        rounding = 2.0**-52 * x.size * abs(call(x, w).y * g).sum() / 2.0**-12
+        assert off[2.0**-12] <= max(off[2.0**-8] / 100, rounding), (
+            name
+        )  # 256 times nearer, less what is of higher order
+
+
 def test_a_residual_of_a_step_is_the_sum_and_hands_back_both_paths(numpy_operators):
     """y = x + x w, dx = g + g w^T, and dw comes back under the name of its role."""
     result = numpy_operators.residual(X, steps.linear(W))

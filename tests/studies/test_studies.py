@@ -1,4 +1,4 @@
-"""Each study on the built-in target."""
+"""Each study on the built-in target, in its quick form, and the command that runs it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,43 @@ import pytest
 from normspec.conformance.command_line.root import main
 from normspec.studies.catalogue import STUDIES
 from normspec.studies.study import SEEDS
+from normspec.studies.written import written
+
+from .quick import outcome
+
+pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_study_writes_its_numbers_and_its_figure(name, tmp_path, capsys):
-    """The verdict on the terminal is that of the JSON, which has every fact for each of 20 seeds."""
+def test_a_study_writes_its_numbers_and_its_figure(name, tmp_path):
+    """The JSON has every fact, for each of 20 seeds where it was drawn; the figure is there in both forms."""
     pytest.importorskip("matplotlib")
-    assert main(["study", name, "--quick", "--out", str(tmp_path)]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    numbers = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
-    assert f"verdict {numbers['verdict']}" in printed
+    files = written(outcome(name), tmp_path)
+    assert [file.name for file in files] == [f"{name}.json", f"{name}.svg", f"{name}.png"]
+    numbers = json.loads(files[0].read_text(encoding="utf-8"))
     assert len(numbers["seeds"]) == SEEDS
     assert numbers["facts"]
     assert all(len(fact["values"]) in (1, SEEDS) for fact in numbers["facts"])
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert files[1].read_bytes().startswith(b"<?xml")
+    assert files[2].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_prints_the_verdict_and_says_what_it_wrote(tmp_path, capsys):
+    """On the terminal stands the verdict of the JSON."""
+    pytest.importorskip("matplotlib")
+    assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    numbers = json.loads((tmp_path / "depth-dynamics.json").read_text(encoding="utf-8"))
+    assert f"verdict {numbers['verdict']} because {numbers['because']}" in printed
+    assert "depth-dynamics.png" in printed
+
+
+def test_without_matplotlib_there_are_numbers_and_a_word(tmp_path, capsys, monkeypatch):
+    """The table and the JSON need nothing more; what draws the figure is named."""
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path)]) == 0
+    assert "python -m pip install 'normspec[plot]'" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["depth-dynamics.json"]
 
 
 def test_the_studies_are_listed_with_their_claims(capsys):
@@ -34,7 +56,24 @@ def test_the_studies_are_listed_with_their_claims(capsys):
         assert f"{study.name} {study.claim}" in listed
 
 
-def test_an_unknown_study_is_one_error(capsys):
-    """One line, with what there is to choose from."""
-    assert main(["study", "gradient-flux"]) == 2
-    assert "did you mean 'gradient-flow'?" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["gradient-flux"], "no study is called 'gradient-flux'; did you mean 'gradient-flow'?"),
+        (["gradient-flow", "--target", "nothing"], "unknown target 'nothing'"),
+        (["--seed", "-1"], "-1 is not in the range"),
+    ],
+)
+def test_bad_input_is_one_error(arguments, complaint, capsys):
+    """One line that says what to do, and exit status 2."""
+    assert main(["study", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.count("\n") == 1
+
+
+def test_a_file_in_place_of_the_folder_is_one_error(tmp_path, capsys):
+    """What cannot be written is said, and where."""
+    (tmp_path / "taken").write_text("")
+    assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path / "taken")]) == 2
+    assert "cannot be written" in capsys.readouterr().err

@@ -1,0 +1,70 @@
+"""A target whose blocks have lost something, so that the verdict of a study has to turn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from normspec.adapters.binding import Binding
+from normspec.adapters.targets import resolve
+from normspec.studies.operators import Operators
+
+
+def residual(x, branch, *, shortcut=None, activation=None):
+    """branch(x): the skip path is dropped."""
+    return branch(x)
+
+
+def residual_vjp(x, branch, g, *, shortcut=None, activation=None):
+    """What reaches x through the branch."""
+    return branch.vjp(x, g)
+
+
+def block(x, sublayer, gamma, beta, *, eps):
+    """sublayer(x): norm and skip path are dropped, in either place of the norm."""
+    return sublayer(x)
+
+
+def block_vjp(x, sublayer, gamma, beta, g, *, eps):
+    """What reaches x through the sublayer."""
+    return sublayer.vjp(x, g), None, None
+
+
+def highway(x, transform, gate, *, carry=None):
+    """transform(x): nothing is carried."""
+    return transform(x)
+
+
+def highway_vjp(x, transform, gate, g, *, carry=None):
+    """What reaches x through the transform."""
+    return transform.vjp(x, g)
+
+
+def mhc(x, branches, logits, *, fuse=None):
+    """The mean of the branches, without x."""
+    return sum(branch(x) for branch in branches) / len(branches)
+
+
+def mhc_vjp(x, branches, logits, g, *, fuse=None):
+    """What reaches x through the branches."""
+    return sum(branch.vjp(x, g / len(branches)) for branch in branches), np.zeros_like(logits)
+
+
+#: Function and vjp of each operator that is handed steps, with its skip path dropped.
+_DROPPED = {
+    "residual": (residual, residual_vjp),
+    "pre_norm": (block, block_vjp),
+    "post_norm": (block, block_vjp),
+    "highway": (highway, highway_vjp),
+    "mhc": (mhc, mhc_vjp),
+}
+
+
+def without_skips() -> Operators:
+    """NumPy's operators, where whatever has a skip path has lost it."""
+    bindings = tuple(
+        Binding(operator, f"{operator} without its skip path", call, {"vjp": vjp})
+        for operator, (call, vjp) in _DROPPED.items()
+    )
+    return Operators(replace(resolve("numpy"), bindings=bindings), resolve("numpy"))

@@ -1,0 +1,56 @@
+"""A verdict is computed: it turns where the opposite is planted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.studies import norm_position
+from normspec.studies.catalogue import STUDIES
+from normspec.studies.study import Fact, Scale, Verdict, run
+
+from .planted import without_skips
+from .quick import outcome
+
+
+@pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+@pytest.mark.parametrize("name", ["gradient-flow", "depth-dynamics", "residual-contributions"])
+def test_the_verdict_turns_where_skip_paths_are_dropped(name):
+    """A claim that holds, at least under conditions, does not hold of blocks that have lost what it is about."""
+    assert outcome(name).judgement.verdict is not Verdict.DOES_NOT_HOLD
+    assert run(STUDIES[name], without_skips(), Scale(quick=True)).judgement.verdict is Verdict.DOES_NOT_HOLD
+
+
+def facts_of_norm_position(p: dict[tuple[str, float], float], larger: float) -> dict[str, Fact]:
+    """What its rule looks at: how sure it is that a warm-up is needed, and which gradient is the larger."""
+    named = {f"{kind} at {rate}: p of the difference": value for (kind, rate), value in p.items()}
+    return {name: Fact(name, value) for name, value in {norm_position.LARGER: larger, **named}.items()}
+
+
+@pytest.mark.parametrize(
+    ("pre", "post", "larger", "verdict"),
+    [
+        ((1, 1, 1), (0, 0, 0), 4, Verdict.HOLDS),
+        ((1, 1, 0), (1, 0, 0), 4, Verdict.UNDER_CONDITIONS),
+        ((1, 1, 1), (1, 1, 1), 4, Verdict.DOES_NOT_HOLD),
+        ((0, 0, 0), (0, 0, 0), 4, Verdict.DOES_NOT_HOLD),
+        ((1, 1, 1), (0, 0, 0), 0.5, Verdict.DOES_NOT_HOLD),
+    ],
+)
+def test_norm_position_turns_with_who_needs_a_warm_up(pre, post, larger, verdict):
+    """It takes post-norm to need one and pre-norm not, at equal rates, and the gradient that is to explain it."""
+    p = {("pre-norm", rate): one for rate, one in zip(norm_position.RATES, pre, strict=True)}
+    p |= {("post-norm", rate): one for rate, one in zip(norm_position.RATES, post, strict=True)}
+    judged = norm_position.STUDY.judge(facts_of_norm_position(p, larger))
+    assert judged.verdict is verdict
+    if verdict is Verdict.UNDER_CONDITIONS:
+        assert judged.conditions == f"the rate is {norm_position.RATES[1]}"
+
+
+def test_the_sign_test_counts_pairs_that_differ():
+    """Five of five pairs are one in 32 by chance; pairs that are equal say nothing."""
+    yes, no = np.ones(5, bool), np.zeros(5, bool)
+    assert norm_position.sign_test(yes, no) == 1 / 32
+    assert norm_position.sign_test(no, yes) == 1
+    assert norm_position.sign_test(np.concatenate([yes, yes]), np.concatenate([no, yes])) == 1 / 32
+    assert norm_position.sign_test(yes, yes) == 1
