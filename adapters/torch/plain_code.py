@@ -27,7 +27,7 @@ def strided(
 
 def numbers(value: Any) -> Any:
     """A copy of the present values, in float64."""
-    return np.array(value.detach().double().cpu())
+    return value.detach().double().cpu().numpy().copy()
 
 
 def untracked(call: Callable[..., Any], *tensors: Any) -> Any:

@@ -108,7 +108,7 @@ class Describer:
         wrong = self._all_wrong(before, after)
         few = sum(one.wrong.any() for one in after) <= _FEW * len(after)
         if few or any(one.place is not None and one.place.counts for one in wrong):
-            found = self._of_sizes(formed, fresh)
+            found = self._of_sizes(formed, fresh, followed=True)
             if found is not None:
                 return found
         explains = self._explained(wrong, before)
@@ -125,9 +125,12 @@ class Describer:
         names = dict.fromkeys(one.name for one in (*before, *after))
         return [one for name in names if (one := self._wrong(name, before, after)) is not None]
 
-    def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+    def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False) -> Pattern | None:
+        """The description by sizes; ``followed``: only one by a rule that all sizes follow."""
         violated = [one.violated_on for one in self.violations if one.violated_on is not None]
         for found in thresholds(self.observer, self.operator, violated):
+            if followed and not found.rule.followed:
+                continue
             seen = [[*self.observer.seen(cases)] for cases in (found.cases[::2], found.cases[1::2])]
             wrong = self._all_wrong(*seen)
             names = [one.name for one in wrong]
@@ -318,7 +321,7 @@ def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[
         told.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right")
     elif right and "y" in bad and any(name not in outputs for name in right):
         told.append("the gradients are those of the right formula")
-    return f"{'; '.join(told)}."
+    return re.sub(r",(?=[;.])", "", f"{'; '.join(told)}.")
 
 
 def _clauses(wrong: Sequence[Wrong]) -> list[str]:

@@ -212,6 +212,7 @@ _MOVED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("{0} of the feature before", lambda value: np.roll(value, 1, axis=-1)),
     ("{0} of the feature after", lambda value: np.roll(value, -1, axis=-1)),
     ("{0} in reverse order", lambda value: value.reshape(-1)[::-1].reshape(value.shape)),
+    ("{0} with its axes in reverse order", lambda value: value.T.reshape(value.shape)),
     ("{0} in reverse order along the last axis", lambda value: value[..., ::-1]),
     ("the first value of {0}", lambda value: np.full_like(value, value.reshape(-1)[0])),
     ("the last value of {0}", lambda value: np.full_like(value, value.reshape(-1)[-1])),

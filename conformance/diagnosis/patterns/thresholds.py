@@ -46,6 +46,8 @@ class _Rule:
     short: str
     #: Sizes that tell it from rules like it.
     telling: tuple[int, ...]
+    #: Whether every size that was looked at follows it.
+    followed: bool = True
 
 
 @attrs.frozen
@@ -147,7 +149,7 @@ class _Sizes:
             if self._holds(rule) and self._look(rule.telling) and self._holds(rule):
                 return rule
         told = f"at {high} {{0}}"
-        return _Rule(bool, f"wrong {told}, and not at every larger number; right at {low}", told, ())
+        return _Rule(bool, f"wrong {told}, and not at every larger number; right at {low}", told, (), followed=False)
 
     def _look(self, sizes: Sequence[int]) -> bool:
         for size in sizes:
