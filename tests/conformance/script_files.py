@@ -62,9 +62,9 @@ def post_norm(x, sublayer, gamma, beta, *, eps):
 
 
 def highway(x, transform, gate, *, carry=None):
-    t = {sigmoid}(gate(x))
+    t = held({sigmoid}(gate(x)))
     c = 1 - t if carry is None else {sigmoid}(carry(x))
-    return transform(x) * t + held(x) * c
+    return transform(x) * t + x * c
 
 
 def mhc(x, branches, logits, *, fuse=None):
@@ -82,7 +82,7 @@ MISTAKES = {
     "residual": "RS-G1",
     "pre_norm": "PR-G1",
     "post_norm": "PO-G1",
-    "highway": "HW-G1",
+    "highway": "HW-G4",
     "mhc": "MH-G1",
 }
 

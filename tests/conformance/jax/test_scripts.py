@@ -29,4 +29,4 @@ OPERATORS = [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.campa
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_script_tells_the_mistake_from_the_sound_function(operator: str, tmp_path: Path) -> None:
     """For a wrong value, and for wrong gradients of a layer and of each block."""
-    assert wrong_with(WORDS, operator, tmp_path, partial(few, dtype="float32")) == ""
+    assert wrong_with(WORDS, operator, tmp_path, partial(few, dtype="float32", cases=3)) == ""
