@@ -29,8 +29,8 @@ BUGS: list[Mapping[str, Any]] = json.loads((_FOLDER / "bugs.json").read_text(enc
 
 _HEAD = """# Real bugs, as functions
 
-{count} bugs that were filed against real libraries, {written} of them as {functions} small functions in the files beside
-this one, and what `normspec check` prints of each at `quick`: the name of the mistake, or its description.
+{count} bugs that were filed against real libraries, {written} of them as {functions} small functions in the files
+beside this one, and what `normspec check` prints of each at `quick`: the name of the mistake, or its description.
 `test_catalogue.py` holds a sample to this table in every run, and all of it among the campaigns. It is written anew by
 `python -m normspec.tests.conformance.catalogue.table`.
 
