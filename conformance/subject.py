@@ -253,6 +253,11 @@ class Subject:
             self._observed.popitem(last=False)
         return observation
 
+    def forget(self) -> None:
+        """Forget what the target made of cases: the next check asks it anew."""
+        self._observed.clear()
+        self.repeated.clear()
+
     def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
         """Whether so many more calls of a case give this output or gradient with the bits that one call gave."""
         if name in OPERATORS[self.operator].outputs:

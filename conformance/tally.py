@@ -127,8 +127,14 @@ class Tally:
         return Verdict.NOT_EXERCISED
 
 
-def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = None) -> list[Finding]:
-    """Run a check on a case; an exception of the target becomes what it means to that check."""
+def findings(
+    check: Check, subject: Subject, case: Case, tally: Tally | None = None, *, whole: bool = False
+) -> list[Finding]:
+    """
+    Run a check on a case, up to the first violation; an exception of the target becomes what it means to that check.
+
+    ``whole``: what the check finds after a violation is there too.
+    """
     found: list[Finding] = []
 
     def add(finding: Finding) -> Finding:
@@ -142,9 +148,9 @@ def findings(check: Check, subject: Subject, case: Case, tally: Tally | None = N
     try:
         if check.gradient:
             subject.require_gradients()
-        for whole in check.body(subject, case):
-            finding = add(whole)
-            if finding.violated and finding.judged:
+        for one in check.body(subject, case):
+            finding = add(one)
+            if finding.violated and finding.judged and not whole:
                 break
     except Unsupported as lacking:
         if tally is not None:

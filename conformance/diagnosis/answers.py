@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import attrs
 import numpy as np
-
-from ...reference.formats import FORMATS, format_of
-from ..calls import CALL_FAILED
-from ..cases.case import Case
-from ..cases.description import Description
-from ..checks.registry import Check
-from ..subject import Subject
-from ..tally import Tally
 
 #: Two functions that make the same mistake differ by the roundings of either, each of which the envelope bounds.
 _EITHER = 2.0
@@ -93,21 +84,83 @@ def _worst(a: np.ndarray, b: np.ndarray, unit: np.ndarray) -> float:
     return float(np.nan_to_num(ratio, nan=np.inf, posinf=np.inf).max())
 
 
-@attrs.frozen(eq=False)
-class Answer:
-    """What a subject answered: values by name, or words where there are no values."""
+#: Two numbers that a check shows are the same where so many roundings explain the difference.
+_ROUNDINGS = 64.0
 
-    values: Mapping[str, Values] = attrs.field(factory=dict)
-    #: What a check says of it without its numbers, "" where it holds; or how the call failed.
+
+@attrs.frozen(eq=False)
+class Mark:
+    """One comparison of a check: that it holds, or how it is violated."""
+
+    #: The output or gradient that it is about.
+    output: str = ""
+    #: How it is violated, without the numbers that roundings change; "" where it holds.
     words: str = ""
+    #: The element that shows it, what was expected there and what was received, where there are no ``values``.
+    index: tuple[int, ...] = ()
+    expected: float | None = None
+    got: float | None = None
+    #: Whether each bit counts: then what is wrong is smaller than roundings.
+    bitwise: bool = False
+    #: Half a unit in the last place of 1 in the dtype of the values.
+    unit: float = 0.0
+    #: All that was compared, where numbers within an envelope were.
+    values: Values | None = None
 
     @property
     def telling(self) -> bool:
+        """Whether it is violated by more than roundings explain."""
+        return bool(self.words) and (self.values is None or self.values.off() >= TELLING)
+
+    def agrees(self, other: Mark) -> bool:
+        """Whether the other comparison came out as this one but for roundings."""
+        if not self.words or not other.words:
+            broken = self if self.words else other
+            return not broken.words or (broken.values is not None and broken.values.off() <= 1)
+        if (self.output, self.words) != (other.output, other.words):
+            return False
+        if self.values is not None and other.values is not None:
+            return self.values.agree(other.values)
+        return self.index == other.index and self._shows_the_same_number(other)
+
+    def _shows_the_same_number(self, other: Mark) -> bool:
+        if self.expected is None or self.got is None or other.expected is None or other.got is None:
+            return (self.expected, self.got) == (other.expected, other.got)
+        with np.errstate(all="ignore"):
+            if self.bitwise:
+                return bool(np.sign(self.got - self.expected) == np.sign(other.got - other.expected))
+            largest = max(abs(self.got), abs(self.expected))
+            slack = _ROUNDINGS * self.unit * (largest if np.isfinite(largest) else 0.0)
+            return np.allclose(
+                (self.expected, self.got), (other.expected, other.got), rtol=0.0, atol=slack, equal_nan=True
+            )
+
+
+@attrs.frozen(eq=False)
+class Answer:
+    """What a subject answered: the values of a call by name, or the comparisons of a check, or words in their place."""
+
+    values: Mapping[str, Values] = attrs.field(factory=dict)
+    #: How the call failed, or the first violation of a check; "" where there is none.
+    words: str = ""
+    #: All comparisons of a check, in its order.
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def has_wrong_values(self) -> bool:
         """Whether the values are off by more than roundings explain."""
         return any(value.off() >= TELLING for value in self.values.values())
 
+    @property
+    def telling(self) -> bool:
+        """Whether no sound function answers so."""
+        return self.has_wrong_values or any(mark.telling for mark in self.marks)
+
     def agrees(self, other: Answer) -> bool:
         """Whether the other answer is this one but for roundings."""
+        if self.marks and other.marks:
+            alike = (mark.agrees(there) for mark, there in zip(self.marks, other.marks, strict=False))
+            return len(self.marks) == len(other.marks) and all(alike)
         if self.words != other.words or set(self.values) != set(other.values):
             return False
         return all(value.agree(other.values[name]) for name, value in self.values.items())
@@ -117,61 +170,3 @@ class Answer:
         if not self.words or self.words != other.words or set(self.values) != set(other.values):
             return False
         return all(value.err_alike(other.values[name]) for name, value in self.values.items())
-
-
-@attrs.frozen(eq=False)
-class Question:
-    """A check on a case, or without a check the outputs or the gradients of the case themselves."""
-
-    case: Case
-    description: Description
-    check: Check | None = None
-    #: Whether it is about derivatives: a plain question is about outputs or about gradients.
-    derivative: bool = False
-    #: An output that no candidate computes under the conventions of the target; "" for none.
-    without: str = ""
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is about the outputs or gradients of the case themselves."""
-        return self.check is None
-
-    def put_to(self, subject: Subject) -> Answer:
-        """What the subject answers."""
-        subject.target.begin()
-        if self.check is None:
-            values, words = _plain(subject, self.case, gradients=self.derivative)
-            return Answer({name: value for name, value in values.items() if name != self.without}, words)
-        tally = Tally(self.check)
-        with np.errstate(all="ignore"):
-            tally.run(subject, self.case, self.description)
-        found = tally.violation
-        if found is None:
-            return Answer(words=_without_numbers(tally.error or tally.unsupported))
-        words = f"{found.output}: {found.failure or _without_numbers(found.note)}"
-        seen = found.elements
-        if seen is None:
-            return Answer(words=words)
-        judged = seen.ratio >= 0
-        got, expected, envelope = (np.where(judged, one, 0.0) for one in (seen.got, seen.expected, seen.envelope))
-        values = Values(got, expected, envelope, FORMATS[subject.format].unit_roundoff)
-        return Answer({found.output: values}, words)
-
-
-def _plain(subject: Subject, case: Case, *, gradients: bool) -> tuple[dict[str, Values], str]:
-    values: dict[str, Values] = {}
-    truth = subject.truth(case)
-    try:
-        found = subject.pull(case) if gradients else subject.outputs(case)
-    except CALL_FAILED as failure:
-        return values, type(failure).__name__
-    exact = truth.gradients() if gradients else truth.outputs()
-    for name, got in found.items():
-        if exact.get(name) is not None:
-            bound, unit = subject.bound(case, name)(False), format_of(got.dtype).unit_roundoff
-            values[name] = Values(got.astype(np.float64), exact[name].hi, np.broadcast_to(bound, got.shape), unit)
-    return values, ""
-
-
-def _without_numbers(note: str) -> str:
-    return re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "#", note)

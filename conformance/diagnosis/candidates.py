@@ -12,14 +12,12 @@ from ...adapters.numpy.operators.implementation import Implementation
 from ...spec.conventions import NORMATIVE
 from ..specimens import target_of
 from ..subject import Subject
-from .answers import Answer, Question
+from .answers import Answer
+from .question import Question
 from .sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from ..faults import Fault
-
-#: Kinds of faults that no value names: a fault of size begins where its author put it, a target's elsewhere.
-_NAMELESS = frozenset({"size"})
 
 #: What a target may declare to compute and no candidate does; what is about arguments is undone before it is called.
 _NOT_FOLLOWED = ("momentum", "gain", "mixed_dtypes", "single_value", "float64", "running_variance")
@@ -95,7 +93,7 @@ def _library() -> tuple[Fault, ...]:
 def singles(like: Subject) -> Iterator[Candidate]:
     """Every fault that may show in the subject's operator and dtype."""
     for fault in _library():
-        if fault.operator == like.operator and fault.kind not in _NAMELESS and like.format in fault.dtypes:
+        if fault.operator == like.operator and like.format in fault.dtypes:
             yield Candidate((fault,), like)
 
 

@@ -21,9 +21,9 @@ from ..profiles import profile_of
 from ..subject import Subject
 from ..tally import Tally
 from ..verdicts import Counterexample, Result
-from .answers import Question
 from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
+from .question import Question
 from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y
 
 #: The formula of y as a whole, of which each aspect is a part.

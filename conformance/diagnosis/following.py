@@ -11,8 +11,9 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.layout import Layout
 from ..cases.case import Case
-from .answers import TELLING, Answer, Question, Values
+from .answers import TELLING, Answer, Values
 from .candidates import Candidate
+from .question import Question
 
 #: The step of the central difference in float64 and in float32, in units of the spread of a group: its error is about
 #: the square of it, and that of roundings their size over it.

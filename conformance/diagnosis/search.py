@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import attrs
 
 from ...spec.errors import Unsupported
-from ..cases.description import Description
-from ..checks.catalogue import checks_of
-from ..checks.registry import Check
 from ..engine import Run
-from ..library import Library, fitted
+from ..library import Library
 from ..plan import Plan
 from ..profiles import profile_of
+from ..report import Report
 from ..subject import Subject
 from ..verdicts import Result, Verdict
-from .answers import Answer, Question
+from .answers import Answer
+from .asking import COSTLY, Asking
 from .candidates import Candidate, named_so, paired, singles
 from .following import follow
-
-#: Cases beside the violated ones that a name must survive, and the same where calls are slow; with what the candidates
-#: are asked about each other, a slow target is called some thirty times.
-_FRESH, _FRESH_SLOW = 16, 4
-
-#: Violated requirements whose checks are put to the candidates where calls are slow.
-_CHECKS_SLOW = 8
+from .question import Question
+from .series import Series
 
 #: Candidates of which one may be named that are told apart by what they violate themselves, each by a run of its own.
 _FINALISTS = 12
 
-#: Requirements that no candidate is told apart by: their checks repeat calls or make large ones, which costs the most
-#: and says nothing more of a formula.
-_COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
+#: What is violated by a function of which repeated calls may give other results each time.
+_VARYING = ("CM-P2", "CM-P3")
 
 #: Faults of which two are tried together: those that answer the most questions as the target does.
 _PAIRED = 60
@@ -51,7 +45,7 @@ class Found:
     explains: Mapping[str, tuple[int, ...]]
 
 
-@attrs.define
+@attrs.define(slots=False)
 class Search:
     """The search on one subject."""
 
@@ -63,47 +57,35 @@ class Search:
     known: tuple[tuple[str, ...], ...] = ()
     library: Library = attrs.field(init=False)
     _answers: dict[Question, Answer] = attrs.field(factory=dict)
-    _checks: dict[str, Check] = attrs.field(init=False)
+    _asking: Asking = attrs.field(init=False)
     _broken: dict[str, Question] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.library = self.subject.library
-        self._checks = {check.requirement: check for check in checks_of(self.subject.operator)}
-        self._broken = self._violated()
+        self._asking = Asking(self.subject, self.library, self.violations)
+        self._broken = self._asking.violated()
 
     def found(self) -> Found | None:
         """The one mistake, or the two together, that the target has; None where the library has none such."""
-        # Plain calls first: they are the cheapest, and most candidates end there.
-        plain, fresh, telling = [*self._plain()], [*self._fresh()], self._telling()
+        if self._varying:  # no other question has one answer
+            named = [one for one in self._candidates if one.faults[0].kind == "state" and self._varies_alike(one)]
+            return self._found_to_vary(named) if named else None
+        telling = self._telling()
         for names in self.known:
             # What is known from another dtype need not be telling here, where few digits may hide it.
-            questions = [*plain, *(telling or self._own_checks()), *fresh]
-            again = [one for one in named_so(self.subject, names) if self._agrees(one, questions)]
+            known = telling or [question for name, question in self._broken.items() if not name.startswith("CM-")]
+            again = [one for one in named_so(self.subject, names) if self._agrees(one, self._questions(known))]
             if again:
                 return self._explained(again)
         if not telling:
             return None
-        questions = [*plain, *telling, *fresh]
-        candidates = tuple(singles(self.subject))
-        named = self._survivors([one for one in candidates if self._agrees(one, questions)])
+        questions = self._questions(telling)
+        named = self._survivors([one for one in self._candidates if self._agrees(one, questions)])
         if not named:
-            named = self._survivors(self._pairs(candidates, telling, questions))
+            named = self._survivors(self._pairs(self._candidates, telling, questions))
         return self._explained(named) if named else None
 
     # -- questions -------------------------------------------------------------------------------
-
-    def _question(
-        self, description: Description, check: Check | None = None, *, derivative: bool = False
-    ) -> Question | None:
-        fit = fitted(description, self.subject.binding)
-        if fit is None:
-            return None
-        case = self.library.case(fit)
-        if check is None:
-            bessel = self.subject.conventions.get("running_variance") == "bessel"
-            without = "new_running_var" if bessel else ""
-            return None if case.bulky else Question(case, fit, derivative=derivative, without=without)
-        return Question(case, fit, check, derivative=_of_derivatives(check)) if check.when(case) else None
 
     @property
     def answered(self) -> Iterable[tuple[Question, Answer]]:
@@ -116,57 +98,108 @@ class Search:
             self._answers[question] = question.put_to(self.subject)
         return self._answers[question]
 
-    def _violated(self) -> dict[str, Question]:
-        """Each violated requirement's check, on the case that shows it."""
-        found: dict[str, Question] = {}
-        for result in self.violations[: _CHECKS_SLOW if self.subject.slow else None]:
-            if result.violated_on is not None:
-                question = self._question(result.violated_on, self._checks[result.requirement])
-                if question is not None:
-                    found[result.requirement] = question
-        return found
+    def _questions(self, telling: Sequence[Question]) -> list[Question]:
+        """
+        All that a candidate has to answer as the target does.
+
+        What no sound function answers comes first, since most candidates end there, and of that plain calls, which are
+        the cheapest. Where plain calls of small cases are right, large ones are made too.
+        """
+        plain, fresh = ([one for one in some if not self._lacks(one)] for some in (self._plain, self._fresh))
+        questions = sorted([*plain, *telling, *fresh], key=lambda one: not self.answer(one).telling)
+        if not self.subject.slow:
+            questions += self._fresh_checks
+            if "CM-S1" in self._broken and not any(self.answer(one).has_wrong_values for one in fresh):
+                questions += [one for one in self._sizes if not self._lacks(one)]
+        return questions
+
+    @cached_property
+    def _plain(self) -> list[Question]:
+        return [*self._asking.plain()]
+
+    @cached_property
+    def _fresh(self) -> list[Question]:
+        return [*self._asking.fresh()]
+
+    @cached_property
+    def _fresh_checks(self) -> list[Question]:
+        return [*self._asking.fresh_checks(name for name in self._broken if name not in COSTLY)]
+
+    @cached_property
+    def _sizes(self) -> list[Question]:
+        return [*self._asking.sizes()]
 
     def _telling(self) -> list[Question]:
         """
-        Those of the violated checks to which the target answers with values that are far off.
+        Those of the violated checks to which the target answers as no sound function does.
 
         What holds for every operator, repeated calls among it, says less of a formula and takes more calls: it is asked
         where nothing else is violated.
         """
-        for some in (self._own_checks(), self._broken.values()):
+        own = [question for name, question in self._broken.items() if not name.startswith("CM-")]
+        for some in (own, self._broken.values()):
             telling = [question for question in some if self.answer(question).telling]
             if telling:
                 return telling
-        return []
+        if self.subject.slow:
+            return []
+        return [one for question in self._broken.values() for one in self._clearer(question)]
 
-    def _own_checks(self) -> list[Question]:
-        """The violated checks of the operator's own page."""
-        return [question for name, question in self._broken.items() if not name.startswith("CM-")]
-
-    def _plain(self) -> Iterator[Question]:
-        """The outputs and gradients of the cases that show violations."""
-        met = dict.fromkeys(one.violated_on for one in self.violations if one.violated_on is not None)
-        yield from self._values_on(met)
-
-    def _fresh(self) -> Iterator[Question]:
-        """The outputs and gradients of cases that were chosen for no violation."""
-        cases = profile_of("quick").cases(self.subject.operator, 0)
-        plain = [one for one in cases if not one.mixed and one.n and one.count_of_groups]
-        yield from self._values_on(plain[:: max(1, len(plain) // (_FRESH_SLOW if self.subject.slow else _FRESH))])
-
-    def _values_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
-        descriptions = tuple(descriptions)
-        for derivative in (False, True) if not self.subject.forward_only else (False,):
-            for description in descriptions:
-                question = self._question(description, derivative=derivative)
-                if question is not None and not self._lacks(question):
-                    yield question
+    def _clearer(self, question: Question) -> Iterator[Question]:
+        """The first case of the deck that shows a violation more clearly than the one that was shown does."""
+        telling = (one for one in self._asking.others(question) if self.answer(one).telling)
+        return itertools.islice(telling, 1)
 
     def _lacks(self, question: Question) -> bool:
         """Whether the target declines the call, or has no gradients: nothing is known of a mistake there."""
         return self.answer(question).words == Unsupported.__name__
 
+    # -- calls that are repeated -----------------------------------------------------------------
+
+    @cached_property
+    def _varying(self) -> list[tuple[Series, bool]]:
+        """What repeated calls of the target give, where that varies; each with whether it is gradients."""
+        first = self._asking.settling
+        if first is None or not any(name in self._broken for name in _VARYING):
+            return []
+        ways = (False,) if self.subject.forward_only else (False, True)
+        series = [
+            (Series.of(self.subject, case, first, gradients=gradients), gradients)
+            for case in self._asking.repeated()
+            for gradients in ways
+        ]
+        return series if any(one.varies for one, _ in series) else []
+
+    def _varies_alike(self, candidate: Candidate) -> bool:
+        """Whether a candidate's repeated calls change as the target's do, from some call on."""
+        first = self._asking.settling
+        assert first is not None
+        telling_first = sorted(self._varying, key=lambda one: not one[0].varies)
+        return all(
+            series.is_within(
+                Series.of(candidate.subject, series.case, first, gradients=gradients, more=True), self.subject
+            )
+            for series, gradients in telling_first
+        )
+
+    def _found_to_vary(self, named: Sequence[Candidate]) -> Found:
+        """What a run of the first candidate violates: what a single call shows depends on when it is made."""
+        violated = {one.requirement for one in self._run(named[0], self._broken).results if is_violation(one)}
+        explained = {name: (0,) for name in self._broken if name in {*violated, named[0].faults[0].requirement}}
+        return Found(tuple(named), explained)
+
     # -- candidates ------------------------------------------------------------------------------
+
+    @cached_property
+    def _candidates(self) -> tuple[Candidate, ...]:
+        """
+        The mistakes that the target may have made.
+
+        A mistake violates the requirement that it is one against: where the target was judged by that and does not
+        violate it, it has not made it. Where calls are slow, that was judged on a few cases, which say less.
+        """
+        satisfied = frozenset() if self.subject.slow else self.satisfied
+        return tuple(one for one in singles(self.subject) if one.faults[0].requirement not in satisfied)
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
         answer, other = self.answer(question), candidate.answer(question)
@@ -188,7 +221,7 @@ class Search:
             return False
         if all(self._same(candidate, question) for question in backward):
             return True
-        wrong = any(candidate.answer(question).telling for question in forward)
+        wrong = any(candidate.answer(question).has_wrong_values for question in forward)
         plain = [question for question in backward if question.plain]
         return wrong and all(
             self._same(candidate, question) or follow(candidate, question, self.answer(question)) for question in plain
@@ -222,25 +255,31 @@ class Search:
         if self.subject.slow:
             return
         wrong = self._is_wrong(candidate)
+        for result in self._run(candidate, self.satisfied - COSTLY).results:
+            if is_violation(result):
+                question = self._asking.question(result.violated_on, self._asking.checks[result.requirement])
+                if question is None or (wrong and question.derivative):
+                    continue
+                if candidate.answer(question).telling:
+                    yield question
+
+    def _run(self, candidate: Candidate, requirements: Iterable[str]) -> Report:
+        """A run of a candidate on the checks of some requirements."""
         subject = candidate.subject
         plan = Plan(
             targets=(subject.target,),
             dtypes=(subject.dtype,),
             device="cpu",
             conventions=dict(subject.conventions),
-            profile=attrs.evolve(profile_of("quick"), repeats=32, large_repeats=32),
+            profile=attrs.evolve(profile_of("quick"), repeats=64, large_repeats=32),
             seed=0,
             forward_only=subject.forward_only,
             explain=False,
-            requirements=self.satisfied - _COSTLY,
+            requirements=frozenset(requirements),
+            required=frozenset(requirements),
         )
-        for result in Run(plan).report([(subject.operator, subject.dtype)]).results:
-            if is_violation(result):
-                question = self._question(result.violated_on, self._checks[result.requirement])
-                if question is None or (wrong and question.derivative):
-                    continue
-                if candidate.answer(question).telling:
-                    yield question
+        kind = (subject.operator, *self.library.kind)  # what is known of its cases is known to all candidates
+        return Run(plan, libraries={kind: self.library}).report([(subject.operator, subject.dtype)])
 
     def _explained(self, named: Sequence[Candidate]) -> Found:
         """
@@ -252,7 +291,7 @@ class Search:
         alone = [Candidate((fault,), self.subject) for fault in candidate.faults]
         explained = {}
         for name, question in self._broken.items():
-            gradient = question.derivative and self._checks[name].raising != "unsupported"
+            gradient = question.derivative and self._asking.checks[name].raising != "unsupported"
             if candidate.answer(question).words or (gradient and self._is_wrong(candidate)):
                 places = tuple(place for place, one in enumerate(alone) if one.answer(question).words)
                 explained[name] = places or tuple(range(len(alone)))
@@ -260,13 +299,9 @@ class Search:
 
     def _is_wrong(self, candidate: Candidate) -> bool:
         """Whether it is its values that are wrong, and not derivatives alone."""
-        return any(candidate.answer(one).telling for one in self._broken.values() if not one.derivative)
+        return any(candidate.answer(one).has_wrong_values for one in self._broken.values() if not one.derivative)
 
 
 def is_violation(result: Result) -> bool:
     """Whether a result is one that a diagnosis is asked for."""
     return result.verdict is Verdict.FAIL and result.violated_on is not None
-
-
-def _of_derivatives(check: Check) -> bool:
-    return check.gradient or "-G" in check.requirement

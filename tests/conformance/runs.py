@@ -37,13 +37,18 @@ def run(
     profile: str = "quick",
     seed: int = 0,
     requirements: Iterable[str] | None = None,
+    required: Iterable[str] = (),
     explain: bool = False,
     conventions: Mapping[str, str] | None = None,
     forward_only: bool = False,
     mode: str = "",
     listener: Listener | None = None,
 ) -> Report:
-    """Run the checks of some requirements, all by default, against a target; violations are shrunk if ``explain``."""
+    """
+    Run the checks of some requirements, all by default, against a target; violations are shrunk if ``explain``.
+
+    ``required``: those of which a violation fails, whatever their level.
+    """
     plan = Plan(
         targets=(target,),
         dtypes=dtypes,
@@ -54,6 +59,7 @@ def run(
         forward_only=forward_only,
         explain=explain,
         requirements=None if requirements is None else frozenset(requirements),
+        required=frozenset(required),
         mode=mode,
         store=store_at(""),
     )

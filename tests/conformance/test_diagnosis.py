@@ -95,9 +95,76 @@ def _eleven_bits(x, mean, variance, gamma, beta, eps, axes):
     return _affine(y, gamma, beta)
 
 
+def _y(x, gamma, beta, *, eps, axes):
+    return written_plainly(lambda *given: _right(*given))(x, gamma, beta, eps=eps, axes=axes)
+
+
+def _right(x, mean, variance, gamma, beta, eps, axes):
+    return _affine((x - mean) / np.sqrt(variance + eps), gamma, beta)
+
+
+def _in_place(x, gamma, beta, *, eps, axes):
+    y = _y(x, gamma, beta, eps=eps, axes=axes)
+    x[...] = y
+    return y
+
+
+def _centred_in_place(x, gamma, beta, *, eps, axes):
+    y = _y(x, gamma, beta, eps=eps, axes=axes)
+    x -= x.mean(axes, keepdims=True)
+    return y
+
+
+def _nan_is_zero(x, gamma, beta, *, eps, axes):
+    return _y(np.where(np.isnan(x), x.dtype.type(0), x), gamma, beta, eps=eps, axes=axes)
+
+
+def _nan_is_one(x, gamma, beta, *, eps, axes):
+    return _y(np.where(np.isnan(x), x.dtype.type(1), x), gamma, beta, eps=eps, axes=axes)
+
+
+def _refuses_what_has_four_axes(x, gamma, beta, *, eps, axes):
+    if x.ndim >= 4:
+        raise ValueError("at most (batch, time, features)")
+    return _y(x, gamma, beta, eps=eps, axes=axes)
+
+
+def _refuses_what_has_three_axes(x, gamma, beta, *, eps, axes):
+    if x.ndim >= 3:
+        raise ValueError("at most (batch, features)")
+    return _y(x, gamma, beta, eps=eps, axes=axes)
+
+
+def _of_the_first(count: int) -> Function:
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        rows = x.reshape(-1, int(np.prod([x.shape[axis] for axis in axes])))
+        mean, variance = _moments(rows[:, :count], (-1,))
+        xhat = ((rows - mean) / np.sqrt(variance + np.float32(eps))).reshape(x.shape)
+        return _affine(xhat, gamma, beta).astype(x.dtype)
+
+    return layer_norm
+
+
+def _with_a_wrong_bit_each(number: int) -> Function:
+    calls = [0]
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        calls[0] += 1
+        y = _y(x, gamma, beta, eps=eps, axes=axes)
+        return y if calls[0] % number else np.where(np.isfinite(y), np.nextafter(y, np.inf, dtype=y.dtype), y)
+
+    return layer_norm
+
+
 def judged(call: Function, dtypes: tuple[str, ...] = ("float32",)) -> Report:
     """The report on a function of values alone."""
     return run(function("layer_norm", call), dtypes=dtypes, explain=True, forward_only=True)
+
+
+def of_values(call: Function, requirements: tuple[str, ...]) -> Report:
+    """The report on a function of values alone by these requirements, all of them required."""
+    target = function("layer_norm", call)
+    return run(target, requirements=requirements, required=requirements, explain=True, forward_only=True)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +184,38 @@ def test_a_known_mistake_is_named_however_it_is_written(change, fault):
     assert cause.faults == (fault,)
     assert cause.explains[0] == cause.requirement == FAULT[fault].requirement
     assert cause.sentence == FAULT[fault].summary
+
+
+@pytest.mark.parametrize(
+    ("call", "requirements", "fault"),
+    [
+        (_in_place, ("CM-P1", "LN-F1"), "ln-x-overwritten"),
+        (_nan_is_zero, ("CM-N1", "CM-N3", "LN-F1"), "ln-nan-to-zero"),
+        (_refuses_what_has_four_axes, ("CM-T1", "CM-T2", "LN-F1"), "ln-four-axes-refused"),
+        (_of_the_first(1024), ("CM-S1", "LN-F1", "LN-F7"), "ln-first-1024-values"),
+        (_with_a_wrong_bit_each(60), ("CM-P2", "CM-P3", "LN-F1"), "ln-last-bit-once-in-sixty"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_what_no_ordinary_value_shows_is_named_too(call, requirements, fault):
+    """What is overwritten, swallowed, refused, or wrong from some size or call on has its name in the library."""
+    (cause,) = of_values(call, requirements).causes
+    assert cause.faults == (fault,)
+
+
+@pytest.mark.parametrize(
+    ("call", "requirements"),
+    [
+        (_centred_in_place, ("CM-P1", "LN-F1")),  # the library has what x holds y afterwards
+        (_nan_is_one, ("CM-N1", "CM-N3", "LN-F1")),
+        (_refuses_what_has_three_axes, ("CM-T1", "CM-T2", "LN-F1")),
+        (_of_the_first(1000), ("CM-S1", "LN-F1", "LN-F7")),
+        (_with_a_wrong_bit_each(59), ("CM-P2", "CM-P3", "LN-F1")),
+    ],
+)
+def test_what_is_nearly_one_of_the_library_has_no_name(call, requirements):
+    """Other values in x afterwards, another size, another count of calls: no name of the library is true of it."""
+    assert not any(cause.faults for cause in of_values(call, requirements).causes)
 
 
 def test_it_is_named_in_each_dtype_that_shows_it():

@@ -15,7 +15,8 @@ from ...cases.case import Case
 from ...cases.description import Description
 from ...library import Library, fitted
 from ...subject import Subject
-from ..answers import TELLING, Answer, Question, Values
+from ..answers import TELLING, Answer, Values
+from ..question import Question
 from .facts import Facts
 
 Array = np.ndarray

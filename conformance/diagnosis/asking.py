@@ -1,0 +1,198 @@
+"""What a target is asked in the search for its mistake: the cases that show a violation, and others that do not."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+
+import attrs
+
+from ..calls import CALL_FAILED
+from ..cases.case import Case
+from ..cases.description import Description
+from ..cases.sizes import extents, sized
+from ..checks.catalogue import checks_of
+from ..checks.purity import other
+from ..checks.registry import Check
+from ..library import Library, fitted
+from ..profiles import profile_of
+from ..subject import Subject
+from ..verdicts import Result
+from .question import Question, call_first
+
+#: Cases beside the violated ones that a name must survive, and the same where calls are slow; with what the candidates
+#: are asked about each other, a slow target is called some thirty times.
+_FRESH, _FRESH_SLOW = 16, 4
+
+#: Violated requirements whose checks are put to the candidates where calls are slow.
+_CHECKS_SLOW = 8
+
+#: Fresh cases that each violated check is put to.
+_FRESH_CHECKS = 2
+
+#: Cases of the deck on which a violation is looked for that tells more than the one that was shown.
+_OTHERS = 8
+
+#: Fresh cases of the deck are drawn with a seed that no user gives.
+_SEED = 1 << 65
+
+#: Requirements that no candidate is told apart by: their checks repeat calls or make large ones, which costs the most
+#: and says nothing more of a formula.
+COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
+
+#: What is violated by a function that remembers something of earlier calls.
+_OF_MEMORY = frozenset({"CM-P2", "CM-P3", "CM-P4", "CM-P5"})
+
+#: Sizes around the limits of blocks, and between them.
+_SIZES = (
+    *range(15, 22), 31, 32, 33, 47, *range(63, 69), 97, 127, 128, 129, 130, 191, *range(255, 260), 300, 400,
+    *range(511, 516), 700, 1000, *range(1023, 1028), 1500, 2047, 2048, 2049, 2500, 4095, 4096, 4097, 4101,
+)  # fmt: skip
+
+#: Values in a group of the case that is called first, and cases that repeated calls are made of.
+_FIRST, _REPEATED = 13, 3
+
+
+@attrs.frozen(slots=False)
+class Asking:
+    """The questions about one subject, each made once."""
+
+    subject: Subject
+    library: Library
+    #: The violations of what is required.
+    violations: Sequence[Result]
+
+    @cached_property
+    def checks(self) -> Mapping[str, Check]:
+        """Every check of the operator by its requirement."""
+        return {check.requirement: check for check in checks_of(self.subject.operator)}
+
+    @cached_property
+    def after(self) -> Case | None:
+        """
+        What is called before every question to a function whose results depend on earlier calls; None to others.
+
+        What such a function remembers is then the same in each that makes the same mistake.
+        """
+        return self.settling if self._remembers() else None
+
+    def _remembers(self) -> bool:
+        if self.subject.slow or self.settling is None:
+            return False
+        if any(one.requirement in _OF_MEMORY for one in self.violations):
+            return True
+        for result in self.violations:
+            fit = None if result.violated_on is None else fitted(result.violated_on, self.subject.binding)
+            case = None if fit is None else self.library.case(fit)
+            if case is not None and not case.bulky and len({*self._after_two(case)}) > 1:
+                return True
+        return False
+
+    def _after_two(self, case: Case) -> Iterator[bytes]:
+        """The outputs of a case after either of two calls with other values."""
+        assert self.settling is not None
+        for before in (self.settling, other(self.settling)):
+            call_first(self.subject, before)
+            with contextlib.suppress(*CALL_FAILED):
+                yield b"".join(value.tobytes() for value in self.subject.outputs(case).values())
+
+    @cached_property
+    def settling(self) -> Case | None:
+        """A case of a shape that no question has, with every parameter; None where there is none."""
+        for description in self._deck(0):
+            if description.n == _FIRST:
+                continue
+            other = fitted(attrs.evolve(description, n=_FIRST, requirements=frozenset()), self.subject.binding)
+            case = None if other is None else self.library.case(other)
+            if case is not None and all(value is not None for value in case.inputs.values()):
+                return case
+        return None
+
+    def question(
+        self, description: Description, check: Check | None = None, *, derivative: bool = False
+    ) -> Question | None:
+        """A question about the case of a description; None where the target cannot be handed it, or it has no such."""
+        fit = fitted(description, self.subject.binding)
+        if fit is None:
+            return None
+        case = self.library.case(fit)
+        if check is None:
+            bessel = self.subject.conventions.get("running_variance") == "bessel"
+            without = "new_running_var" if bessel else ""
+            if case.bulky:
+                return None
+            return Question(case, fit, derivative=derivative, without=without, after=self.after)
+        if not check.when(case):
+            return None
+        return Question(case, fit, check, derivative=_of_derivatives(check), after=self.after)
+
+    def others(self, question: Question) -> Iterator[Question]:
+        """The same check on cases of the deck: where the case that shows a violation was made plain, little shows."""
+        assert question.check is not None
+        made = (self.question(one, question.check) for one in self._deck(0) if one != question.description)
+        yield from islice((one for one in made if one is not None), _OTHERS)
+
+    def violated(self) -> dict[str, Question]:
+        """Each violated requirement's check, on the case that shows it."""
+        found: dict[str, Question] = {}
+        for result in self.violations[: _CHECKS_SLOW if self.subject.slow else None]:
+            if result.violated_on is not None:
+                question = self.question(result.violated_on, self.checks[result.requirement])
+                if question is not None:
+                    found[result.requirement] = question
+        return found
+
+    def plain(self) -> Iterator[Question]:
+        """The outputs and gradients of the cases that show violations."""
+        return self._values_on(one.violated_on for one in self.violations if one.violated_on is not None)
+
+    def fresh(self) -> Iterator[Question]:
+        """The outputs and gradients of cases that were chosen for no violation."""
+        plain = [one for one in self._deck(0) if one.n and one.count_of_groups]
+        most = _FRESH_SLOW if self.subject.slow else _FRESH
+        return self._values_on(plain[:: max(1, len(plain) // most)])
+
+    def fresh_checks(self, requirements: Iterable[str]) -> Iterator[Question]:
+        """The checks of these requirements, on cases that were not chosen by them."""
+        for name in requirements:
+            made = (self.question(one, self.checks[name]) for one in profile_of("quick").cases(self.operator, _SEED))
+            yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
+
+    def sizes(self) -> Iterator[Question]:
+        """The outputs and gradients where one extent after the other has sizes around the limits of blocks."""
+        sizes = [(extent, size) for extent in extents(self.operator) for size in _SIZES if size <= extent.largest]
+        return self._values_on(sized(self.operator, extent, size) for extent, size in sizes)
+
+    def repeated(self) -> list[Case]:
+        """Small cases of which calls are repeated, with every parameter."""
+        cases = []
+        for description in profile_of("quick").cases(self.operator, _SEED):
+            fit = None if description.only or description.mixed else fitted(description, self.subject.binding)
+            case = None if fit is None else self.library.case(fit)
+            if case is not None and case.x.size > _FIRST and all(one is not None for one in case.inputs.values()):
+                cases.append(case)
+            if len(cases) == _REPEATED:
+                break
+        return cases
+
+    @property
+    def operator(self) -> str:
+        """The operator of the subject."""
+        return self.subject.operator
+
+    def _deck(self, seed: int) -> list[Description]:
+        return [one for one in profile_of("quick").cases(self.operator, seed) if not one.mixed]
+
+    def _values_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
+        descriptions = tuple(dict.fromkeys(descriptions))
+        for derivative in (False, True) if not self.subject.forward_only else (False,):
+            for description in descriptions:
+                question = self.question(description, derivative=derivative)
+                if question is not None:
+                    yield question
+
+
+def _of_derivatives(check: Check) -> bool:
+    return check.gradient or "-G" in check.requirement

@@ -1,0 +1,128 @@
+"""Questions: what is asked of a target and of every candidate alike."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import attrs
+import numpy as np
+
+from ...reference.formats import FORMATS, format_of
+from ...spec.errors import BadOutput, MissingGradient
+from ..calls import CALL_FAILED
+from ..cases.case import Case
+from ..cases.description import Description
+from ..checks.registry import Check
+from ..findings import Finding
+from ..subject import Subject
+from ..tally import Tally, findings
+from .answers import Answer, Mark, Values
+
+#: What a check says of a result that is no matter of numbers is the same for the same mistake, shapes and dtypes too.
+_VERBATIM = ("shape", "dtype", "missing")
+
+#: What a call returns that should have been refused is the same for the same mistake to so many units of the largest.
+_LOST = 2.0**10
+
+
+@attrs.frozen(eq=False)
+class Question:
+    """A check on a case, or without a check the outputs or the gradients of the case themselves."""
+
+    case: Case
+    description: Description
+    check: Check | None = None
+    #: Whether it is about derivatives: a plain question is about outputs or about gradients.
+    derivative: bool = False
+    #: An output that no candidate computes under the conventions of the target; "" for none.
+    without: str = ""
+    #: A case that is called first, so that what a function remembers is the same whatever was asked before.
+    after: Case | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is about the outputs or gradients of the case themselves."""
+        return self.check is None
+
+    def put_to(self, subject: Subject) -> Answer:
+        """What the subject answers."""
+        subject.target.begin()
+        if self.after is not None:
+            subject.forget()
+            call_first(subject, self.after)
+        with np.errstate(all="ignore"):
+            return self._values(subject) if self.check is None else _marks(self.check, subject, self.case)
+
+    def _values(self, subject: Subject) -> Answer:
+        case, truth = self.case, subject.truth(self.case)
+        try:
+            found = subject.pull(case) if self.derivative else subject.outputs(case)
+        except CALL_FAILED as failure:
+            return Answer(words=how_it_fails(failure))
+        exact = truth.gradients() if self.derivative else truth.outputs()
+        values: dict[str, Values] = {}
+        for name, got in found.items():
+            if name != self.without and exact.get(name) is not None:
+                bound, unit = subject.bound(case, name)(False), format_of(got.dtype).unit_roundoff
+                values[name] = Values(got.astype(np.float64), exact[name].hi, np.broadcast_to(bound, got.shape), unit)
+        return Answer(values)
+
+
+def call_first(subject: Subject, case: Case) -> None:
+    """Call a case, and take its gradients, whatever comes of it."""
+    with contextlib.suppress(*CALL_FAILED):
+        subject.outputs(case)
+    if not subject.forward_only:
+        with contextlib.suppress(*CALL_FAILED):
+            subject.pull(case)
+
+
+def how_it_fails(failure: Exception) -> str:
+    """How a call fails, without the words that each author chooses."""
+    if isinstance(failure, MissingGradient):
+        return f"no gradient of {', '.join(failure.missing)}"
+    if isinstance(failure, BadOutput):
+        return str(failure) if failure.kind in _VERBATIM else failure.kind
+    return type(failure).__name__
+
+
+def _marks(check: Check, subject: Subject, case: Case) -> Answer:
+    tally = Tally(check)
+    found = findings(check, subject, case, tally, whole=True)
+    marks = tuple(_returned(one, subject) if one.failure == "accepts" else _mark(one, subject) for one in found)
+    first = next((mark for mark in marks if mark.words), None)
+    if first is None:
+        failed = "the call fails" if tally.error else "declined" if tally.unsupported else ""
+        return Answer(words=failed, marks=() if failed else marks)
+    return Answer({first.output: first.values} if first.values else {}, f"{first.output}: {first.words}", marks)
+
+
+def _mark(found: Finding, subject: Subject) -> Mark:
+    if not (found.violated and found.judged):
+        return Mark(found.output)
+    unit, bitwise = FORMATS[subject.format].unit_roundoff, found.envelope == 0 and found.elements is None
+    words = found.note if found.failure in _VERBATIM or bitwise else found.failure or _without_numbers(found.note)
+    mark = Mark(found.output, words or "wrong", found.index, found.expected, found.got, bitwise, unit)
+    seen = found.elements
+    if seen is None:
+        return mark
+    judged = seen.ratio >= 0
+    got, expected, envelope = (np.where(judged, one, 0.0) for one in (seen.got, seen.expected, seen.envelope))
+    return attrs.evolve(mark, values=Values(got, expected, envelope, unit))
+
+
+def _returned(found: Finding, subject: Subject) -> Mark:
+    """What a call returns that should have been refused: nothing is right there, and nothing known of its accuracy."""
+    mark, unit = _mark(found, subject), FORMATS[subject.format].unit_roundoff
+    try:
+        got = subject.outputs(found.case)[mark.output].astype(np.float64)
+    except CALL_FAILED as failure:
+        return attrs.evolve(mark, words=f"{mark.words}: {how_it_fails(failure)}")
+    finite = np.abs(got[np.isfinite(got)])
+    slack = np.full(got.shape, _LOST * unit * finite.max(initial=0.0))
+    return attrs.evolve(mark, values=Values(got, np.zeros_like(got), slack, unit))
+
+
+def _without_numbers(note: str) -> str:
+    return re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "#", note)

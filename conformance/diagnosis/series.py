@@ -1,0 +1,101 @@
+"""Series: what calls give that are made again and again, of a function that does not give the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+import numpy as np
+
+from ...reference.formats import format_of
+from ..calls import CALL_FAILED
+from ..cases.case import Case
+from ..subject import Subject
+from .answers import Values
+from .question import call_first, how_it_fails
+
+#: Calls in a row: of what happens once in sixty calls, they show two.
+_CALLS = 130
+#: By so many calls a candidate may be behind: a counter of the target has run before, and a candidate's begins anew.
+_BEHIND = 80
+
+
+@attrs.frozen(eq=False)
+class Series:
+    """The outputs, or the gradients, of one call after the other with the same arguments."""
+
+    case: Case
+    #: Of each call the results by name, or in words how it failed.
+    results: tuple[Mapping[str, np.ndarray] | str, ...]
+
+    @classmethod
+    def of(cls, subject: Subject, case: Case, after: Case, *, gradients: bool, more: bool = False) -> Series:
+        """The series of a subject; ``more``: so many calls that another's may begin within it."""
+        subject.target.begin()
+        call_first(subject, after)
+        found: list[Mapping[str, np.ndarray] | str] = []
+        for _ in range(_CALLS + (_BEHIND if more else 0)):
+            try:
+                found.append(subject.pull(case) if gradients else subject.outputs(case))
+            except CALL_FAILED as failure:
+                found.append(how_it_fails(failure))
+        return cls(case, tuple(found))
+
+    @property
+    def varies(self) -> bool:
+        """Whether a call gave other bits than the first."""
+        return len({_bits(one) for one in self.results}) > 1
+
+    def is_within(self, longer: Series, subject: Subject) -> bool:
+        """Whether another's calls, from one of them on, gave this but for roundings, and changed in the same bits."""
+        changes, there = self._changes(), longer._changes()
+        for start in range(len(there) - len(changes) + 1):
+            part = longer.results[start : start + len(self.results)]
+            if there[start : start + len(changes)] == changes and self._agrees(part, subject):
+                return True
+        return False
+
+    def _changes(self) -> list[bytes]:
+        """In which bits each call differs from the one before, and to which side."""
+        changes = []
+        for before, now in zip(self.results, self.results[1:], strict=False):
+            if isinstance(before, str) or isinstance(now, str):
+                changes.append(repr((isinstance(before, str), now if isinstance(now, str) else "")).encode())
+            else:
+                with np.errstate(all="ignore"):
+                    signs = [np.nan_to_num(np.sign(_wide(now[name]) - _wide(before[name]))) for name in sorted(now)]
+                changes.append(b"".join(sign.astype(np.int8).tobytes() for sign in signs))
+        return changes
+
+    def _agrees(self, others: tuple[Mapping[str, np.ndarray] | str, ...], subject: Subject) -> bool:
+        judged: set[tuple[bytes, bytes]] = set()
+        for here, there in zip(self.results, others, strict=True):
+            pair = _bits(here), _bits(there)
+            if pair in judged:
+                continue
+            judged.add(pair)
+            if isinstance(here, str) or isinstance(there, str):
+                if here != there:
+                    return False
+            elif set(here) != set(there) or not all(
+                self._values(name, value, subject).agree(self._values(name, there[name], subject))
+                for name, value in here.items()
+            ):
+                return False
+        return True
+
+    def _values(self, name: str, got: np.ndarray, subject: Subject) -> Values:
+        truth = subject.truth(self.case)
+        exact = (truth.outputs() if name in self.case.record.outputs else truth.gradients())[name]
+        bound = np.broadcast_to(subject.bound(self.case, name)(False), got.shape)
+        return Values(_wide(got), exact.hi, bound, format_of(got.dtype).unit_roundoff)
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float64)
+
+
+def _bits(results: Mapping[str, np.ndarray] | str) -> bytes:
+    if isinstance(results, str):
+        return results.encode()
+    return b"".join(results[name].tobytes() for name in sorted(results))
