@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 import numpy as np
 
-from .operators import Operators
+from ..spec.errors import BadOutput, TargetRaised, Unsupported, one_line
+from .operators import NotStudied, Operators
 
 Array = np.ndarray
 
@@ -205,8 +206,14 @@ class Outcome:
 
 
 def run(study: Study, operators: Operators, scale: Scale) -> Outcome:
-    """Run a study. Raises NotStudied where the target has none of its operators, and what a call of it raises."""
+    """Run a study. Raises NotStudied where the target has none of its operators, or a call of it does not succeed."""
     called = operators.names(study.operators)
-    findings = study.measure(operators, scale)
+    try:
+        with np.errstate(all="ignore"):  # what overflows is measured too
+            findings = study.measure(operators, scale)
+    except (TargetRaised, BadOutput, Unsupported) as error:
+        raise NotStudied(
+            f"{study.name} stops at a call of {operators.target.name}: {one_line(error)}; `normspec check` says more"
+        ) from error
     judgement = study.judge({fact.name: fact for fact in findings.facts})
     return Outcome(study, scale, called, operators.target.name, findings, judgement)

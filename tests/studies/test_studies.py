@@ -72,6 +72,24 @@ def test_bad_input_is_one_error(arguments, complaint, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ("def residual(x, branch, *, shortcut=None, activation=None):\n    raise ValueError('no')", "ValueError: no"),
+        ("def residual(x, branch, *, shortcut=None, activation=None):\n    return x + branch(x)", "has no gradients"),
+        ("def residual(x, branch, *, shortcut=None, activation=None):\n    return None", "residual"),
+    ],
+)
+def test_a_target_that_cannot_be_called_is_one_error(source, complaint, tmp_path, capsys):
+    """What it raised, lacks or returned, and where to learn more."""
+    (tmp_path / "mine.py").write_text(f"import numpy\n\n{source}\n", encoding="utf-8")
+    assert main(["study", "depth-dynamics", "--quick", "--target", f"{tmp_path / 'mine.py'}:residual"]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert "`normspec check` says more" in error
+    assert error.count("\n") == 1
+
+
 def test_a_file_in_place_of_the_folder_is_one_error(tmp_path, capsys):
     """What cannot be written is said, and where."""
     (tmp_path / "taken").write_text("")
