@@ -47,6 +47,9 @@ _LONG = re.compile(rb"(\.\d\d)\d+")
 #: A logarithmic axis with less than this between its ends has labels between the powers of ten.
 _DECADES = 1000.0
 
+#: Up to so many points have a tick each.
+_TICKS = 4
+
 #: Marks on a line, at most.
 _MARKS = 8
 
@@ -106,10 +109,16 @@ def _draw(figure: Any, axes: Any, panel: Panel, looks: dict[str, int]) -> None:
 
 
 def _curves(axes: Any, panel: Curves, looks: dict[str, int]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
+    at = np.unique(np.concatenate([series.x for series in panel.series]))
+    if not panel.x_log and len(at) <= _TICKS:
+        axes.set_xticks(at)
+    elif not panel.x_log and np.all(at == np.round(at)):  # there is no layer 1.5
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if panel.x_log:
-        at = np.concatenate([series.x for series in panel.series])
         if at.max() <= _POWERS_OF_TWO * at.min():
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
