@@ -10,6 +10,7 @@ from .depth_dynamics import STUDY as DEPTH_DYNAMICS
 from .eps_matters import STUDY as EPS_MATTERS
 from .gradient_flow import STUDY as GRADIENT_FLOW
 from .invariances import STUDY as INVARIANCES
+from .loss_landscape import STUDY as LOSS_LANDSCAPE
 from .norm_axes import STUDY as NORM_AXES
 from .norm_position import STUDY as NORM_POSITION
 from .residual_contributions import STUDY as RESIDUAL_CONTRIBUTIONS
@@ -18,6 +19,7 @@ from .study import Study
 _IN_ORDER = (
     GRADIENT_FLOW,
     DEPTH_DYNAMICS,
+    LOSS_LANDSCAPE,
     NORM_AXES,
     COVARIATE_SHIFT,
     NORM_POSITION,
