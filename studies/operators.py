@@ -9,6 +9,7 @@ operator is the target's, forward and backward, and the model around it is the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -18,12 +19,15 @@ from ..adapters.session import Session
 from ..adapters.target import Target
 from ..adapters.targets import resolve
 from ..spec.errors import NormspecError
-from ..spec.operators import OPERATORS
 from ..spec.parts import Part
 from .result import Array, Result, Step
 
 #: What a role may be handed: steps of NumPy, several for "branches", a part of the framework, or nothing.
 Handed = Step | Sequence[Step] | Part | None
+
+
+#: The settings of no call.
+_ANY: Mapping[str, Any] = MappingProxyType({})
 
 
 class NotStudied(NormspecError):
@@ -44,7 +48,9 @@ class Operators:
     _sessions: dict[str, Session] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, target: Any = "numpy", *, op: str | Sequence[str] | None = None, framework: str | None = None):
+    def of(
+        cls, target: Any = "numpy", *, op: str | Sequence[str] | None = None, framework: str | None = None
+    ) -> Operators:
         """
         The operators of what `normspec check` takes as a target: "torch", "mine.py:layer_norm", a function.
 
@@ -65,15 +71,21 @@ class Operators:
             )
         return {operator: self.session(operator).binding.name for operator in operators}
 
-    def session(self, operator: str) -> Session:
-        """Calls of an operator: of the target's first binding of it, or of NumPy's."""
-        if operator not in self._sessions:
-            for target in (self.target, self.other):
-                found = [one for one in target.bindings if one.operator == operator]
-                if found:
-                    self._sessions[operator] = target.session(found[0])
-                    break
-        return self._sessions[operator]
+    def session(self, operator: str, shape: tuple[int, ...] = (), settings: Mapping[str, Any] = _ANY) -> Session:
+        """
+        Calls of an operator: of the target's first binding of it, or of NumPy's.
+
+        For a shape of x and the settings of a call, of the first that takes such a call, if any does.
+        """
+        for target in (self.target, self.other):
+            found = [one for one in target.bindings if one.operator == operator]
+            taking = [one for one in found if shape and one.accepts(shape, settings) is None]
+            if found:
+                binding = (taking or found)[0]
+                if binding.name not in self._sessions:
+                    self._sessions[binding.name] = target.session(binding)
+                return self._sessions[binding.name]
+        raise NotStudied(f"there is no operator {operator!r}")
 
     # Normalisations -------------------------------------------------------------------------------------------
 
@@ -176,7 +188,7 @@ class Operators:
         ``roles`` what a composed operator is handed. The pullback returns the gradient of every input that has one,
         and those of the steps' parameters as "branch.w". Raises TargetRaised, BadOutput or Unsupported.
         """
-        session, roles = self.session(operator), roles or {}
+        session, roles = self.session(operator, np.asarray(inputs["x"]).shape, settings), roles or {}
         steps = _steps(roles)
         parts = {name: _parts(name, handed, steps, "zero") for name, handed in roles.items()} or None
         if not steps:
@@ -254,7 +266,3 @@ def _parts(name: str, handed: Handed, steps: Mapping[str, Step], kind: str) -> A
     if name in steps:
         return part(name)
     return tuple(part(f"{name}.{place}") for place in range(len(handed)))  # type: ignore[arg-type]
-
-
-#: The names of all operators that a study may call.
-NAMES: tuple[str, ...] = tuple(OPERATORS)

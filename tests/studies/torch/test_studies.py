@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from normspec.studies.operators import Operators
+
 from ..quick import outcome, same_numbers
 
 
@@ -14,3 +18,12 @@ def test_a_study_that_trains_has_the_same_verdict():
     """Training makes a rounding error into another path; what is concluded stays."""
     ours, theirs = (outcome("residual-contributions", target).judgement for target in ("numpy", "torch"))
     assert (theirs.verdict, theirs.conditions) == (ours.verdict, ours.conditions)
+
+
+def test_a_call_is_made_of_a_layer_that_takes_it():
+    """x of rank 3 goes to BatchNorm1d, and of rank 4 to BatchNorm2d."""
+    operators = Operators.of("torch")
+    for shape, name in (((2, 3, 4), "torch.nn.BatchNorm1d"), ((2, 3, 4, 5), "torch.nn.BatchNorm2d")):
+        x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+        assert operators.session("batch_norm", shape, {"eps": 1e-5, "training": True}).binding.name == name
+        assert operators.batch_norm(x, eps=1e-5).y.shape == shape
