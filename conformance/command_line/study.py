@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -44,7 +45,10 @@ def study(
         print_studies(list(STUDIES.values()), console_on(sys.stdout))
         return 0
     chosen = study_of(name)
-    with contextlib.redirect_stdout(sys.stderr):  # a target's prints are no table
+    if out is not None:
+        _ensure_folder(out)
+    waiting = console_on(sys.stderr).status(f"{name} on {target}: up to a minute, and longer on a framework")
+    with waiting, contextlib.redirect_stdout(sys.stderr):  # a target's prints are no table
         operators = Operators.of(target, op=ops or None, framework=framework)
         outcome = run(chosen, operators, Scale(seed=seed, quick=quick))
     print_outcome(document(outcome), console_on(sys.stdout))
@@ -57,5 +61,19 @@ def study(
         except NoFigure as error:
             click.echo(f"normspec: {error}", err=True)
         except OSError as error:
-            raise UnwritableFile(f"--out {out} cannot be written: {error.strerror or error}; name another") from error
+            raise _unwritable(out, error) from error
     return 0
+
+
+def _ensure_folder(out: Path) -> None:
+    """Make the folder, before a minute is spent on what goes there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise UnwritableFile(f"--out {out} is a folder that may not be written; name another")
+
+
+def _unwritable(out: Path, error: OSError) -> UnwritableFile:
+    return UnwritableFile(f"--out {out} cannot be written: {error.strerror or error}; name another")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_the_command_prints_the_verdict_and_says_what_it_wrote(tmp_path, capsys)
 
 def test_without_matplotlib_there_are_numbers_and_a_word(tmp_path, capsys, monkeypatch):
     """The table and the JSON need nothing more; what draws the figure is named."""
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path)]) == 0
     assert "python -m pip install 'normspec[plot]'" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["depth-dynamics.json"]
