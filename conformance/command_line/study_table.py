@@ -25,7 +25,7 @@ def print_studies(studies: Sequence[Study], console: Console) -> None:
     """A line or two for each study: its name and its claim."""
     indent = max(len(one.name) for one in studies) + 2
     for one in studies:
-        print_prose(Text(one.claim), console, indent=indent, first=Text(one.name, style="bold"))
+        print_prose(Text(one.claim), console, indent=indent, first=Text().append(one.name, style="bold"))
     console.print()
     console.print("Run one: normspec study NAME; its figure and numbers too: --out DIR", soft_wrap=True)
 
@@ -50,7 +50,7 @@ def print_outcome(outcome: Mapping[str, Any], console: Console) -> None:
 
 
 def _print(console: Console, label: str, text: Text) -> None:
-    print_prose(text, console, indent=_LABEL, first=Text(label, style="dim"))
+    print_prose(text, console, indent=_LABEL, first=Text().append(label, style="dim"))  # the label alone is dim
 
 
 def _print_facts(facts: Sequence[Mapping[str, Any]], console: Console) -> None:
