@@ -45,7 +45,7 @@ class Operators:
     #: The target that was named, and the one that steps in for what it lacks.
     target: Target
     other: Target
-    _sessions: dict[str, Session] = attrs.field(factory=dict, init=False, repr=False)
+    _sessions: dict[tuple[str, str], Session] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -82,9 +82,10 @@ class Operators:
             taking = [one for one in found if shape and one.accepts(shape, settings) is None]
             if found:
                 binding = (taking or found)[0]
-                if binding.name not in self._sessions:
-                    self._sessions[binding.name] = target.session(binding)
-                return self._sessions[binding.name]
+                key = operator, binding.name  # one name may be that of several operators' layers
+                if key not in self._sessions:
+                    self._sessions[key] = target.session(binding)
+                return self._sessions[key]
         raise NotStudied(f"there is no operator {operator!r}")
 
     # Normalisations -------------------------------------------------------------------------------------------

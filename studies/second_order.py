@@ -1,5 +1,5 @@
 """
-Products of a Hessian and a vector, exactly: forward mode over reverse mode.
+Products of a Hessian and a vector, exactly: the gradient's own derivative along the vector.
 
 A step here takes x with a tangent and returns y with its tangent; its pullback takes a cotangent with *its* tangent.
 A tangent is how far a value moves along the vector, so that the tangent of the gradient is the Hessian times it.
@@ -76,22 +76,24 @@ def activated(activation: Activation, bend: Callable[[Array], Array]) -> MovingS
 
 def layer_norm(operators: Operators, eps: float) -> MovingStep:
     """
-    The target's LayerNorm over the last axis, by its own derivatives in forward mode and of its gradient.
+    The target's LayerNorm over the last axis, by its own derivatives: in forward mode, and of its gradient.
 
-    Raises Unsupported where the target has none.
+    The gradient for a g that stays is that of sum(y g), so that its derivative along tx is a Hessian times tx: what
+    the vector-Jacobian product of the gradient is, for a Hessian is symmetric. Raises Unsupported where the target has
+    no such derivatives.
     """
     settings = {"eps": eps, "axes": (-1,)}
 
     def step(moving: Moving) -> Moved:
         x, tx = moving
-        session = operators.session("layer_norm")
+        session = operators.session("layer_norm", x.shape, settings)
         inputs, tangents = {"x": x, "gamma": None, "beta": None}, {"x": tx}
         result = operators.layer_norm(x, eps=eps)
 
         def pull(cotangent: Moving) -> dict[str, Moving]:
             g, tg = cotangent
             # The gradient is linear in g: its tangent is that for a g that stays, and the gradient for tg.
-            bent = session.nested("jvp_vjp", inputs, settings, tangents, g)["x"]
+            bent = session.vjp_vjp(inputs, settings, g, tangents)["x"]
             assert bent is not None
             return {"x": (result.pull(g)["x"], bent + result.pull(tg)["x"])}
 
