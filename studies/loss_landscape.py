@@ -214,7 +214,7 @@ def shape_of(net: Net, scale: Scale, data: Points) -> Shape:
 
 def measure(operators: Operators, scale: Scale) -> Findings:
     """Four nets of two depths: turns and curvature, and lines and planes of the deeper ones."""
-    data = points(scale, POINTS)
+    data = points(scale, POINTS // 2 if scale.quick else POINTS)
     depths = (8,) if scale.quick else DEPTHS
     facts, shapes = [], {}
     norms = (True,) if scale.quick else (False, True)

@@ -20,3 +20,9 @@ def same_numbers(name: str, target: str) -> bool:
     """Whether every number that is written of a target is that of NumPy, to the last digit."""
     ours, theirs = document(outcome(name)), document(outcome(name, target))
     return all(ours[key] == theirs[key] for key in ("facts", "panels", "verdict", "conditions", "because"))
+
+
+def same_conclusion(name: str, target: str) -> bool:
+    """Whether verdict, conditions and reason on a target are those on NumPy, with the digits that they tell."""
+    ours, theirs = outcome(name).judgement, outcome(name, target).judgement
+    return ours == theirs
