@@ -42,6 +42,7 @@ def selftest(
     seed: int | None = None,
     others: bool = False,
     table: bool = False,
+    jobs: int | None = None,
     progress: Listener | None = None,
 ) -> Matrix:
     """Run the suite against every fault and every sound variant and return the matrix.
@@ -51,7 +52,8 @@ def selftest(
     beyond them), it is run again with `standard`'s.
 
     ``others``: it is run on all checks, to find what else it violates, which takes many times as long. ``table``: it is
-    diagnosed too, and each dtype says after how many cases it was killed, or why it is not looked for there.
+    diagnosed too, and each dtype says after how many cases it was killed, or why it is not looked for there. ``jobs``:
+    how many processes run, one a core by default.
 
     Raises a NormspecError for unknown names.
     """
@@ -62,13 +64,13 @@ def selftest(
     faults = [f for f in faults_there() if f.operator in operators]
     sound = [s for s in variants_there() if s.operator in operators]
     started = time.perf_counter()
-    jobs: list[Job] = []
+    work: list[Job] = []
     for operator in operators:
-        jobs += [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound if s.operator == operator]
-        jobs += [
+        work += [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound if s.operator == operator]
+        work += [
             (judge_fault, (f.name, wanted, profile, chosen, others, table)) for f in faults if f.operator == operator
         ]
-    rows, partial = _in_parallel(jobs, files_of(operators), progress)
+    rows, partial = _in_parallel(work, files_of(operators), jobs or os.cpu_count() or 1, progress)
     return Matrix(
         faults=tuple(row for row in rows if isinstance(row, FaultRow)),
         sound=tuple(row for row in rows if isinstance(row, SoundRow)),
@@ -86,12 +88,14 @@ def _prepare(files: tuple[str, ...]) -> None:
     load_operators(files)
 
 
-def _in_parallel(jobs: Sequence[Job], files: tuple[str, ...], listener: Listener | None) -> tuple[list[Row], bool]:
-    """Run the jobs, one process a core; on Ctrl-C return what is done, and that it is partial."""
+def _in_parallel(
+    jobs: Sequence[Job], files: tuple[str, ...], processes: int, listener: Listener | None
+) -> tuple[list[Row], bool]:
+    """Run the jobs in so many processes; on Ctrl-C return what is done, and that it is partial."""
     found: dict[int, Row] = {}
     wrong = 0
     # spawn: a forked child would inherit the threads of whatever framework is loaded.
-    with get_context("spawn").Pool(os.cpu_count() or 1, _prepare, (files,)) as pool:
+    with get_context("spawn").Pool(processes, _prepare, (files,)) as pool:
         try:
             for place, row in pool.imap_unordered(_numbered, enumerate(jobs)):
                 found[place] = row
@@ -214,22 +218,24 @@ def _why_unseen(fault: Fault, result: Result | None) -> str:
 
 
 def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> Named:
-    """What the diagnosis says of a fault in the dtype that tells most."""
-    dtype = next(one for one in TELLING if one in shows)
-    run = _run(fault, (dtype,), profile, seed, explain=True)
-    report = diagnosed(run, run.report())
-    violated = [one for one in report.results if one.verdict.is_violation]
+    """
+    What the diagnosis says of a fault in the dtype that tells most, where the requirement that it is one against counts
+    as a MUST; on the cases of `standard` where those of the profile do not reach it.
+    """
+    dtype, own = next(one for one in TELLING if one in shows), frozenset({fault.requirement})
+    for name in dict.fromkeys((profile, "standard")):
+        run = _run(fault, (dtype,), name, seed, explain=True, required=own)
+        report = run.report()
+        if (fault.requirement, dtype) in _killed(report):
+            break
+    report = diagnosed(run, report)
+    violated = [one for one in report.results if one.verdict is Verdict.FAIL]
     return Named(
         dtype,
         tuple(cause.faults for cause in report.causes),
-        tuple(dict.fromkeys(one.requirement for one in violated if _stands(one, fault))),
+        tuple(dict.fromkeys(one.requirement for one in violated if not one.follows_from)),
         sum(bool(one.follows_from) for one in violated),
     )
-
-
-def _stands(result: Result, fault: Fault) -> bool:
-    """Whether a violation stands as a cause; advice does where the fault is one against that."""
-    return not result.follows_from and (result.verdict is Verdict.FAIL or result.requirement == fault.requirement)
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:

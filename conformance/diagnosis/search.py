@@ -29,6 +29,9 @@ _FINALISTS = 12
 #: What is violated by a function of which repeated calls may give other results each time.
 _VARYING = ("CM-P2", "CM-P3")
 
+#: So often a violated check is asked again of a function whose calls vary: of three that are one right, one is met.
+_ASKED_AGAIN = 5
+
 #: Faults of which two are tried together: those that answer the most questions as the target does.
 _PAIRED = 60
 
@@ -103,15 +106,11 @@ class Search:
         All that a candidate has to answer as the target does.
 
         What no sound function answers comes first, since most candidates end there, and of that plain calls, which are
-        the cheapest. Where plain calls of small cases are right, large ones are made too.
+        the cheapest.
         """
         plain, fresh = ([one for one in some if not self._lacks(one)] for some in (self._plain, self._fresh))
         questions = sorted([*plain, *telling, *fresh], key=lambda one: not self.answer(one).telling)
-        if not self.subject.slow:
-            questions += self._fresh_checks
-            if "CM-S1" in self._broken and not any(self.answer(one).has_wrong_values for one in fresh):
-                questions += [one for one in self._sizes if not self._lacks(one)]
-        return questions
+        return questions if self.subject.slow else [*questions, *self._fresh_checks]
 
     @cached_property
     def _plain(self) -> list[Question]:
@@ -183,9 +182,14 @@ class Search:
         )
 
     def _found_to_vary(self, named: Sequence[Candidate]) -> Found:
-        """What a run of the first candidate violates: what a single call shows depends on when it is made."""
+        """What a run of the first candidate violates, and what is not violated each time that it is asked."""
         violated = {one.requirement for one in self._run(named[0], self._broken).results if is_violation(one)}
-        explained = {name: (0,) for name in self._broken if name in {*violated, named[0].faults[0].requirement}}
+        violated.add(named[0].faults[0].requirement)
+        explained = {
+            name: (0,)
+            for name, question in self._broken.items()
+            if name in violated or any(not question.put_to(self.subject).words for _ in range(_ASKED_AGAIN))
+        }
         return Found(tuple(named), explained)
 
     # -- candidates ------------------------------------------------------------------------------
@@ -196,9 +200,10 @@ class Search:
         The mistakes that the target may have made.
 
         A mistake violates the requirement that it is one against: where the target was judged by that and does not
-        violate it, it has not made it. Where calls are slow, that was judged on a few cases, which say less.
+        violate it, it has not made it. That says less of a requirement that was judged on a few sizes, or where calls
+        are slow on a few cases.
         """
-        satisfied = frozenset() if self.subject.slow else self.satisfied
+        satisfied = frozenset() if self.subject.slow else self.satisfied - {"CM-S1"}
         return tuple(one for one in singles(self.subject) if one.faults[0].requirement not in satisfied)
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
@@ -244,7 +249,16 @@ class Search:
         """Those of which the target shows everything that a run of theirs shows."""
         if len(candidates) > _FINALISTS:
             return []
-        return [one for one in candidates if all(self._same(one, question) for question in self._own(one))]
+        return [
+            one
+            for one in candidates
+            if all(self._same(one, question) for question in (*self._of_sizes(one), *self._own(one)))
+        ]
+
+    def _of_sizes(self, candidate: Candidate) -> Iterator[Question]:
+        """The sizes at which a mistake that begins or ends at some has to be right and wrong as the target is."""
+        if not self.subject.slow and any(fault.kind == "size" for fault in candidate.faults):
+            yield from (question for question in self._sizes if not self._lacks(question))
 
     def _own(self, candidate: Candidate) -> Iterator[Question]:
         """
@@ -286,13 +300,15 @@ class Search:
         The violations that the first of the candidates shows too, each with the faults that do so by themselves.
 
         Gradients that are wrong were found to be those of its formula; of what is derived once more that is not known.
+        What a function that remembers earlier calls does not violate after another call, follows from that.
         """
         candidate = named[0]
         alone = [Candidate((fault,), self.subject) for fault in candidate.faults]
         explained = {}
         for name, question in self._broken.items():
             gradient = question.derivative and self._asking.checks[name].raising != "unsupported"
-            if candidate.answer(question).words or (gradient and self._is_wrong(candidate)):
+            forgotten = question.after is not None and not self.answer(question).words
+            if candidate.answer(question).words or forgotten or (gradient and self._is_wrong(candidate)):
                 places = tuple(place for place, one in enumerate(alone) if one.answer(question).words)
                 explained[name] = places or tuple(range(len(alone)))
         return Found(tuple(named), explained)
