@@ -11,7 +11,7 @@ from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
 from .console import progress_on
 from .destination import ensure_writable, write
-from .options import dtype_option, profile_option, seed_option
+from .options import dtype_option, jobs_option, profile_option, seed_option
 
 
 @click.command()
@@ -19,6 +19,7 @@ from .options import dtype_option, profile_option, seed_option
 @dtype_option
 @profile_option("quick")
 @seed_option
+@jobs_option
 @click.option(
     "--others",
     is_flag=True,
@@ -31,8 +32,9 @@ from .options import dtype_option, profile_option, seed_option
     " each fault is killed in each dtype, and what it is diagnosed as. Takes many times as long.",
 )
 def selftest(
-    ops: tuple[str, ...], dtypes: tuple[str, ...], profile: str, seed: int | None, others: bool, table: str | None
-) -> int:
+    ops: tuple[str, ...], dtypes: tuple[str, ...], profile: str, seed: int | None, jobs: int | None, others: bool,
+    table: str | None,
+) -> int:  # fmt: skip
     """Prove the suite: it must kill every known fault and accuse no sound function.
 
     Prints for each fault whether the requirement that must kill it did, in each dtype in which the fault shows;
@@ -46,8 +48,9 @@ def selftest(
     wanted = tuple(dict.fromkeys(dtypes)) or None
     with progress_on() as listener:
         matrix = run(
-            op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=table is not None, progress=listener
-        )
+            op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=table is not None, jobs=jobs,
+            progress=listener,
+        )  # fmt: skip
     if table is not None:
         write(table, in_json(matrix) if table.endswith(".json") else in_markdown(matrix), "--table")
     print_matrix(matrix, console_on(sys.stdout))

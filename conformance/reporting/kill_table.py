@@ -17,8 +17,9 @@ _HEAD = """\
 
 `normspec selftest --table docs/kill-table.md` writes this page: each mistake of the library with the requirement that
 kills it, after how many cases in each dtype, and what the [diagnosis](diagnosis.md) says of it. `normspec explain NAME`
-says what a mistake is. A letter in place of a number: it is not looked for in that dtype, and the letter stands below
-the table with the reason, as it was measured.
+says what a mistake is. A mistake against a SHOULD is diagnosed as where that is required, one that the profile's cases
+do not reach on those of `standard`. A letter in place of a number: it is not looked for in that dtype, and the letter
+stands below the table with the reason, as it was measured.
 """
 
 
@@ -60,7 +61,8 @@ def _summary(matrix: Matrix) -> Iterator[str]:
     yield f"| pairs of a mistake and a dtype in which it is killed | {kills} |"
     yield f"| diagnosed by its own name alone | {by['its own name']} |"
     yield f"| diagnosed in a group that no case tells apart | {by['in a group']} |"
-    yield f"| described, or left to its requirements | {by['described'] + by['none']} |"
+    yield f"| described, without a name | {by['described']} |"
+    yield f"| left to its requirements | {by['none']} |"
     yield f"| diagnosed by another's name | {by['another']} |"
     yield f"| requirements that stand as causes, for one mistake on average | {standing:.2f} |"
     yield f"| mistakes of which the requirement that kills it stands | {kept} of {len(named)} |"

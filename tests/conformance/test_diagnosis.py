@@ -15,6 +15,7 @@ import normspec
 from normspec import Report
 from normspec.conformance.diagnosis.candidates import Candidate, paired
 from normspec.conformance.diagnosis.search import Search
+from normspec.conformance.selftest import judge_fault
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 
@@ -280,6 +281,14 @@ def test_a_fault_is_diagnosed_by_its_own_name(fault):
 def test_no_fault_has_anothers_name(fault):
     """Whatever is named, the fault's own name is among those that cannot be told apart."""
     assert all(fault in names for names in diagnosed_as(fault))
+
+
+def test_the_table_of_kills_has_what_a_mistake_against_advice_is_diagnosed_as():
+    """A mistake that violates a SHOULD alone is named in the table, where that is held to be a MUST."""
+    (row,) = [judge_fault("ln-eps-unchecked", ("float32",), "quick", 0, table=True)]
+    assert row.named is not None
+    assert row.named.own(row.fault)
+    assert row.named.standing == ("CM-A2",)
 
 
 def test_each_violation_refers_to_its_cause():
