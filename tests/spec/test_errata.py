@@ -228,6 +228,15 @@ def test_err_14_number_of_groups():
     assert apart.tolist() == instance_norm(x, None, None, **settings).tolist()
 
 
+def test_err_15_correlations_stay():
+    """The channels' correlation is 3/5 before and after."""
+    x = np.asarray([[-1.0, -7.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 7.0]])
+    statistics = np.zeros(2), np.ones(2)
+    y, *_ = batch_norm(x, None, None, *statistics, eps=0.0, momentum=0.5, training=True, channel_axis=1)
+    assert y.ravel() == near(-1, F(-7, 5), -1, F(1, 5), 1, F(-1, 5), 1, F(7, 5))
+    assert [np.corrcoef(one.T)[0, 1] for one in (x, y)] == near(F(3, 5), F(3, 5))
+
+
 def test_every_erratum_is_tested():
     """Each number on the page has a test of that number here, and the numbers run from 1."""
     numbers = [int(number) for number in re.findall(r"^### ERR-(\d+): ", pages()["errata"], re.M)]
