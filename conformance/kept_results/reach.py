@@ -1,23 +1,19 @@
-"""What in a source shows that its results may depend on more than code: files, variables, compilers, the network."""
+"""Whether all that a source uses is known to reach nothing outside of the program: every name of it has to be."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
-#: Modules of the standard library that reach nothing outside of the program. What is not among them may.
-INNOCENT = frozenset({
-    "__future__", "abc", "array", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "decimal",
-    "enum", "fractions", "functools", "heapq", "itertools", "keyword", "math", "numbers", "operator", "re",
-    "statistics", "string", "struct", "textwrap", "types", "typing", "warnings", "weakref",
-})  # fmt: skip
+from .innocent import BUILT_IN, BY_NAME, NAMES
 
 #: The languages of kernels, in which `load` reads memory.
 _OF_KERNELS = ("triton.language", "jax.experimental.pallas")
 
-#: Words with which names begin that reach outside, and those with which they end. A name that only looks so costs a
-#: run, and one that is missing here could cost a verdict.
+#: Words with which names begin that reach outside, and those with which they end: a name of one's own that has one does
+#: not make that name known, which might be another's too.
 _BEGINNING = (
     "argv", "cdll", "compil", "connect", "ctypes", "dlopen", "download", "environ", "exec", "extension", "file",
     "getenv", "hub", "import", "librar", "load", "memmap", "mmap", "open", "path", "pickl", "popen", "pretrained",
@@ -26,49 +22,118 @@ _BEGINNING = (
 _WORD = re.compile(rf"(?:^|_)(?:{'|'.join(_BEGINNING)})|(?:(?<!pro)files?|paths?|urls?|txt|csv)(?:$|_)")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-#: A text that may name a file: it has a folder, or an ending.
-_FILE = re.compile(r"[/\\]|^[\w.-]*\w\.[A-Za-z]\w{0,7}$")
-
-#: Functions of Python itself that run or ask for what cannot be read here.
-_BUILT_IN = frozenset({"__import__", "breakpoint", "eval", "globals", "vars"})
+_EXCEPTIONS = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)}
 
 
-def reaches(tree: ast.Module) -> str:
-    """What in a source reaches outside of the program, in words; empty where nothing does."""
-    return next(_found(tree), "")
+def defined(tree: ast.Module) -> set[str]:
+    """The names that a source gives to attributes, functions, classes and values of its own."""
+    return {name for name in {*_bound(tree), *_attributes_set(tree)} if not _is_outward(name)}
 
 
-def _found(tree: ast.Module) -> Iterator[str]:
-    told, kernels = _docstrings(tree), _kernel_languages(tree)
-    for node in ast.walk(tree):
+def reaches(tree: ast.Module, own: Container[str], modules: Container[str]) -> str:
+    """
+    What a source uses that may reach outside of the program, in words; empty where nothing does.
+
+    ``own``: what the sources of the target define. ``modules``: the names that this one gives to modules of the
+    target, whose attributes are such.
+    """
+    return next(_Reading(tree, own, modules).found(), "")
+
+
+class _Reading:
+    def __init__(self, tree: ast.Module, own: Container[str], modules: Container[str]) -> None:
+        self.tree, self.own = tree, own
+        self.bound = set(_bound(tree)) | set(_imported(tree))
+        self.foreign = {name for name in _imported(tree) if name not in modules}
+        self.kernels = _kernel_languages(tree)
+        self.looked_up = {id(node.func) for node in ast.walk(tree) if self._is_known_look_up(node)}
+
+    def found(self) -> Iterator[str]:
+        """Every use of a name that is not known to be innocent."""
+        for node in ast.walk(self.tree):
+            for name in self._unknown(node):
+                yield f"uses {name} (line {getattr(node, 'lineno', 1)})"
+
+    def _unknown(self, node: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Attribute):
-            memory = isinstance(node.value, ast.Name) and node.value.id in kernels
-            if not memory and _is_outward(node.attr):
-                yield f"uses {node.attr} (line {node.lineno})"
-        elif isinstance(node, ast.Name) and (_is_outward(node.id) or node.id in _BUILT_IN):
-            yield f"uses {node.id} (line {node.lineno})"
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if any(map(_is_outward, alias.name.split("."))):
-                    yield f"imports {alias.name} (line {node.lineno})"
-        elif isinstance(node, ast.ImportFrom):
-            of_kernels = (node.module or "") in _OF_KERNELS
-            for alias in node.names:
-                if alias.name == "*" or (not of_kernels and _is_outward(alias.name)):
-                    yield f"imports {alias.name} of {node.module or '.'} (line {node.lineno})"
-        elif isinstance(node, ast.Constant) and id(node) not in told:
-            text = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
-            if isinstance(text, str) and (_FILE.search(text) or (text.isidentifier() and _is_outward(text))):
-                yield f"has the text {text[:40]!r}, which may name a file (line {node.lineno})"
+            if not self._is_known(node.attr, of=node.value):
+                yield node.attr
+        elif isinstance(node, ast.Name):
+            if node.id in BY_NAME and node.id not in self.bound:
+                yield from () if id(node) in self.looked_up else (f"{node.id} of a name that is not known here",)
+            elif node.id not in self.bound and node.id not in BUILT_IN and node.id not in _EXCEPTIONS:
+                yield node.id
+        elif isinstance(node, ast.MatchClass):
+            yield from (name for name in node.kwd_attrs if not self._is_known(name))
+
+    def _is_known(self, name: str, of: ast.expr | None = None) -> bool:
+        """Whether an attribute reaches nothing; ``of`` a package it has to be known by its name."""
+        whose = of.id if isinstance(of, ast.Name) else ""
+        return whose in self.kernels or name in NAMES or (name in self.own and whose not in self.foreign)
+
+    def _is_known_look_up(self, node: ast.AST) -> bool:
+        """Whether it is `getattr(a, "b")`, or one like it, for a known b."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BY_NAME):
+            return False
+        name = node.args[1] if len(node.args) > 1 else None
+        return (
+            isinstance(name, ast.Constant) and isinstance(name.value, str) and self._is_known(name.value, node.args[0])
+        )
+
+
+def unknown_import(node: ast.Import | ast.ImportFrom, names: Sequence[str]) -> str:
+    """What an import names of installed packages that is not known, or everything of a module; empty for neither."""
+    if isinstance(node, ast.Import):
+        return next((name for name in names if name not in _OF_KERNELS and not _all_known(name.split(".")[1:])), "")
+    module = node.module or "."
+    if any(alias.name == "*" for alias in node.names):
+        return f"* of {module}"
+    if module in _OF_KERNELS:
+        return ""
+    names = [name for name in names if f"{module}.{name}" not in _OF_KERNELS]
+    known = _all_known(module.split(".")[1:])
+    return next((f"{name} of {module}" for name in names if not known or name not in NAMES), "")
+
+
+def _all_known(names: Iterable[str]) -> bool:
+    return all(name in NAMES for name in names)
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """The names that a source binds, wherever, but for what it imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """The names that a source gives to what it imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from map(local_name, node.names)
+
+
+def local_name(alias: ast.alias) -> str:
+    """What a source calls what it imports."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _attributes_set(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
 
 
 def _is_outward(name: str) -> bool:
     return _WORD.search(_HUMP.sub("_", name).lower()) is not None
-
-
-def _docstrings(tree: ast.Module) -> set[int]:
-    """The texts that stand alone, and so do nothing."""
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
 
 def _kernel_languages(tree: ast.Module) -> set[str]:

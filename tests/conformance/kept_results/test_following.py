@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.machinery
+import os
 import re
 import sys
 from pathlib import Path
@@ -56,57 +57,102 @@ def test_a_module_is_followed_by_its_name(tmp_path, monkeypatch):
     assert followed("nowhere.at_all:layer_norm").obstacle == "nowhere.at_all is not found"
 
 
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        ("import os\n", "imports os"),
-        ("import torch.utils.cpp_extension\n", "imports"),
-        ("from torch.utils import cpp_extension\n", "imports cpp_extension"),
-        ("w = torch.utils.cpp_extension\n", "uses cpp_extension"),
-        ("w = np.load('weights.npy')\n", "uses load"),
-        ("w = open('weights')\n", "uses open"),
-        ("w = np.fromfile(w)\n", "uses fromfile"),
-        ("w = torch.ops.load_library(w)\n", "uses load_library"),
-        ("w = exec(w)\n", "uses exec"),
-        ("w = torch.compile(w)\n", "uses compile"),
-        ("w = getattr(np, 'load')\n", "has the text 'load'"),
-        ("w = engine('model.onnx')\n", "may name a file"),
-        ("w = engine('kernels/norm')\n", "may name a file"),
-        ("w = model.from_pretrained(w)\n", "uses from_pretrained"),
-        ("w = __file__\n", "uses __file__"),
-        ("w = __import__('x')\n", "uses __import__"),
-        ("from numpy import *\n", r"imports \* of numpy"),
-        ("this is no Python\n", "cannot be read"),
-        ("import native\n", "is compiled"),
-        ("from importlib import import_module\n", "imports"),
-    ],
-)
+#: What cannot be followed, and the words that say why.
+OBSTACLES = [
+    ("import os\n", "imports os"),
+    ("import torch.utils.cpp_extension\n", "imports torch.utils.cpp_extension"),
+    ("from torch.utils import cpp_extension\n", "imports cpp_extension of torch.utils"),
+    ("import torch\nw = torch.utils.cpp_extension\n", "uses cpp_extension"),
+    ("w = np.load('weights.npy')\n", "uses load"),
+    ("w = open('weights')\n", "uses open"),
+    ("w = input()\n", "uses input"),
+    ("w = np.fromfile('w')\n", "uses fromfile"),
+    ("w = np.DataSource()\n", "uses DataSource"),
+    ("w = np.datetime64('now')\n", "uses datetime64"),
+    ("w = np.testing.runstring('w', {})\n", "uses runstring"),
+    ("w = np.__dict__['lo' 'ad']\n", "uses __dict__"),
+    ("w = __builtins__['op' 'en']\n", "uses __builtins__"),
+    ("w = ().__class__.__base__.__subclasses__()\n", "uses __subclasses__"),
+    ("import operator\nw = operator.methodcaller('load', 'w')(np)\n", "uses methodcaller"),
+    ("import torch\nw = torch.ops.load_library('w')\n", "uses load_library"),
+    ("import torch\nw = torch.ops.mine.norm\n", "uses norm|uses mine|uses ops"),
+    ("import torch\nw = torch.cuda.is_available()\n", "uses is_available"),
+    ("import torch\nw = torch.compile(abs)\n", "uses compile"),
+    ("import torch\ntorch.distributed.init_process_group()\n", "uses init_process_group"),
+    ("import triton\nw = triton.autotune([], [])\n", "uses autotune"),
+    ("w = exec('w')\n", "uses exec"),
+    ("w = getattr(np, 'load')\n", "uses getattr of a name that is not known"),
+    ("name = 'load'\nw = getattr(np, name)\n", "uses getattr of a name that is not known"),
+    ("w = map(getattr, [np], ['load'])\n", "uses getattr of a name that is not known"),
+    ("match np:\n    case object(load=w):\n        w('w')\n", "uses load"),
+    ("class A:\n    def load(self): ...\n\n\nn = np\nw = n.load('w')\n", "uses load"),
+    ("def mine(): ...\n\n\nw = np.mine()\n", "uses mine"),
+    ("from transformers import AutoModel\n", "imports AutoModel of transformers"),
+    ("w = __file__\n", "uses __file__"),
+    ("w = __import__('x')\n", "uses __import__"),
+    ("from numpy import *\n", r"imports \* of numpy"),
+    ("this is no Python\n", "cannot be read"),
+    ("import native\n", "is compiled"),
+    ("import click\n", "imports click, and what that reaches is not known"),
+    ("from importlib import import_module\n", "imports importlib"),
+]
+
+
+@pytest.mark.parametrize(("source", "why"), OBSTACLES)
 def test_what_cannot_be_followed_is_told(tmp_path, source, why):
-    """Files, variables, compilers, the network, and imports that only running shows: each is an obstacle."""
+    """Names that may reach files, variables, clocks, compilers or the network, by whatever way: each is an obstacle."""
     (tmp_path / f"native{importlib.machinery.EXTENSION_SUFFIXES[0]}").write_bytes(b"")
     for mine in (
         written(tmp_path, mine=f"import numpy as np\n{source}{PLAIN}"),
-        written(tmp_path, mine=f"import helping\n{PLAIN}", helping=f"{source}"),
+        written(tmp_path, mine=f"import helping\n{PLAIN}", helping=f"import numpy as np\n{source}"),
     ):
         assert re.search(why, followed(mine).obstacle), followed(mine).obstacle
 
 
-def test_what_only_looks_so_is_followed(tmp_path):
-    """Docstrings, names that merely contain a word, settings, and loads of a kernel's memory reach nothing."""
+def test_ordinary_sources_are_followed(tmp_path):
+    """Texts, names of one's own, those of a module beside it, and loads of a kernel's memory reach nothing."""
     source = '''"""See a/b and c.py."""
 import math
+import helping
+import triton
 import triton.language as tl
+import torch
+from collections.abc import Sequence
 from dataclasses import dataclass
+from torch import nn
+from torch.nn import functional as F
 
 
-def threads(spread, broadcast, profile, compact):
+@triton.jit
+def kernel(spread, broadcast, BLOCK: tl.constexpr):
     """Of kernels/norm.cu."""
-    tl.store(spread, tl.load(broadcast))
-    model.eval()
-    ctx.save_for_backward(profile, thread_count, x.nbytes, x.requires_grad, broadcast.already)
-    raise ValueError("x must have 2 axes, not 1.5")
+    tl.store(spread, tl.load(broadcast + tl.arange(0, BLOCK)))
+
+
+class Norm(nn.Module):
+    def __init__(self, width, eps=1e-5):
+        super().__init__()
+        self.width, self.eps, self.own_scale = width, eps, nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        path_length = getattr(x, "shape", None)[-1]
+        if path_length != self.width:
+            raise ValueError("x must have 2 axes, not 1.5: see norm.cu")
+        return self.normed(x) * helping.factor(x)
+
+    def normed(self, x):
+        return F.layer_norm(x, (self.width,), self.own_scale, None, self.eps) + math.fsum([0.0])
 '''
-    assert followed(written(tmp_path, mine=source + PLAIN)).obstacle == ""
+    mine = written(tmp_path, mine=source + PLAIN, helping="def factor(x):\n    return 1\n")
+    assert followed(mine).obstacle == ""
+
+
+@pytest.mark.parametrize(
+    "file", ["repository/kernel.py", "layer_norm_view.py", "manual_layer_norm.py", "group_norm_interleaved.py"]
+)
+def test_examples_are_followed(checkout, file):
+    """Kernels as people write them, in NumPy and in PyTorch."""
+    assert followed(f"{checkout / 'examples' / file}:layer_norm").obstacle == ""
 
 
 def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
@@ -137,6 +183,8 @@ def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
     (package / "norm.py").unlink()
     assert len({*map(tuple, (first, changed, more, now()))}) == 4
     (package / "norm.py").write_text("b = 1\n")
+    installed = record.stat().st_mtime
+    os.utime(package / "norm.py", (installed, installed))
     assert now() == first
     record.write_text(record.read_text() + "kernels/other.py,,1\n")
     assert now() != first

@@ -13,9 +13,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 import normspec
+from normspec.conformance.api import requested
+from normspec.conformance.kept.place import results_at
+from normspec.conformance.kept.store import Store
 from normspec.conformance.kept_results import keeping, shelf
 from normspec.conformance.kept_results.pickled import Unreadable, Unwritable, pickled, unpickled
 from normspec.conformance.running.alone import Alone
@@ -201,6 +205,36 @@ def test_a_damaged_cache_changes_no_verdict(tmp_path, opened):
         assert opened, change
 
 
+def test_two_hundred_damaged_caches_hold_what_they_held_or_nothing(tmp_path):
+    """A file of results that is cut off, overwritten or exchanged in part never holds another report."""
+    mine = target(tmp_path, WRONG)
+    want = told(normspec.check(mine, **ASKED))
+    asked = requested(mine, **{key: value for key, value in ASKED.items() if key != "jobs"})
+    store = results_at("")
+    assert store is not None
+    whole = shelf.Shelf.of(store, asked, [mine], together=True, resume=False)
+    assert told(whole.whole(mine)) == want
+    store.close()
+    sound, outside = (tmp_path / "kept" / "results.sqlite").read_bytes(), tmp_path / "outside"
+    outside.mkdir()
+    for number in range(200):
+        draw, content = random.Random(number), bytearray(sound)
+        if number % 4 == 0:
+            del content[draw.randrange(len(content)) :]
+        else:
+            for _ in range(10 ** (number % 3)):
+                content[draw.randrange(len(content))] = draw.randrange(256)
+        folder = outside / str(number)
+        folder.mkdir()
+        (folder / "results.sqlite").write_bytes(content)
+        damaged = Store(folder, what="results")
+        found = attrs.evolve(whole, store=damaged).whole(mine)
+        assert found is None or told(found) == want, number
+        damaged.close()
+        assert {one.name.partition(".")[0] for one in folder.iterdir()} <= {"results"}
+    assert {one.name for one in tmp_path.iterdir()} == {"mine.py", "kept", "outside"}
+
+
 def test_no_pickle_runs_anything(tmp_path):
     """A name of something that can be called is refused; what is not compressed, or no pickle, is unreadable."""
 
@@ -251,38 +285,48 @@ COMMAND = (
 UNFOLLOWED = "import os\n" + RIGHT
 
 
-def killed_and_resumed(folder: Path, asked: tuple[str, ...], moments: list[float]) -> tuple[dict[str, Any], int]:
-    """The JSON of a run that was killed at such moments and resumed each time; and how often it was killed."""
-    killed, out = 0, folder / "report.json"
-    environment = {**os.environ, "NORMSPEC_CACHE": str(folder / "kept")}
-    environment.pop("NORMSPEC_RESULTS", None)
-    for moment in [*moments, None]:
-        command = [sys.executable, "-m", "normspec", *asked, str(out), *(["--resume"] if killed else [])]
+class Interrupted:
+    """A command that is killed and given again, in a folder of its own."""
+
+    def __init__(self, folder: Path, asked: tuple[str, ...]) -> None:
+        folder.mkdir()
+        self.folder, self.asked, self.killed = folder, asked, 0
+        self.out = folder / "report.json"
+
+    def run(self, moment: float | None = None) -> dict[str, Any] | None:
+        """The JSON of a run that came to its end; None where it was killed at that moment, with `kill -9`."""
+        environment = {**os.environ, "NORMSPEC_CACHE": str(self.folder / "kept")}
+        environment.pop("NORMSPEC_RESULTS", None)
+        again = ["--resume"] if self.killed else []
         process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        if moment is not None:
-            time.sleep(moment)
-            killed += process.poll() is None
+            [sys.executable, "-m", "normspec", *self.asked, str(self.out), *again],
+            cwd=self.folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
             process.kill()
-        process.wait()
-    return plain(json.loads(out.read_text())), killed
+            process.wait()
+            self.killed += 1
+            return None
+        return plain(json.loads(self.out.read_text()))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("count", [4, pytest.param(50, marks=pytest.mark.campaign)])
 def test_a_killed_run_goes_on(tmp_path, count):
-    """`kill -9` at random moments, then `--resume`: the report of a run that nothing disturbed."""
-    folder = tmp_path / "killed"
-    folder.mkdir()
-    alone = tmp_path / "alone"
-    alone.mkdir()
+    """`kill -9` at random moments of a run, then `--resume`: the report of a run that nothing disturbed."""
     started = time.perf_counter()
-    want, _ = killed_and_resumed(alone, COMMAND, [])
+    want = Interrupted(tmp_path / "alone", COMMAND).run()
     whole = time.perf_counter() - started
-    moments = [random.uniform(0.1, 1.0) * whole / (2 if count < 10 else 1) for _ in range(count)]
-    found, killed = killed_and_resumed(folder, COMMAND, moments)
-    assert killed and found == want
+    killed, folders = 0, 0
+    while killed < count:  # a run that came to its end before it was killed is followed by another
+        folders += 1
+        mine, found = Interrupted(tmp_path / str(folders), COMMAND), None
+        while found is None:
+            found = mine.run(random.uniform(0.0, whole) if killed + mine.killed < count else None)
+        assert found == want
+        killed += mine.killed
 
 
 def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, opened, monkeypatch):
@@ -315,8 +359,6 @@ def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, op
 def test_only_what_is_final_is_kept():
     """A partial report, one with a defect of ours, and one with a note on how it came about are judged again."""
     report = normspec.check("numpy", op="residual", dtypes=["float64"], profile="quick", only="RS-F1", cache=False)
-    import attrs
-
     assert shelf._is_final(report)
     for change in ({"partial": True}, {"defects": ("x",)}, {"notes": ("x",)}, {"lost": ("numpy",)}):
         assert not shelf._is_final(attrs.evolve(report, **change))
