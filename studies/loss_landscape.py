@@ -236,7 +236,14 @@ def measure(operators: Operators, scale: Scale) -> Findings:
     planes = {kind: _plane(shapes[kind], scale, data) for kind in kinds if kind.norm}
     levels = [k / 2 for k in range(7)]
     panels += [
-        Contour(f"{kind.label}, seed {scale.seed}", "first random direction", "second", "loss", *plane, levels=levels)
+        Contour(
+            f"{kind.label}, seed {scale.seed}",
+            "first random direction, in lengths of the weights",
+            "second",
+            "loss",
+            *plane,
+            levels=levels,
+        )
         for kind, plane in planes.items()
     ]
     return Findings(facts, panels)

@@ -9,6 +9,8 @@ from normspec.studies.eps_matters import BESIDE, EPS, LEFT_OUT, STUDY, _forms
 from normspec.studies.operators import Operators
 from normspec.studies.study import Scale, Verdict, run
 
+pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+
 QUICK = Scale(quick=True)
 
 

@@ -8,6 +8,8 @@ from normspec.studies import invariances
 from normspec.studies.operators import Operators
 from normspec.studies.study import Scale, Verdict, run
 
+pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+
 QUICK = Scale(quick=True)
 
 
