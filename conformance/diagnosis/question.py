@@ -23,7 +23,7 @@ from .answers import Answer, Mark, Values
 _VERBATIM = ("shape", "dtype", "missing")
 
 #: What a call returns that should have been refused is the same for the same mistake to so many units of the largest.
-_LOST = 2.0**10
+_LOST = 8.0
 
 
 @attrs.frozen(eq=False)
@@ -116,7 +116,8 @@ def _returned(found: Finding, subject: Subject) -> Mark:
     """What a call returns that should have been refused: nothing is right there, and nothing known of its accuracy."""
     mark, unit = _mark(found, subject), FORMATS[subject.format].unit_roundoff
     try:
-        got = subject.outputs(found.case)[mark.output].astype(np.float64)
+        outputs = subject.outputs(found.case)
+        got = np.concatenate([value.astype(np.float64).reshape(-1) for value in outputs.values()])
     except CALL_FAILED as failure:
         return attrs.evolve(mark, words=f"{mark.words}: {how_it_fails(failure)}")
     finite = np.abs(got[np.isfinite(got)])

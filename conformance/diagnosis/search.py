@@ -15,8 +15,9 @@ from ..plan import Plan
 from ..profiles import profile_of
 from ..report import Report
 from ..subject import Subject
+from ..truth import gradient_name
 from ..verdicts import Result, Verdict
-from .answers import Answer
+from .answers import TELLING, Answer
 from .asking import COSTLY, Asking
 from .candidates import Candidate, named_so, paired, singles
 from .following import follow
@@ -226,7 +227,7 @@ class Search:
             return False
         if all(self._same(candidate, question) for question in backward):
             return True
-        wrong = any(candidate.answer(question).has_wrong_values for question in forward)
+        wrong = any(_has_wrong_outputs(question, candidate.answer(question)) for question in forward)
         plain = [question for question in backward if question.plain]
         return wrong and all(
             self._same(candidate, question) or follow(candidate, question, self.answer(question)) for question in plain
@@ -315,7 +316,15 @@ class Search:
 
     def _is_wrong(self, candidate: Candidate) -> bool:
         """Whether it is its values that are wrong, and not derivatives alone."""
-        return any(candidate.answer(one).has_wrong_values for one in self._broken.values() if not one.derivative)
+        broken = (question for question in self._broken.values() if not question.derivative)
+        return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
+
+
+def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
+    """Whether values are wrong that are no gradients: many a check compares both."""
+    gradients = {gradient_name(name) for name in question.case.inputs}
+    about = (value for name, value in answer.values.items() if gradients.isdisjoint(name.split()))
+    return any(value.off() >= TELLING for value in about)
 
 
 def is_violation(result: Result) -> bool:
