@@ -57,6 +57,7 @@ def test_every_mistake_is_in_the_table():
         (0.000487, 0.000489, "2^-11"),
         (-2.001, -1.999, "-2"),
         (-1.0, 1.0, "0"),
+        (1e-30, 1.1e-30, "1e-30"),
     ],
 )
 def test_the_plainest_number_is_told(low, high, words):

@@ -100,7 +100,9 @@ def _rounded_dx(name: str) -> Callable[[Seen], Array]:
         along = np.abs(h * xhat).mean(axis=1, keepdims=True)
         parts = facts.back(facts.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
         factor = np.abs(facts.xhat) if name == "dgamma" else 1.0
-        return (facts.n + 16) * one.values.unit * facts.total(parts * factor)
+        # The mean's own rounding enters each value as it does xhat.
+        enlarged = facts.back(1 + np.abs(facts.mean) * facts.r)
+        return (facts.n + 16) * one.values.unit * facts.total(parts * factor * enlarged)
 
     return made
 

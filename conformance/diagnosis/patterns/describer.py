@@ -16,13 +16,14 @@ from ...folding import telling
 from ...profiles import profile_of
 from ...verdicts import Result
 from ..search import Search
+from .axes import axes_relations
 from .backward import backward_relations
 from .inputs import rounded_inputs
 from .memory import overwritten, remembered
 from .moments import parameter_relations, spread_relation
 from .observing import Observer, Seen
 from .pattern import Pattern, Wrong
-from .places import EVERYWHERE, Place, places_of, says_it_all, share
+from .places import EVERYWHERE, Place, place_of_some, places_of, says_it_all, share
 from .refusals import refusal
 from .relation import Relation, plain_relations
 from .running import running_relations
@@ -222,7 +223,7 @@ class Describer:
             if says_it_all(place, seen, fresh):
                 return Wrong(name, place=place)
         relation, number = self._related(name, seen, fresh, None) or (None, 0.0)
-        return Wrong(name, relation, number, size=_size(seen, fresh))
+        return Wrong(name, relation, number, size=_size(seen, fresh, place_of_some(self.operator, [*seen, *fresh])))
 
     def _related(
         self, name: str, seen: Sequence[Seen], fresh: Sequence[Seen], place: Place | None
@@ -245,6 +246,7 @@ class Describer:
         record = OPERATORS[self.operator]
         if name == "y" and record.normalises and not record.normalises_handed:
             yield from parameter_relations()
+            yield from axes_relations(self.operator)
             yield from clipped_relations()
             inside = [] if place is None else [(one, _where(one, place)) for one in seen]
             if inside and all(where.all() or not where.any() for _, where in inside):
@@ -290,11 +292,12 @@ def _where(one: Seen, place: Place | None) -> Array:
     return np.zeros(one.got.shape, bool) if mask is None else mask
 
 
-def _size(seen: Sequence[Seen], fresh: Sequence[Seen]) -> str:
-    """In how many cases it is wrong, and by how much: what can be said of whatever has no pattern."""
+def _size(seen: Sequence[Seen], fresh: Sequence[Seen], among: Place | None) -> str:
+    """In how many cases it is wrong, where, and by how much: what can be said of whatever has no pattern."""
     cases = [*seen, *fresh]
     wrong = [one for one in cases if one.wrong.any()]
-    return f"wrong in {len(wrong)} of {len(cases)} cases, without a pattern that was found{_at_most(wrong)}"
+    where = "without a pattern that was found" if among is None else f"each time {among.words} alone"
+    return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
 
 
 def _at_most(wrong: Sequence[Seen]) -> str:

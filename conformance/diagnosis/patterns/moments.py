@@ -65,6 +65,11 @@ _SOME: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 _BLOCKS = (16, 32, 64, 128, 256, 512, 1024)
 
 
+def _filled(facts: Facts) -> Array:
+    """The values of each group, and zeros up to a power of two."""
+    return np.pad(facts.data, ((0, 0), (0, (1 << (facts.n - 1).bit_length()) - facts.n)))
+
+
 def _in_blocks(rows: Array, block: int) -> Array:
     """The values in whole blocks; all of fewer than one."""
     n = rows.shape[1]
@@ -133,6 +138,11 @@ _CENTRES: tuple[tuple[str, Column], ...] = (
     ("minus the mean", lambda facts: -facts.mean),
     *((f"the mean of {words}", _of(keep, _mean)) for words, keep in _SOME),
     *((f"the mean of {words}", _neighbour(_mean_of, by)) for words, by in _NEIGHBOURS),
+    ("the sum divided by n rounded up to a power of two", lambda facts: _mean(_filled(facts))),
+    (
+        "the sum divided by the number of samples",
+        lambda facts: facts.mean * (facts.n / facts.x.shape[0]) if facts.training else facts.mean,
+    ),
     *(
         (
             f"the sum over whole blocks of {block} values, divided by n,",
@@ -183,6 +193,11 @@ _SPREADS: tuple[tuple[str, Column], ...] = (
     ("the largest of all variances", lambda facts: np.full_like(facts.variance, facts.variance.max())),
     *((f"the variance of {words}", _of(keep, _var)) for words, keep in _SOME),
     *((f"the variance of {words}", _neighbour(_variance_of, by)) for words, by in _NEIGHBOURS),
+    (
+        "the variance plus (m - n) mean^2 / n, m being n rounded up to a power of two,",
+        lambda facts: facts.variance + facts.mean**2 * ((_filled(facts).shape[1] - facts.n) / facts.n),
+    ),
+    ("the variance of the group filled up with zeros to a power of two", lambda facts: _var(_filled(facts))),
     *(
         (
             f"the squared deviations of whole blocks of {block} values, divided by n,",
@@ -254,6 +269,9 @@ def parameter_relations() -> Iterator[Relation]:
                 continue
             places = [f"{new} in place of {old}" for new, old in ((gain, "gamma"), (shift, "beta")) if new != old]
             yield Relation(said(f"what the formula gives with {' and '.join(places)}"), _with(change, other))
+    words = "what the formula gives with gamma and beta of the first value of each group throughout"
+    yield Relation(said(words), _of_the_first)
+    yield Relation(said("what the formula gives with |gamma| + eps in place of gamma"), _magnitude_and_eps)
     yield Relation(said("gamma (xhat + beta)"), lambda one: one.facts.gamma * (one.facts.xhat + one.facts.beta))
     yield Relation(said("beta xhat + gamma"), _exchanged)
 
@@ -266,6 +284,21 @@ def _with(gain: Callable[[Array], Array], shift: Callable[[Array, Array], Array]
         return _laid(one, "gamma", gain, 1.0) * one.facts.xhat + moved
 
     return made
+
+
+def _of_the_first(one: Seen) -> Array:
+    facts = one.facts
+    gamma, beta = (facts.back(facts.rows(value)[:, :1]) for value in (facts.gamma, facts.beta))
+    return gamma * facts.xhat + beta
+
+
+def _magnitude_and_eps(one: Seen) -> Array:
+    facts = one.facts
+    return (
+        facts.normalised
+        if facts.given("gamma") is None
+        else (np.abs(facts.gamma) + facts.eps) * facts.xhat + facts.beta
+    )
 
 
 def _exchanged(one: Seen) -> Array | None:
@@ -367,6 +400,9 @@ _PLACES: tuple[_Place, ...] = (
             lambda k, words=words: f"sqrt(var + {_multiple(k, words)})", np.inf, lambda q, eps, power=power: eps**power
         )
         for words, power in (("eps^2", 2), ("eps^3", 3), ("sqrt(eps)", 0.5))
+    ),
+    _inside(
+        lambda k: f"sqrt(var + {_multiple(k, 'eps rounded to float16')})", np.inf, lambda q, eps: float(np.float16(eps))
     ),
 )
 

@@ -72,7 +72,11 @@ def written(value: float) -> str:
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
     for denominator in (2, 3, 4, 5, 6, 8):
-        if abs(value * denominator - round(value * denominator)) < 1e-12 and abs(value) < 64:
+        if (
+            round(value * denominator)
+            and abs(value * denominator - round(value * denominator)) < 1e-12
+            and abs(value) < 64
+        ):
             return f"{round(value * denominator)}/{denominator}"
     fraction, exponent = math.frexp(abs(value))
     if fraction == 0.5 and not -4 < exponent < 20:

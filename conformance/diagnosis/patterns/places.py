@@ -21,6 +21,8 @@ _FEW = 3
 _SOME = 0.01
 #: Places that a relation is looked for in.
 _TRIED = 3
+#: A place where some is wrong is told of so many cases at least, where so large a share of it is wrong.
+_TIMES, _PART = 5, 0.2
 #: A place without a relation has to be so well known: so much of it wrong, so much that is right outside.
 _NEARLY_ALL, _MUCH = 0.97, 0.1
 
@@ -434,6 +436,18 @@ def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> lis
     kept = [one for one, _ in found if (again := share(one, fresh)) is not None and again.explains]
     # In a mode of its own, a formula of its own may be wrong by so little that few values show it.
     return [*kept[:_TRIED], *(one for one in kept[_TRIED:] if one.words in ("in training", "in inference"))]
+
+
+def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
+    """A place that holds all that is wrong in what was seen, where much of it is wrong, and more lies elsewhere."""
+    if sum(one.wrong.any() for one in seen) < _TIMES:
+        return None
+    candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(seen, _measures(operator))]
+    found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
+    kept = [(place, part.rate) for place, part in found if part.rate >= _PART and part.outside >= part.inside]
+    # Of places that hold the same, a ratio is nearer to the cause than a size.
+    kept.sort(key=lambda one: (" divided by " not in one[0].words, -one[1]))
+    return kept[0][0] if kept else None
 
 
 def says_it_all(place: Place, seen: Sequence[Seen], fresh: Sequence[Seen]) -> bool:

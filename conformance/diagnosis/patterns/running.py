@@ -9,7 +9,8 @@ import numpy as np
 from .facts import Facts
 from .numbers import written
 from .observing import Seen
-from .relation import Relation, said
+from .relation import Relation, right, said
+from .terms import plus
 
 Array = np.ndarray
 
@@ -30,6 +31,10 @@ _STATISTICS: dict[str, tuple[tuple[str, Callable[[Facts], Array]], ...]] = {
             lambda facts: facts.data.var(axis=1) * facts.n / max(facts.n - 1, 1),
         ),
         (
+            "the variance of the batch with the divisor n - 1, 0/0 for one value",
+            lambda facts: facts.data.var(axis=1) * np.float64(facts.n) / np.float64(facts.n - 1),
+        ),
+        (
             "the variance of the batch with the divisor n + 1",
             lambda facts: facts.data.var(axis=1) * facts.n / (facts.n + 1),
         ),
@@ -48,6 +53,7 @@ _WEIGHTS: tuple[tuple[str, Callable[[float], float]], ...] = (
     ("1 - momentum", lambda m: 1 - m),
     ("momentum^2", lambda m: m * m),
     ("the root of momentum", lambda m: m**0.5),
+    ("1 - (1 - momentum)^2", lambda m: m * (2 - m)),
 )
 
 
@@ -80,9 +86,8 @@ def running_relations(name: str) -> Iterator[Relation]:
     yield Relation(said(f"{old} as it was given"), _old)
     for weighed, weight in _WEIGHTS:
         for words, statistic in _STATISTICS[name]:
-            if (weighed, words) != ("momentum", _STATISTICS[name][0][0]):
-                told = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
-                yield Relation(said(told), _moved(statistic, weight), rounded=_rounded)
+            told = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
+            yield Relation(said(told), _moved(statistic, weight), rounded=_rounded)
     for words, statistic in _STATISTICS[name]:
 
         def slope(one: Seen, statistic: Callable[[Facts], Array] = statistic) -> Array | None:
@@ -103,3 +108,16 @@ def running_relations(name: str) -> Iterator[Relation]:
             return _old(one) + m * statistic(one.facts) if one.facts.training else one.expected
 
         yield Relation(said(f"{old} plus momentum times {words}, without the factor 1 - momentum"), added)
+    yield Relation(plus("eps"), right, lambda one: np.full(one.got.shape, one.facts.eps * one.facts.training))
+    words, statistic = _STATISTICS[name][0]
+    yield Relation(said(f"{old} plus momentum times the sign of {words} minus {old}"), _stepped(statistic))
+
+
+def _stepped(statistic: Callable[[Facts], Array]) -> Callable[[Seen], Array]:
+    def made(one: Seen) -> Array:
+        if not one.facts.training:
+            return one.expected
+        momentum, old = float(one.case.settings["momentum"]), _old(one)
+        return old + momentum * np.sign(statistic(one.facts) - old)
+
+    return made

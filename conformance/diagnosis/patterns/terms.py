@@ -17,7 +17,9 @@ Array = np.ndarray
 _Term = tuple[str, Callable[[Seen], Array]]
 
 
-def _plus(words: str) -> Callable[[float], str]:
+def plus(words: str) -> Callable[[float], str]:
+    """Words for the right value and so many times something."""
+
     def told(number: float) -> str:
         if number == -1:
             return f"the right value without {words}"
@@ -37,13 +39,20 @@ def term_relations(operator: str, name: str) -> Iterator[Relation]:
     if record.composed and record.normalises and name == "y":
         terms = (*terms, *_OF_BLOCKS)
     for words, term in terms:
-        yield Relation(_plus(words), right, _present(term))
+        yield Relation(plus(words), right, _present(term))
+    if record.composed and name == "dx":
+        yield Relation(_beside_g, lambda one: np.zeros(one.got.shape), lambda one: one.expected - one.facts.g, np.inf)
     if name == "y":
         for words, made in _OTHERWISE.get(operator, ()):
             yield Relation(said(f"what the formula gives with {words}"), made)
     if record.composed:
         for (old, one), (new, other) in itertools.permutations(terms, 2):
             yield Relation(said(f"the right value with {new} in place of {old}"), _exchanged(one, other))
+
+
+def _beside_g(number: float) -> str:
+    times = "" if number == 1 else f"{written(number)} times "
+    return f"{times}what the right value has beside g"
 
 
 def clipped_relations() -> Iterator[Relation]:
@@ -215,6 +224,17 @@ def _weighed(change: Callable[[Array], Array]) -> Made:
     return made
 
 
+def _powers(z: Array) -> Array:
+    powers = np.exp2(np.floor((z - z.max()) / np.log(2)))
+    return powers / powers.sum()
+
+
+def _two_largest(z: Array) -> Array:
+    kept = np.zeros_like(z)
+    kept[np.argsort(-z, kind="stable")[:2]] = 1
+    return _softmax(z, None) * kept
+
+
 #: What else a layer may do with its parts.
 _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
     "highway": (
@@ -226,6 +246,8 @@ _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
         ("half the gate's logits", _gated(lambda z: logistic(z / 2))),
     ),
     "mhc": (
+        ("exponentials rounded down to powers of two", _weighed(_powers)),
+        ("the two largest weights alone, as they are", _weighed(_two_largest)),
         ("twice the logits", _weighed(lambda z: _softmax(2 * z, None))),
         ("half the logits", _weighed(lambda z: _softmax(z / 2, None))),
         ("minus the logits", _weighed(lambda z: _softmax(-z, None))),
