@@ -31,12 +31,13 @@ def axes_relations(operator: str) -> Iterator[Relation]:
     record = OPERATORS[operator]
     if record.composed:
         return
-    for words, axes in _AXES:
-        yield Relation(said(f"what the formula gives {words}"), _over(axes))
     yield Relation(said("what the formula gives for each half of a group by itself"), _by_halves)
     if record.has_channels:
+        yield Relation(said("what the formula gives over the channels"), _over_channels)
         words = "what the formula gives for each channel of a sample by itself"
         yield Relation(said(words), lambda one: _over_places(one.facts))
+    for words, axes in _AXES:
+        yield Relation(said(f"what the formula gives {words}"), _over(axes))
 
 
 def _normalised(facts: Facts, values: Array, axes: tuple[int, ...]) -> Array:
@@ -53,6 +54,10 @@ def _over(axes: Callable[[int], tuple[int, ...]]) -> Callable[[Seen], Array]:
         return facts.gamma * _normalised(facts, facts.x, axes(facts.x.ndim)) + facts.beta
 
     return made
+
+
+def _over_channels(one: Seen) -> Array:
+    return _over(lambda rank: (one.facts.case.settings["channel_axis"] % rank,))(one)
 
 
 def _over_places(facts: Facts) -> Array:

@@ -296,7 +296,7 @@ def _size(seen: Sequence[Seen], fresh: Sequence[Seen], among: Place | None) -> s
     """In how many cases it is wrong, where, and by how much: what can be said of whatever has no pattern."""
     cases = [*seen, *fresh]
     wrong = [one for one in cases if one.wrong.any()]
-    where = "without a pattern that was found" if among is None else f"each time {among.words} alone"
+    where = "without a pattern that was found" if among is None else f"always {among.words}"
     return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
 
 

@@ -103,6 +103,11 @@ class Observer:
         if question.plain and not question.without:
             self._answers[id(question.case), question.derivative] = answer
 
+    def forget(self, case: Case) -> None:
+        """Forget what the target made of a case: it is asked again."""
+        for derivative in (False, True):
+            self._answers.pop((id(case), derivative), None)
+
     @property
     def exhausted(self) -> bool:
         """Whether no further call may be made."""

@@ -23,6 +23,7 @@ _SOME = 0.01
 _TRIED = 3
 #: A place where some is wrong is told of so many cases at least, where so large a share of it is wrong.
 _TIMES, _PART = 5, 0.2
+_SIZES = ("where the number of groups", "where the number of values", "in the first", "after the first")
 #: A place without a relation has to be so well known: so much of it wrong, so much that is right outside.
 _NEARLY_ALL, _MUCH = 0.97, 0.1
 
@@ -444,6 +445,8 @@ def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
         return None
     candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(seen, _measures(operator))]
     found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
+    # Large cases are few and their values easy: that nothing is wrong there says nothing of sizes.
+    found = [(place, part) for place, part in found if not place.words.startswith(_SIZES)]
     kept = [(place, part.rate) for place, part in found if part.rate >= _PART and part.outside >= part.inside]
     # Of places that hold the same, a ratio is nearer to the cause than a size.
     kept.sort(key=lambda one: (" divided by " not in one[0].words, -one[1]))

@@ -128,11 +128,21 @@ class _Sizes:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.wrong(middle) else (middle, high)
+        if not self._stays(high):
+            return None
         rule = self._rule(low, high)
         # Not far above: there nearly all is wrong, and where nothing is cannot be seen.
         sizes = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
         cases = tuple(at for size in sizes if (at := self.case(size)) is not None)
         return Threshold(self.extent, low, rule, cases)
+
+    def _stays(self, size: int) -> bool:
+        """Whether it is wrong once more: what is wrong in the first call alone is no matter of size."""
+        case = self.case(size)
+        if case is None:
+            return False
+        self.observer.forget(case)
+        return _is_wrong([*self.observer.seen([case])])
 
     def _of(self, violated: Sequence[Description]) -> Iterator[int]:
         """The sizes that violated cases may have of this extent."""
