@@ -8,7 +8,7 @@ from .catalogue import CATALOGUE
 from .catalogue.table import BUGS, FILE, kept, printed, text
 
 #: Of several operators, and quickly run; the tests marked `campaign` have all of them.
-SAMPLE = ("eps-added-twice", "rms-no-gradient", "skip-rectified-in-place", "rms-right")
+SAMPLE = ("eps-added-twice", "rms-no-gradient", "activation-before-the-sum", "rms-right")
 
 
 def _told_as_kept(name: str) -> None:
