@@ -23,7 +23,7 @@ _SOME = 0.01
 _TRIED = 3
 #: A place where some is wrong is told of so many cases at least, where so large a share of it is wrong.
 _TIMES, _PART = 5, 0.2
-_SIZES = ("where the number of groups", "where the number of values", "in the first", "after the first")
+_SIZES = ("where the number of groups", "where the number of values", "in the first", "after the")
 #: A place without a relation has to be so well known: so much of it wrong, so much that is right outside.
 _NEARLY_ALL, _MUCH = 0.97, 0.1
 

@@ -129,7 +129,7 @@ def text(words: Mapping[str, str]) -> str:
         count=len(BUGS),
         written=len(BUGS) - len(rest),
         functions=len(CATALOGUE),
-        summary=summary.replace("1 are", "1 is"),
+        summary=summary,
     )
     return head + "".join(f"{line}\n" for line in lines) + _REST + "".join(f"{line}\n" for line in rest)
 
