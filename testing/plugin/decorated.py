@@ -12,7 +12,7 @@ from ...adapters.dtypes import DTYPES
 from ...adapters.targets import check_operators
 from ...spec.errors import NormspecError
 from .items import Requirement, Violation, markers, register_markers, verdict_on
-from .work import Place, Work, request_for, requirements_of
+from .work import Place, Work, expected_failures, request_for, requirements_of
 
 #: The parameters of a test of a fixture that are ours.
 _OWN = ("normspec_place", "normspec_requirement")
@@ -54,11 +54,12 @@ class Decorated(pytest.Collector):
         """A test of each requirement and dtype."""
         shared = hasattr(self.config, "workerinput")
         try:
-            work = _works(self.config).setdefault(self.nodeid, Work(request_for(self.obj, self.options), shared=shared))
+            made = Work(request_for(self.obj, self.options), expected_failures(self.obj), shared=shared)
+            work = _works(self.config).setdefault(self.nodeid, made)
             places = work.places()
         except NormspecError as error:
             raise self.CollectError(f"normspec: {error}") from None
-        made: list[pytest.Item] = []
+        items: list[pytest.Item] = []
         for (op, dtype), identifiers in places.items():
             for one in identifiers:
                 item = Requirement.from_parent(
@@ -66,8 +67,8 @@ class Decorated(pytest.Collector):
                 )
                 if self.config.pluginmanager.hasplugin("xdist"):
                     item.add_marker(pytest.mark.xdist_group(f"{self.nodeid} {op} {dtype}"))
-                made.append(item)
-        return made
+                items.append(item)
+        return items
 
 
 def _fixture_name(obj: object, name: str) -> str | None:
@@ -103,7 +104,9 @@ def _of_fixture(collector: Any, name: str, fixture: str, options: Mapping[str, A
         given = {name: value for name, value in request.node.callspec.params.items() if name not in _OWN}
         place = (key, fixture, repr(sorted(given.items())))  # each of the values of a fixture with parameters
         if place not in works:
-            works[place] = work = Work(request_for(made[fixture], options), shared=shared)
+            works[place] = work = Work(
+                request_for(made[fixture], options), expected_failures(made[fixture]), shared=shared
+            )
             for item in request.session.items:
                 asked = getattr(getattr(item, "callspec", None), "params", {})
                 if item.parent is request.node.parent and set(_OWN) <= asked.keys():

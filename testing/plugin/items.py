@@ -31,7 +31,8 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
     """
     Return where a requirement holds, in every binding that it was judged in, or differs as declared.
 
-    Raises Violation, and pytest's skip where nothing was judged; a violated SHOULD is a warning of the test.
+    Raises Violation, and pytest's skip where nothing was judged; a violated SHOULD is a warning of the test. What fails
+    as the configuration expects is pytest's xfail, a strict one: what passes in spite of that is a Violation.
     """
     results = [one for one in report.results if one.requirement == identifier]
     by_verdict: dict[Verdict, list[Result]] = {}
@@ -40,8 +41,14 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
     wrong = [*by_verdict.get(Verdict.FAIL, ()), *by_verdict.get(Verdict.ERROR, ())]
     if wrong:
         raise Violation(told_alone(report, wrong))
+    for one in report.expected:
+        if any(place.requirement == identifier for place in one.passes):
+            raise Violation(f"it is expected to fail, and passes: take it out of what is expected\nreason {one.reason}")
     if report.defects:
         raise Violation("a defect of normspec, which says nothing of the target:\n" + "\n".join(report.defects))
+    reasons = {one.reason for one in report.expected if one.shown}
+    if reason := next((one.reason for one in by_verdict.get(Verdict.DEVIATES, ()) if one.reason in reasons), ""):
+        pytest.xfail(reason)
     if Verdict.ADVICE in by_verdict:
         for one in by_verdict[Verdict.ADVICE]:
             test.warn(NormspecAdvice(in_one_line(one)))

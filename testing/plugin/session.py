@@ -10,7 +10,7 @@ import pytest
 
 from ...spec.errors import NormspecError
 from .items import Requirement, register_markers
-from .work import Place, Work, request_for
+from .work import Place, Work, expected_failures, request_for
 
 #: What separates a target, an operator and a requirement in the id of a test.
 APART = "::"
@@ -91,7 +91,7 @@ class Asked:
         """Add the tests of all targets, before anything is selected."""
         for name in self.names:
             try:
-                work = Work(request_for(name, self.options), shared=self.worker)
+                work = Work(request_for(name, self.options), expected_failures(name), shared=self.worker)
             except NormspecError as error:
                 raise pytest.UsageError(f"normspec: {error}") from None
             self._works.append(work)

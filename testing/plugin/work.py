@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -10,7 +11,10 @@ import attrs
 
 from ...adapters.dtypes import DTYPES
 from ...conformance.api import requested
+from ...conformance.configuration import configuration
 from ...conformance.diagnosis.causes import diagnosed
+from ...conformance.expected.applying import applied
+from ...conformance.expected.entry import Expected
 from ...conformance.report import Report
 from ...conformance.request import Request
 from ...conformance.running.alone import Alone
@@ -30,11 +34,30 @@ def request_for(target: Any, options: Mapping[str, Any]) -> Request:
     return requested(target, **{"profile": "quick", **options})
 
 
+def expected_failures(target: Any) -> tuple[Expected, ...]:
+    """
+    What is expected to fail, as `normspec check` reads it where pytest runs: of pyproject.toml, or of normspec.toml.
+
+    Of a function or class those alone that are about it, by its file and its name. Raises a NormspecError where the
+    configuration cannot be read.
+    """
+    entries = configuration().values.get("expected", ())
+    if isinstance(target, str):
+        return entries
+    try:
+        name = f"{inspect.getsourcefile(inspect.unwrap(target))}:{target.__name__}"
+    except (TypeError, AttributeError):  # an object that was called into being
+        return tuple(one for one in entries if not one.target)
+    return tuple(attrs.evolve(one, target="") for one in entries if one.about(name))
+
+
 @attrs.define(eq=False)
 class Work:
     """One target, open, and what has been found of it so far."""
 
     request: Request
+    #: What is expected to fail, as the project's configuration says.
+    entries: tuple[Expected, ...] = ()
     #: Whether other processes of this machine do the same for other tests: then this one works alone.
     shared: bool = False
     _open: ExitStack = attrs.field(factory=ExitStack)
@@ -138,7 +161,8 @@ class Work:
 
     def _with_causes(self, reports: Sequence[Report]) -> Report:
         report = together(self.alone.request, self.alone.subjects(), reports)
-        return diagnosed(self.alone.run(), report) if report.failures() else report
+        report = diagnosed(self.alone.run(), report) if report.failures() else report
+        return applied(report, self.entries, self.alone.request)
 
 
 #: In place of the results that come by themselves.

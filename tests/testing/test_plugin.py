@@ -128,6 +128,27 @@ def test_markers_and_configuration_select(run, pytester):
     assert "mine.py:layer_norm::layer_norm::LN-L2[float32]" not in found.stdout.lines
 
 
+def test_expected_failures_are_those_of_pytest(run, pytester):
+    """What fails as normspec.toml expects is an xfail with its reason; what passes in spite of that fails."""
+    entry = '[[expected]]\nrequirement = "{}"\ntarget = "mine.py:{}"\nreason = "trained so"\n'
+    pytester.makefile(".toml", normspec=entry.format("LN-F3", "outside") + entry.format("LN-F2", "outside"))
+    pytester.makepyfile(
+        test_mine="""
+        import mine, normspec, pytest
+
+
+        @normspec.conforms(op="layer_norm", dtypes=["float32"])
+        @pytest.fixture
+        def outside():
+            return mine.outside
+    """
+    )
+    found = run("--normspec", "mine.py:outside", *FEW[:4], "-k", "(LN-F2 or LN-F3) and float32", "-rxf")
+    found.assert_outcomes(xfailed=2, failed=2, deselected=found.parseoutcomes()["deselected"])
+    found.stdout.fnmatch_lines(["*it is expected to fail, and passes: take it out of what is expected*"])
+    found.stdout.fnmatch_lines(["XFAIL *LN-F3* - *trained so"])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
