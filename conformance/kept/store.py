@@ -30,6 +30,9 @@ _LARGE = 1 << 20
 _CHECK = 16
 _PAGE = 4096
 
+#: What a damaged file raises: of names in it that are no text, Python's module raises what reading them does.
+_DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
+
 #: Seconds that a write waits for another process's.
 _PATIENCE = 5.0
 
@@ -74,10 +77,10 @@ class Store:
         except sqlite3.OperationalError as error:
             if "full" not in str(error):  # locked too long, or the disk is gone
                 return
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
                 self._make_room()
                 self._write(waiting)
-        except sqlite3.DatabaseError:
+        except _DAMAGED:
             self._begin_anew()
 
     def close(self) -> None:
@@ -96,7 +99,7 @@ class Store:
                 return self._connected()
             except sqlite3.OperationalError:  # it may not be written, or is locked too long
                 return None
-            except sqlite3.DatabaseError:  # it is no database: another begins
+            except _DAMAGED:  # it is no database: another begins
                 self._remove()
         return None
 
@@ -128,7 +131,7 @@ class Store:
             row = self._connection.execute(f"SELECT words FROM {self._what} WHERE key = ?", (key,)).fetchone()
         except sqlite3.OperationalError:
             return None
-        except sqlite3.DatabaseError:
+        except _DAMAGED:
             self._begin_anew()
             return None
         return row[0] if row is not None and isinstance(row[0], bytes) else None
