@@ -26,6 +26,8 @@ ONE_OF: Mapping[str, str] = {
 
 #: The output of a wrong second derivative in x.
 OF_X = ("second-order gradient of x",)
+#: The outputs of wrong nested derivatives in x: forward over reverse, reverse over forward, forward over forward.
+NESTED_OF_X = ("forward over reverse in x", "reverse over forward in x", "forward over forward of y")
 
 #: Names of dtypes, whether or not this interpreter holds them all.
 _DTYPES: tuple[str, ...] = tuple(dict.fromkeys((*DTYPES, "bfloat16")))
@@ -228,6 +230,23 @@ def float32_momentum(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> 
     """Whether the weight of the old statistic is another number in float32, as frameworks hold an attribute."""
     kept = 1.0 - settings["momentum"]
     return float(np.float32(kept)) != kept
+
+
+def wrong_second_derivative(
+    second_order: str, *nested: str, reason: str, links: tuple[str, ...], dtypes: tuple[str, ...] = ()
+) -> tuple[KnownViolation, ...]:
+    """
+    What a wrong second derivative in x violates: the requirement about second order, and the three about nesting.
+
+    In the dtypes that are given it shows; in the others of nested ones the accuracy class hides it in most cases.
+    """
+    others = tuple(one for one in _DTYPES if dtypes and one not in dtypes)
+    found = [KnownViolation(second_order, reason, links, ("value",), OF_X, dtypes)]
+    for requirement, output in zip(nested, NESTED_OF_X):
+        found.append(KnownViolation(requirement, reason, links, ("value",), (output,), dtypes))
+        if others:
+            found.append(KnownViolation(requirement, reason, links, ("value",), (output,), others, always=False))
+    return tuple(found)
 
 
 def near_float32_momentum(failure: Failure) -> Predicted:

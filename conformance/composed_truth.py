@@ -80,6 +80,17 @@ class ComposedTruth(Keeping):
         """The gradients of the gradients, by the name of the input, and "g" for g; see Composed.vjp_vjp."""
         return self._evaluation(arithmetic).vjp_vjp(g, second)
 
+    @kept
+    def nested(
+        self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
+    ) -> dict[str, Value]:
+        """The derivative of a derivative of this kind, of adapters.binding.NESTED; "y" for the tangent of a tangent."""
+        evaluation: Any = self._evaluation(arithmetic)
+        if kind == "jvp_vjp":
+            return evaluation.jvp_vjp(other, tangents)
+        found = getattr(evaluation, kind)(tangents, other)
+        return {"y": found} if kind == "jvp_jvp" else found
+
     def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y."""
         return self.tangent(self._any, tangents).exact
@@ -87,6 +98,10 @@ class ComposedTruth(Keeping):
     def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD]:
         """The exact gradients of the gradients."""
         return {name: value.exact for name, value in self.second_order(self._any, g, second).items()}
+
+    def nested_exact(self, kind: str, tangents: Directions, other: Directions | np.ndarray) -> dict[str, DD]:
+        """The exact derivative of a derivative."""
+        return {name: value.exact for name, value in self.nested(kind, self._any, tangents, other).items()}
 
     @kept
     def _y(self, arithmetic: Arithmetic) -> Value:

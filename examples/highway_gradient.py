@@ -2,13 +2,13 @@
 
 Check:        normspec check examples/highway_gradient.py:highway --op highway
 Verdict:      conforms (exit status 0)
-Unsupported:  HW-G7, HW-G8
+Unsupported:  HW-G7, HW-G8, HW-G9, HW-G10, HW-G11
 Conventions:  none
 
 Check:        normspec check examples/highway_gradient.py:highway_as_printed --op highway
 Verdict:      does not conform (exit status 1)
 Violates:     HW-G3, HW-G4, HW-G5, HW-G6 among others
-Unsupported:  HW-G7, HW-G8
+Unsupported:  HW-G7, HW-G8, HW-G9, HW-G10, HW-G11
 Conventions:  none
 
 "dy/dx = T dH/dx + (1 - T)" holds for a gate that does not depend on x, and the gate does: the term (H - x) dT/dx is

@@ -103,11 +103,8 @@ class Composed:
 
     def jvp(self, tangents: Tensors) -> Value:
         """The tangent of y; an input whose tangent is None or absent does not move."""
-        # The transposed map of g -> gradients, applied to the tangents, takes the very steps of forward mode.
         with self._tape.trial():
-            g = self._tape.given(np.zeros(self._y.shape))
-            (tangent,) = self._second(self._gradients(g), tangents, [g])
-            return self._value(tangent, "x")
+            return self._value(self._moved({"x": self._y}, tangents)["x"], "x")
 
     def vjp_vjp(self, g: NDArray[Any], second: Tensors) -> dict[str, Value]:
         """
@@ -124,6 +121,41 @@ class Composed:
             # Two uses at least of each input, that a framework may bring to its format one by one.
             values = [self._value(number, like, uses=2) for number, like in zip(found, formats, strict=True)]
         return dict(zip((*names, "g"), values, strict=True))
+
+    def jvp_vjp(self, g: NDArray[Any], tangents: Tensors) -> dict[str, Value]:
+        """The tangents of the gradients, g being fixed, by the name of the input; an input without a tangent stays."""
+        with self._tape.trial():
+            first = self._gradients(self._tape.given(g))
+            return {name: self._value(number, name, uses=2) for name, number in self._moved(first, tangents).items()}
+
+    def vjp_jvp(self, tangents: Tensors, g: NDArray[Any]) -> dict[str, Value]:
+        """The gradients of sum(ty g), ty the tangent of y, by the name of the input."""
+        names = self._differentiable()
+        with self._tape.trial():
+            tangent = self._moved({"x": self._y}, tangents)["x"]
+            found = gradients([(tangent, self._tape.given(g))], [self._inputs[name] for name in names])
+            numbers = map(self._or_zero, found, (self._inputs[name] for name in names))
+            return {name: self._value(number, name, uses=2) for name, number in zip(names, numbers, strict=True)}
+
+    def jvp_jvp(self, tangents: Tensors, again: Tensors) -> Value:
+        """The tangent of the tangent of y in another direction."""
+        with self._tape.trial():
+            tangent = self._moved({"x": self._y}, tangents)
+            return self._value(self._moved(tangent, again)["x"], "x")
+
+    def _moved(self, results: Mapping[str, Number], tangents: Tensors) -> dict[str, Number]:
+        """
+        The tangents of results, shaped like the inputs of their names.
+
+        The transposed map of what reverse mode does with their cotangents, which takes the very steps of forward mode:
+        it is linear in these cotangents, so that any will do.
+        """
+        names = list(results)
+        seeds = [self._tape.given(np.zeros(results[name].shape)) for name in names]
+        inputs = [self._inputs[name] for name in self._differentiable()]
+        pulled = gradients([(results[name], seed) for name, seed in zip(names, seeds, strict=True)], inputs)
+        back = dict(zip(self._differentiable(), map(self._or_zero, pulled, inputs), strict=True))
+        return dict(zip(names, self._second(back, tangents, seeds), strict=True))
 
     def _differentiable(self) -> list[str]:
         return [name for name in self._inputs if not name.endswith("mask")]

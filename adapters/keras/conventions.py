@@ -10,7 +10,7 @@ import numpy as np
 
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS
-from ..known import OF_X, Failure, KnownViolation
+from ..known import NESTED_OF_X, Failure, KnownViolation, wrong_second_derivative
 from .bridge import BACKEND
 
 SOURCE = "https://github.com/keras-team/keras/blob/master/keras/src/"
@@ -136,19 +136,10 @@ _AUTOCAST = tuple(
 # Bindings -------------------------------------------------------------------------------------------------
 
 
-def _second_order(requirement: str, *dtypes: str) -> tuple[KnownViolation, ...]:
+def _second_order(*requirements: str, dtypes: tuple[str, ...] = ()) -> tuple[KnownViolation, ...]:
     if BACKEND != "tensorflow":
         return ()
-    return (
-        KnownViolation(
-            requirement,
-            _SECOND_ORDER,
-            links=_SECOND_ORDER_LINKS,
-            failures=("value",),
-            outputs=OF_X,
-            dtypes=dtypes,
-        ),
-    )
+    return wrong_second_derivative(*requirements, reason=_SECOND_ORDER, links=_SECOND_ORDER_LINKS, dtypes=dtypes)
 
 
 def _negative(operator: str, *requirements: str) -> tuple[KnownViolation, ...]:
@@ -203,38 +194,76 @@ _NEGATIVE = _negative("batch_norm", "BN-F1", "BN-G1", "BN-G2")
 _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
 #: LayerNormalization is torch.nn.functional.layer_norm on PyTorch, in its derivatives too.
-_TANGENT = tuple(
-    KnownViolation(
-        requirement,
-        "layer_norm of PyTorch writes the tangent of y in the saved mean and 1/sqrt(var + eps); its derivative takes"
-        " these for constants",
-        links=("https://github.com/pytorch/pytorch/issues/196700",),
-        failures=("value",),
-        outputs=(output,),
+_TANGENT = {
+    operator: tuple(
+        KnownViolation(
+            requirement,
+            "layer_norm of PyTorch writes the tangent of y in the saved mean and 1/sqrt(var + eps); its derivative"
+            " takes these for constants",
+            links=("https://github.com/pytorch/pytorch/issues/196700",),
+            failures=("value",),
+            outputs=(output,),
+        )
+        for requirement, output in zip(requirements, NESTED_OF_X[1:])
+        if BACKEND == "torch"
     )
-    for requirement, output in (("LN-G13", "reverse over forward in x"), ("LN-G14", "forward over forward of y"))
-    if BACKEND == "torch"
-)
+    for operator, requirements in {
+        "layer_norm": ("LN-G13", "LN-G14"),
+        "pre_norm": ("PR-G9", "PR-G10"),
+        "post_norm": ("PO-G9", "PO-G10"),
+    }.items()
+}
 
-LAYER_NORM = _declared(*_EVERYWHERE, known_violations=(*_second_order("LN-G9"), *_TANGENT))
-BATCH_NORM = _declared(*_EVERYWHERE, _MOMENTUM, *_MOMENTS, known_violations=(*_NEGATIVE, *_second_order("BN-G10")))
+LAYER_NORM = _declared(
+    *_EVERYWHERE, known_violations=(*_second_order("LN-G9", "LN-G12", "LN-G13", "LN-G14"), *_TANGENT["layer_norm"])
+)
+BATCH_NORM = _declared(
+    *_EVERYWHERE,
+    _MOMENTUM,
+    *_MOMENTS,
+    known_violations=(*_NEGATIVE, *_second_order("BN-G10", "BN-G13", "BN-G14", "BN-G15")),
+)
 OPS_BATCH_NORM = _declared(
-    *_EVERYWHERE, _NATIVE_MOMENTS, *_MOMENTS, known_violations=(*_NEGATIVE, *_second_order("BN-G10", *_WIDE))
+    *_EVERYWHERE,
+    _NATIVE_MOMENTS,
+    *_MOMENTS,
+    known_violations=(*_NEGATIVE, *_second_order("BN-G10", "BN-G13", "BN-G14", "BN-G15", dtypes=_WIDE)),
 )
 RMS_NORM = _declared(*_EVERYWHERE, known_violations=_AUTOCAST)
 OPS_RMS_NORM = _declared(*_EVERYWHERE)
 GROUP_NORM = _declared(
     *_EVERYWHERE,
     *_MOMENTS,
-    known_violations=(*_negative("group_norm", "GN-F1", "GN-G1", "GN-G2"), *_second_order("GN-G9")),
+    known_violations=(
+        *_negative("group_norm", "GN-F1", "GN-G1", "GN-G2"),
+        *_second_order("GN-G9", "GN-G12", "GN-G13", "GN-G14"),
+    ),
 )
 INSTANCE_NORM = _declared(
     *_EVERYWHERE,
     *_MOMENTS,
-    known_violations=(*_negative("instance_norm", "IN-F1", "IN-G1", "IN-G2"), *_second_order("IN-G9")),
+    known_violations=(
+        *_negative("instance_norm", "IN-F1", "IN-G1", "IN-G2"),
+        *_second_order("IN-G9", "IN-G12", "IN-G13", "IN-G14"),
+    ),
 )
 RESIDUAL = _declared(*_WITHOUT_MEAN, known_violations=_ADDED)
-PRE_NORM = _declared(*_EVERYWHERE, known_violations=(*_ADDED, *_second_order("PR-G6", *_WIDE)))
-POST_NORM = _declared(*_EVERYWHERE, _SUM_ROUNDED, known_violations=(*_ADDED, *_second_order("PO-G6", *_WIDE)))
+PRE_NORM = _declared(
+    *_EVERYWHERE,
+    known_violations=(
+        *_ADDED,
+        *_second_order("PR-G6", "PR-G8", "PR-G9", "PR-G10", dtypes=_WIDE),
+        *_TANGENT["pre_norm"],
+    ),
+)
+POST_NORM = _declared(
+    *_EVERYWHERE,
+    _SUM_ROUNDED,
+    known_violations=(
+        *_ADDED,
+        *_second_order("PO-G6", "PO-G8", "PO-G9", "PO-G10", dtypes=_WIDE),
+        *_TANGENT["post_norm"],
+    ),
+)
 HIGHWAY = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, known_violations=(_BROADCAST,))
 MHC = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, known_violations=(_BROADCAST,))

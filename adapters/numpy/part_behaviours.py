@@ -58,6 +58,14 @@ class Cascade(NumpyPart):
             total = [b + c for b, c in zip(bar, back)] if isinstance(bar, list) else bar + back
         return total, a
 
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        bent: Any = None
+        for part in self.material.inner:
+            own = part.jvp_jvp(x, tx, sx)
+            bent = own if bent is None else own + part.jvp(x, bent)
+            x, tx, sx = part(x), part.jvp(x, tx), part.jvp(x, sx)
+        return bent
+
 
 class Scaled(NumpyPart):
     """The inner part times a factor that is no function of x."""
@@ -82,6 +90,9 @@ class Scaled(NumpyPart):
         factor = self.factor()
         x_bar, g_bar = self.material.inner[0].vjp_vjp(x, self._times(g, factor), a)
         return x_bar, self._times(g_bar, factor)
+
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        return self._times(self.material.inner[0].jvp_jvp(x, tx, sx), self.factor())
 
 
 @dataclass(eq=False)
@@ -118,6 +129,9 @@ class Through(NumpyPart):
     def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
         return self.material.inner[0].vjp_vjp(x, g, a)
 
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        return self.material.inner[0].jvp_jvp(x, tx, sx)
+
 
 class Buffered(Through):
     """The value, in one buffer that the part owns and every call returns."""
@@ -146,6 +160,9 @@ class Cut(Through):
         x_bar, g_bar = self.material.inner[0].vjp_vjp(x, self._filled(x, g), a)
         return x_bar, self._kept(g_bar)
 
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        return self._kept(self.material.inner[0].jvp_jvp(x, tx, sx))
+
     def _filled(self, x: Handed, g: Array) -> Array:
         """The cotangent of the inner part's value: zero where features were cut off."""
         like = x[0] if isinstance(x, (list, tuple)) else x
@@ -167,6 +184,9 @@ class Raising(Through):
         raise part_error(self.material.part.number)
 
     def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        raise part_error(self.material.part.number)
+
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
         raise part_error(self.material.part.number)
 
 

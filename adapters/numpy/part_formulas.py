@@ -27,6 +27,9 @@ class Identity(NumpyPart):
     def vjp_vjp(self, x: Array, g: Array, a: Array) -> tuple[Array, Array]:
         return np.zeros_like(x), a
 
+    def jvp_jvp(self, x: Array, tx: Array, sx: Array) -> Array:
+        return np.zeros(x.shape, x.dtype)
+
 
 class View(Identity):
     """Another view of x's memory."""
@@ -159,6 +162,9 @@ class Elementwise(Formula):
         _, slope, bend = self.slopes(x)
         return a * g * bend, a * slope
 
+    def bent(self, x: Array, tx: Array, sx: Array, leaves: Leaves) -> Array:
+        return tx * sx * self.slopes(x)[2]
+
 
 class TanhLinear(Formula):
     """tanh(x @ w)."""
@@ -180,6 +186,11 @@ class TanhLinear(Formula):
         y = np.tanh(x @ w)
         slope, across = 1.0 - y * y, a @ w
         return (across * g * (-2.0 * y * slope)) @ w.T, across * slope
+
+    def bent(self, x: Array, tx: Array, sx: Array, leaves: Leaves) -> Array:
+        (w,) = leaves
+        y = np.tanh(x @ w)
+        return (tx @ w) * (sx @ w) * (-2.0 * y * (1.0 - y * y))
 
 
 def _outer(x: Array, g: Array) -> Array:

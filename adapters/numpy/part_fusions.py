@@ -48,6 +48,11 @@ class Product(Formula):
         ]
         return x_bar, self.tangent(x, a, leaves, ())
 
+    def bent(self, x: Sequence[Array], tx: Sequence[Array], sx: Sequence[Array], leaves: Leaves) -> Array:
+        places = range(len(x))
+        pairs = [_product(x, tx[i] * sx[k], without={i, k}) for i in places for k in places if k != i]
+        return reduce(add, pairs, np.zeros_like(x[0]))
+
 
 class Weighted(Formula):
     """The sum of weights[k] * y_k; the weights are its leaf."""
@@ -105,6 +110,14 @@ class Coupled(Formula):
                 bar = bar + a[i + 1] * s[i] - 2.0 * a[i] * t[i] * s[i] * x[i + 1]
             x_bar.append(g * bar)
         return x_bar, self.tangent(x, a, leaves, ())
+
+    def bent(self, x: Sequence[Array], tx: Sequence[Array], sx: Sequence[Array], leaves: Leaves) -> Array:
+        terms = [np.zeros_like(x[0])]
+        for k in range(1, len(x)):
+            t, before, beside = np.tanh(x[k - 1]), tx[k - 1] * sx[k - 1], tx[k - 1] * sx[k] + sx[k - 1] * tx[k]
+            slope = 1.0 - t * t
+            terms += [slope * beside, -2.0 * t * slope * before * x[k]]
+        return reduce(add, terms)
 
 
 def _product(ys: Sequence[Array], start: Array, without: set[int]) -> Array:

@@ -5,8 +5,9 @@ Parts on NumPy arrays: callables that bring their own derivatives.
     part.vjp(x, g)          the cotangent of x; the leaves' gradients are added to the notes, once a call
     part.jvp(x, tx)         the tangent, those of the leaves included
     part.vjp_vjp(x, g, a)   (x_bar, g_bar): the vjp at cotangent a of the map (x, g) -> vjp(x, g); nothing is noted
+    part.jvp_jvp(x, tx, sx) the tangent along sx of jvp(x, tx), the leaves at rest
 
-A part that fuses takes a list in place of x, tx, a, and returns a list in place of a cotangent of x. Everything is
+A part that fuses takes a list in place of x, tx, sx, a, and returns a list in place of a cotangent of x. Everything is
 computed in float32 for 16-bit data and in the data's own dtype otherwise, and rounded once.
 """
 
@@ -87,6 +88,10 @@ class NumpyPart(abc.ABC):
     def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
         """(x_bar, g_bar)."""
 
+    @abc.abstractmethod
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        """The second derivative of the value along tx and sx."""
+
 
 class Formula(NumpyPart):
     """A part that is given by formulas, written for arrays of the dtype that is computed in."""
@@ -106,6 +111,10 @@ class Formula(NumpyPart):
     @abc.abstractmethod
     def second(self, x: Handed, g: Array, a: Handed, leaves: Leaves) -> tuple[Handed, Array]:
         """(x_bar, g_bar)."""
+
+    def bent(self, x: Handed, tx: Handed, sx: Handed, leaves: Leaves) -> Array | None:
+        """The second derivative along tx and sx; None for what is linear in x."""
+        return None
 
     def _leaves(self) -> list[Array]:
         return [widened(leaf.value) for leaf in self.material.leaves]
@@ -130,6 +139,11 @@ class Formula(NumpyPart):
     def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
         x_bar, g_bar = self.second(wide(x), widened(g), wide(a), self._leaves())
         return narrow(x_bar, x), g_bar.astype(g.dtype)
+
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        found = self.bent(wide(x), wide(tx), wide(sx), self._leaves())
+        like = x[0] if isinstance(x, (list, tuple)) else x
+        return np.zeros(like.shape, like.dtype) if found is None else found.astype(like.dtype)
 
 
 def wide(x: Handed) -> Handed:

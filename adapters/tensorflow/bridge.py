@@ -14,6 +14,7 @@ import tensorflow as tf
 from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..bridge import Bridge
 from ..dtypes import DTYPES
+from ..nesting import nested
 from .guard import Guard
 from .part_functions import replay, shift
 from .tapes import Tapes
@@ -112,22 +113,13 @@ class TensorFlowBridge(Bridge):
                 self._tapes.drop(tape)
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
-        # The transpose of the vjp, which is linear in its cotangent. tf.autodiff.ForwardAccumulator transposes each
-        # operation's vjp by itself, and traces a function for every operation and shape: a second or more a call.
         given, moving = zip(*(pair for pair in zip(inputs, tangents) if pair[0] is not None))
-        with tf.GradientTape(watch_accessed_variables=False) as inner:
-            inner.watch(given)
-            output = call(*inputs)
-        with tf.GradientTape(watch_accessed_variables=False) as outer:
-            cotangent = tf.zeros_like(output)
-            outer.watch(cotangent)
-            found = _dense(inner.gradient(output, list(given), output_gradients=cotangent))
-        pairs = [(gradient, tangent) for gradient, tangent in zip(found, moving) if gradient is not None]
-        if not pairs:
-            return None
-        gradients, directions = (list(side) for side in zip(*pairs))
-        (tangent,) = _dense([outer.gradient(gradients, cotangent, output_gradients=directions)])
-        return tangent
+
+        def y(*moved: Any) -> Any:
+            rest = iter(moved)
+            return call(*(None if value is None else next(rest) for value in inputs))
+
+        return _tangent(y, given, moving)[1]
 
     def vjp_vjp(
         self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any, second: Sequence[Any]
@@ -152,6 +144,12 @@ class TensorFlowBridge(Bridge):
             raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
         following = iter(bars)
         return [None if value is None else next(following) for value in inputs] + [next(following)]
+
+    def nested(
+        self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
+    ) -> list[Any | None]:
+        with self._guard.paused():
+            return nested(_tangent, _pulled, kind, call, inputs, tangents, other)
 
     # Parts ------------------------------------------------------------------------------------------------
 
@@ -197,6 +195,53 @@ def _place(device: str) -> str:
     parsed = _DEVICE.fullmatch(device)
     assert parsed is not None
     return f"/{parsed[1].upper()}:{parsed[2] or 0}"
+
+
+def _tangent(function: Callable[..., Any], given: Sequence[Any], moving: Sequence[Any]) -> tuple[Any, Any]:
+    """
+    What a function returns, and its tangent, or their lists; None for a tangent that nothing reaches.
+
+    The transpose of the vjp, which is linear in its cotangent. tf.autodiff.ForwardAccumulator transposes each
+    operation's vjp by itself, and traces a function for every operation and shape: a second or more a call.
+    """
+    with tf.GradientTape(watch_accessed_variables=False) as inner:
+        inner.watch(given)
+        returned = function(*given)
+    single = not isinstance(returned, (list, tuple))
+    outputs = [returned] if single else list(returned)
+    with tf.GradientTape(watch_accessed_variables=False) as outer:
+        cotangents = [None if output is None else tf.zeros_like(output) for output in outputs]
+        outer.watch([one for one in cotangents if one is not None])
+        back = _pulled_from(inner, outputs, given, cotangents)
+    pairs = [(gradient, tangent) for gradient, tangent in zip(back, moving) if gradient is not None]
+    tangents = [None] * len(outputs)
+    if pairs:
+        gradients, directions = (list(side) for side in zip(*pairs))
+        sources = [one for one in cotangents if one is not None]
+        there = iter(_dense(outer.gradient(gradients, sources, output_gradients=directions)))
+        tangents = [None if one is None else next(there) for one in cotangents]
+    return (returned, tangents[0]) if single else (returned, tangents)
+
+
+def _pulled(function: Callable[..., Any], *given: Any) -> tuple[Any, Callable[[Any], list[Any]]]:
+    """What a function returns, and what pulls a cotangent of it back to the arguments."""
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(given)
+        output = function(*given)
+
+    def pull(cotangent: Any) -> list[Any]:
+        return [None] * len(given) if output is None else _pulled_from(tape, [output], given, [cotangent])
+
+    return output, pull
+
+
+def _pulled_from(tape: Any, outputs: Sequence[Any], given: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Gradients from a tape; outputs that are None have none."""
+    there = [(output, cotangent) for output, cotangent in zip(outputs, cotangents) if output is not None]
+    if not there:
+        return [None] * len(given)
+    targets, seeds = (list(side) for side in zip(*there))
+    return _dense(tape.gradient(targets, list(given), output_gradients=seeds))
 
 
 def _dense(gradients: Sequence[Any]) -> list[Any]:

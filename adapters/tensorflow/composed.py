@@ -59,14 +59,14 @@ def _mhc(x, branches, logits, *, fuse=None):
     return x + tf.add_n([weight * output for weight, output in zip(weights, outputs)])
 
 
-def _block(operator: str, name: str, call: Callable[..., Any], second_order: str) -> Binding:
+def _block(operator: str, name: str, call: Callable[..., Any], *derivatives: str) -> Binding:
     return Binding(
         operator,
         name,
         call,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        known_violations=(*BROADCAST, *second_order_violations(second_order)),
+        known_violations=(*BROADCAST, *second_order_violations(*derivatives)),
     )
 
 
@@ -90,8 +90,18 @@ BINDINGS: tuple[Binding, ...] = (
         _residual,
         known_violations=BROADCAST,
     ),
-    _block("pre_norm", "tf x + sublayer(batch_normalization(x, *moments(x)))", _pre_norm, "PR-G6"),
-    _block("post_norm", "tf batch_normalization(y, *moments(y)), y = x + sublayer(x)", _post_norm, "PO-G6"),
+    _block(
+        "pre_norm",
+        "tf x + sublayer(batch_normalization(x, *moments(x)))",
+        _pre_norm,
+        *("PR-G6", "PR-G8", "PR-G9", "PR-G10"),
+    ),
+    _block(
+        "post_norm",
+        "tf batch_normalization(y, *moments(y)), y = x + sublayer(x)",
+        _post_norm,
+        *("PO-G6", "PO-G8", "PO-G9", "PO-G10"),
+    ),
     _native("highway", "tf H * t + x * (1 - t), t = tf.sigmoid", _highway),
     _native("mhc", "tf x + add_n(softmax(logits)[k] * H[k])", _mhc, ()),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..binding import Binding
-from ..known import OF_X, ONE_OF, KnownViolation
+from ..known import ONE_OF, KnownViolation, wrong_second_derivative
 
 SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
@@ -77,17 +77,12 @@ SECOND_ORDER = (
 SECOND_ORDER_LINKS = (f"{_NN} (moments)", "https://github.com/tensorflow/tensorflow/pull/19609")
 
 
-def second_order_violations(second_order: str) -> tuple[KnownViolation, ...]:
-    """What a binding is expected to violate, by the requirement about its second-order gradients."""
-    second = KnownViolation(
-        second_order,
-        SECOND_ORDER,
-        links=SECOND_ORDER_LINKS,
-        failures=("value",),
-        outputs=OF_X,
-        dtypes=("float32", "float64"),
+def second_order_violations(second_order: str, *nested: str) -> tuple[KnownViolation, ...]:
+    """What a binding is expected to violate, by the requirements about second order and nested derivatives."""
+    wrong = wrong_second_derivative(
+        second_order, *nested, reason=SECOND_ORDER, links=SECOND_ORDER_LINKS, dtypes=("float32", "float64")
     )
-    return (second, _BROADCAST)
+    return (*wrong, _BROADCAST)
 
 
 BINDINGS: tuple[Binding, ...] = (
@@ -97,7 +92,7 @@ BINDINGS: tuple[Binding, ...] = (
         layer_norm,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        known_violations=second_order_violations("LN-G9"),
+        known_violations=second_order_violations("LN-G9", "LN-G12", "LN-G13", "LN-G14"),
     ),
     Binding(
         "batch_norm",
@@ -105,6 +100,6 @@ BINDINGS: tuple[Binding, ...] = (
         _batch_norm,
         conventions=CONVENTIONS,
         reasons=REASONS,
-        known_violations=second_order_violations("BN-G10"),
+        known_violations=second_order_violations("BN-G10", "BN-G13", "BN-G14", "BN-G15"),
     ),
 )

@@ -16,7 +16,7 @@ from torch import nn
 from torch.func import functional_call
 
 from ..binding import Binding
-from .composed import BROADCAST
+from .composed import BROADCAST, IN_POST_NORM
 from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, having, lent
 from .seams import Block, Tensors, accepts, heads, lend, recorded, takes_no_part, weights
 
@@ -97,7 +97,12 @@ def bindings() -> tuple[Binding, ...]:
     same: dict[str, Any] = {"conventions": LAYER_NORM_CONVENTIONS, "reasons": LAYER_NORM_REASONS, "load": _load}
     return (
         Binding(
-            "post_norm", "transformers BertSelfOutput", _post_norm, known_violations=BROADCAST, has_modes=True, **same
+            "post_norm",
+            "transformers BertSelfOutput",
+            _post_norm,
+            known_violations=(*BROADCAST, *IN_POST_NORM),
+            has_modes=True,
+            **same,
         ),
         Binding("post_norm", "transformers BertLayer", takes_no_part, accepts=accepts, seams=_seams, **same),
     )

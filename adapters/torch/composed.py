@@ -15,7 +15,7 @@ from torch.nn import functional
 from ..binding import Binding
 from ..known import KnownViolation
 from .bridge import SOURCE
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, module_layer_norm
+from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, constants_in_forward_mode, module_layer_norm
 
 #: Why the others round every operation.
 _EACH_ROUNDED = (
@@ -89,14 +89,19 @@ def _mhc_stacked(x, branches, logits, *, fuse=None):
     return x + torch.einsum("k,k...->...", torch.softmax(logits, dim=0), torch.stack(outputs))
 
 
-def _block(operator: str, name: str, call: Callable[..., Any], *, has_modes: bool) -> Binding:
+#: What layer_norm is known to violate, as it shows in a block.
+IN_PRE_NORM = constants_in_forward_mode("PR-G9", "PR-G10", issue="196700")
+IN_POST_NORM = constants_in_forward_mode("PO-G9", "PO-G10", issue="196700")
+
+
+def _block(operator: str, name: str, call: Callable[..., Any], *known: KnownViolation, has_modes: bool) -> Binding:
     return Binding(
         operator,
         name,
         call,
         conventions=LAYER_NORM_CONVENTIONS,
         reasons=LAYER_NORM_REASONS,
-        known_violations=BROADCAST,
+        known_violations=(*BROADCAST, *known),
         has_modes=has_modes,
     )
 
@@ -117,10 +122,10 @@ def _native(
 
 BINDINGS: tuple[Binding, ...] = (
     Binding("residual", "torch x + branch(x)", _residual, known_violations=BROADCAST),
-    _block("pre_norm", "torch x + sublayer(nn.LayerNorm(x))", _pre_norm_module, has_modes=True),
-    _block("pre_norm", "torch x + sublayer(functional.layer_norm(x))", _pre_norm, has_modes=False),
-    _block("post_norm", "torch nn.LayerNorm(x + sublayer(x))", _post_norm_module, has_modes=True),
-    _block("post_norm", "torch functional.layer_norm(x + sublayer(x))", _post_norm, has_modes=False),
+    _block("pre_norm", "torch x + sublayer(nn.LayerNorm(x))", _pre_norm_module, *IN_PRE_NORM, has_modes=True),
+    _block("pre_norm", "torch x + sublayer(functional.layer_norm(x))", _pre_norm, *IN_PRE_NORM, has_modes=False),
+    _block("post_norm", "torch nn.LayerNorm(x + sublayer(x))", _post_norm_module, *IN_POST_NORM, has_modes=True),
+    _block("post_norm", "torch functional.layer_norm(x + sublayer(x))", _post_norm, *IN_POST_NORM, has_modes=False),
     _native("highway", "torch H * t + x * (1 - t)", _highway),
     _native("highway", "torch.lerp(x, H, t)", _highway_lerp, unsupported_keywords=frozenset({"carry"})),
     _native("mhc", "torch x + sum(softmax(logits)[k] * H[k])", _mhc),

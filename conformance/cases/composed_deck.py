@@ -58,7 +58,7 @@ PARTS = frozenset(
         *("CM-N5", "CM-N6", "CM-N7"),
     )
 )
-DERIVATIVES = frozenset(("RS-G4", "RS-G5"))
+DERIVATIVES = frozenset(("RS-G4", "RS-G5", "RS-G7", "RS-G8", "RS-G9"))
 #: Logits far apart, infinite ones too.
 SATURATED = _WEIGHTS | {"HW-F4", "HW-G6", "MH-F3", "MH-G6"}
 COUNTS = _WEIGHTS | _MODERATE | {"MH-F4"}

@@ -1,4 +1,4 @@
-"""Second-order and forward-mode derivatives of the composed operators."""
+"""Second-order, forward-mode and nested derivatives of the composed operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .registry import check
+from .registry import Body, check
 
 
 def _directions(case: Case, names: tuple[str, ...], purpose: str) -> dict[str, np.ndarray | None]:
@@ -63,3 +63,41 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
         return subject.truth(case, normative=normative).tangent(arithmetic, tangents).error
 
     yield subject.judge(case, "tangent of y", found, exact, bounds)
+
+
+def _nested(kind: str, words: str, *results: str) -> Body:
+    """The check of a derivative of a derivative, of adapters.binding.NESTED: leaves are at rest."""
+
+    def judged(subject: Subject, case: Case) -> Iterator[Finding]:
+        if idle(case.operator, case.parts) == ("gamma", "beta"):
+            return  # as in second order
+        names = OPERATORS[case.operator].differentiable
+        tangents = _directions(case, names, "forward mode")
+        other = _directions(case, names, words) if kind == "jvp_jvp" else case.g
+        _ = subject.observe(case).outputs
+        found = subject.nested(kind, case, tangents, other)
+        exact = subject.truth(case).nested_exact(kind, tangents, other)
+        for name in results or names:
+            value = found[name]
+            if value is None or name not in exact:
+                continue
+
+            def bounds(normative: bool, name: str = name) -> np.ndarray:
+                arithmetic = subject.arithmetic(case, normative=normative)
+                truth = subject.truth(case, normative=normative)
+                return truth.nested(kind, arithmetic, tangents, other)[name].error
+
+            yield subject.judge(case, f"{words} {'of' if results else 'in'} {name}", value, exact[name], bounds)
+
+    return judged
+
+
+check("RS-G7", "PR-G8", "PO-G8", "HW-G9", "MH-G11", gradient=True, raising="unsupported")(
+    _nested("jvp_vjp", "forward over reverse")
+)
+check("RS-G8", "PR-G9", "PO-G9", "HW-G10", "MH-G12", gradient=True, raising="unsupported")(
+    _nested("vjp_jvp", "reverse over forward")
+)
+check("RS-G9", "PR-G10", "PO-G10", "HW-G11", "MH-G13", gradient=True, raising="unsupported")(
+    _nested("jvp_jvp", "forward over forward", "y")
+)

@@ -26,11 +26,11 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "rms_norm": ("2216b518a93d5775", "d36f7ce33d1c219f", "a0a92cec35133e3f"),
     "group_norm": ("f7a362978388bd34", "c16fdf1f7831b893", "4f2a1953a8bdfcbe"),
     "instance_norm": ("6acfdd09a259899e", "a9a3f4f4fd2c8958", "70f44c12fb2d43ee"),
-    "residual": ("bc2771cf66f18fc1", "14f209ff207eaf7f", "e17afdd8e617472f"),
-    "pre_norm": ("6e03d70bb6356ac0", "0dcd3cc42d51a602", "7aa6b0978b5f6f2e"),
-    "post_norm": ("86bf73613859ea6d", "7ca0ae3a93feb909", "f0da1d8abb947cd0"),
-    "highway": ("ce9a1a7604d8746e", "8c0d123ad4899dee", "f11d827db4402436"),
-    "mhc": ("3d87c022fa834e20", "924952c254451151", "c3a75e6586957d3e"),
+    "residual": ("6eaa0b00f2d5a4bb", "e52e248fc56afe15", "dfc70df936509edd"),
+    "pre_norm": ("f6738bf91a8cca6e", "ccc853f253b821c6", "d315af71bc60b2a4"),
+    "post_norm": ("9efb73ee5a2be706", "a9b20b03f17746e4", "479f0c400d6de1b8"),
+    "highway": ("7ca5971e09cb2c2b", "86e77633f829f9b4", "4ecb27fabfc82780"),
+    "mhc": ("291a766c184f1c00", "ad7bcdb3d2967ea0", "35c13434531702cd"),
 }
 
 
@@ -41,11 +41,11 @@ DECKS: dict[str, tuple[str, str]] = {
     "rms_norm": ("37103a0dd3714fd0", "b74f5e0f8d9b7174"),
     "group_norm": ("5cfacdd6b0a2012e", "219d6cef0cd9d3d8"),
     "instance_norm": ("6fa04f486fb26e67", "a0992902b456f7f7"),
-    "residual": ("fe6cb20d43607c11", "bba4ec59a1045fb8"),
-    "pre_norm": ("1725bfa2cf2cdafa", "b93c57e3b6faa890"),
-    "post_norm": ("131baf78e3b6aa69", "c0de0761458c1d8a"),
-    "highway": ("978ecd8d3c9732e4", "3982d03c6419644e"),
-    "mhc": ("100c641fb539266c", "0299dd81cf083fb3"),
+    "residual": ("8f1e3fb3367807e2", "94e46c64a6ddc2c6"),
+    "pre_norm": ("80cb679d3d5c0a47", "b5d16b93860d7935"),
+    "post_norm": ("e50b87d26e5a3524", "8dbc8d9989847d4a"),
+    "highway": ("237d4d0c8a819993", "1cd3c83e88a92910"),
+    "mhc": ("8954babc7bf4ffb8", "7abbdfe2ef83bb26"),
 }
 
 #: What each regime draws.

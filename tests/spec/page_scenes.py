@@ -248,9 +248,9 @@ PLAIN = ({"x": "dx"}, {"x": "x_bar", "g": "g_bar"}, {"a": "dx"}, {"x": "tx"})
 
 
 def drawn(seed: int) -> Drawn:
-    """x, its cotangents and its tangent."""
+    """x, its cotangents and its tangents."""
     draw = Drawn(seed)
-    draw("x", "g", "a", "tx", shape=(ROWS, N))
+    draw("x", "g", "a", "tx", "sx", shape=(ROWS, N))
     return draw
 
 
@@ -271,7 +271,7 @@ def residual(*, full: bool) -> Scene:
 def block(page: str) -> Scene:
     """pre_norm or post_norm."""
     draw = drawn(4)
-    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", shape=(N,))
+    draw("gamma", "beta", "b", "c", "tgamma", "tbeta", "sgamma", "sbeta", shape=(N,))
     first, second, cotangents, tangents = NORMALISED
     tables = (first, {**second, "beta": "beta_bar"}, cotangents, tangents)
     roles = (Role("F", "sublayer", "tanh_linear", "w", at="z" if page == "pre_norm" else "x"),)
@@ -305,7 +305,7 @@ def mhc(*, fuse: bool) -> Scene:
         coupled = Part(lambda ys, _: sum(ys) + sum(apply(mpmath.tanh)(a) * b for a, b in pairwise(ys)), "ys")
         extra = {"f": coupled, "described": Described("fuse_coupled"), "dot f": 0}
         return composed("mhc, with fuse", "mhc", roles, PLAIN, draw=draw, extra=extra, labels=frozenset({"with fuse"}))
-    draw("logits", "b", "tlogits", shape=(BRANCHES,))
+    draw("logits", "b", "tlogits", "slogits", shape=(BRANCHES,))
     tables = (
         {**first, "logits": "dlogits"},
         {**second, "logits": "logits_bar"},

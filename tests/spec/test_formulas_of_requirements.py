@@ -23,7 +23,7 @@ from .page_examples import FORMATS, LABELS, Example, called, constant, holds
 from .page_notation import Bound
 from .page_scenes import KINDS, Scene, scenes
 from .page_values import Matrix, array, precise
-from .page_worlds import Part, World, gradient
+from .page_worlds import Part, World, gradient, zeros
 
 CALLS = "relates calls, memory, arguments or what is no number"
 EMPTY = "is about arrays without values"
@@ -137,6 +137,13 @@ def each(*numbers: str, more: Callable[[World], dict[str, Any]]) -> dict[str, Ca
     return {f"{page}-{number}": more for page in ("LN", "RM", "GN", "IN") for number in numbers}
 
 
+def at_rest(world: World) -> dict[str, Any]:
+    """Tangents of zero for the leaves of the parts."""
+    parts = [*world.values.values(), *world.values.get("H_", ())]
+    leaves = [part.leaf for part in parts if isinstance(part, Part) and part.leaf is not None]
+    return {f"t{leaf}": zeros(world.values[leaf].shape) for leaf in leaves}
+
+
 #: Values that a requirement has beside those of its scenes.
 MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     **each("F8", "L10", "L13", more=shifted),
@@ -181,6 +188,8 @@ MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     "MH-L1": shifted,
     "MH-L4": lambda world: {"order": [2, 0, 1]},
     "MH-L6": lambda world: {"l_1": mpf(1) / 2, "l_2": mpf(-1)},
+    **dict.fromkeys(("RS-G8", "RS-G9", "PR-G9", "PR-G10", "PO-G9", "PO-G10"), at_rest),
+    **dict.fromkeys(("HW-G10", "HW-G11", "MH-G12", "MH-G13"), at_rest),
     "MH-G5": lambda world: {"w": rows(3), "f": Part(lambda ys, w: ys[0] @ w + ys[1] * ys[2], "ys", "w")},
 }  # fmt: skip
 

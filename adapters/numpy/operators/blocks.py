@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional, Tuple
 
@@ -15,6 +16,8 @@ Array = np.ndarray
 
 #: Tangents or cotangents of x, gamma and beta.
 Directions = Tuple[Array, Optional[Array], Optional[Array]]
+#: How the gradients of LayerNorm move, from a direction of x, gamma and beta: its input's part, gamma's and g's.
+Bending = Callable[[Pull, Array, Array, Array], Tuple[Array, Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +57,14 @@ class Block(Composed, Groups):
         """The tangent of y."""
         raise NotImplementedError
 
-    def second_order_of(self, call: Call, g: Array, cotangents: Directions) -> tuple[Gradients, Array]:
+    def second_order_of(
+        self, call: Call, g: Array, cotangents: Directions, bending: Bending
+    ) -> tuple[Gradients, Array]:
         """The cotangents of x, gamma and beta, and that of g, of the map to the gradients."""
+        raise NotImplementedError
+
+    def second_tangent_of(self, call: Call, tangents: Directions, again: Directions) -> Array:
+        """The second derivative of y along two directions."""
         raise NotImplementedError
 
     # The canonical callables: x, sublayer, gamma and beta come first.
@@ -79,9 +88,34 @@ class Block(Composed, Groups):
     def vjp_vjp(self, *arrays: Any, eps: float) -> tuple[Array, Array | None, Array | None, Array]:
         """(x_bar, gamma_bar, beta_bar, g_bar) of the map (x, gamma, beta, g) -> (dx, dgamma, dbeta) at (a, b, c)."""
         call, (g, a, b, c) = self.begin_block(arrays, eps, "g", "a", "b", "c")
-        bar, g_bar = self.second_order_of(call, g, (a, b, c))
+        bar, g_bar = self.second_order_of(call, g, (a, b, c), self.second_order)
         written = self._written(call, bar, "x_bar", "gamma_bar", "beta_bar")
         return (*written, self.write(g_bar, g.shape, g.dtype, "g_bar"))
+
+    def jvp_vjp(self, *arrays: Any, eps: float) -> tuple[Array, Array | None, Array | None]:
+        """The tangents of (dx, dgamma, dbeta) along (sx, sgamma, sbeta)."""
+        call, (g, sx, sgamma, sbeta) = self.begin_block(arrays, eps, "g", "sx", "sgamma", "sbeta")
+
+        def moved(p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+            return (*self.forward_over_reverse(p, a, b, c), self.tangent(p, a, b, c))
+
+        bar, _ = self.second_order_of(call, g, (sx, sgamma, sbeta), moved)
+        return self._written(call, bar, "x_bar", "gamma_bar", "beta_bar")
+
+    def vjp_jvp(self, *arrays: Any, eps: float) -> tuple[Array, Array | None, Array | None]:
+        """The gradients of <ty, g>, ty the tangent of y along (tx, tgamma, tbeta)."""
+        call, (tx, tgamma, tbeta, g) = self.begin_block(arrays, eps, "tx", "tgamma", "tbeta", "g")
+
+        def pulled(p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+            return (*self.reverse_over_forward(p, a, b, c), self.tangent(p, a, b, c))
+
+        bar, _ = self.second_order_of(call, g, (tx, tgamma, tbeta), pulled)
+        return self._written(call, bar, "x_bar", "gamma_bar", "beta_bar")
+
+    def jvp_jvp(self, *arrays: Any, eps: float) -> Array:
+        """The tangent along (sx, sgamma, sbeta) of the tangent of y along (tx, tgamma, tbeta)."""
+        call, moved = self.begin_block(arrays, eps, "tx", "tgamma", "tbeta", "sx", "sgamma", "sbeta")
+        return self.write(self.second_tangent_of(call, moved[:3], moved[3:]), self.shape, self.data, "tty")
 
     def begin_block(self, arrays: tuple[Any, ...], eps: float, *more: str) -> tuple[Call, tuple[Any, ...]]:
         """Refuse bad arguments, note what the call at hand works on, and divide its arguments."""
@@ -91,7 +125,7 @@ class Block(Composed, Groups):
         given = dict(zip(names, arrays))
         x, settings = given.pop("x"), {"eps": eps, "axes": (-1,)}
         call = Call(x, given.pop("sublayer"), given["gamma"], given["beta"], eps)
-        likewise = {name: given.pop(name) for name in ("g", "a", "tx") if name in given}
+        likewise = {name: given.pop(name) for name in ("g", "a", "tx", "sx") if name in given}
         self.check(x, given, likewise, settings)
         self.begin(x, settings)
         return call, arrays[len(self.record.arguments) :]
@@ -125,12 +159,18 @@ class Block(Composed, Groups):
         ty = self.tangent(p, self.rows(t, "tx"), self.filled(tgamma, "tgamma"), self.filled(tbeta, "tbeta"))
         return ty.reshape(self.shape)
 
+    def norm_second_tangent(self, array: Array, call: Call, tangents: Directions, again: Directions) -> Array:
+        """The second derivative of the inner LayerNorm's result along two directions."""
+        (t, tgamma, _), (s, sgamma, _), p = tangents, again, self._inner(array, call, None)
+        moved = self.rows(t, "tx"), self.filled(tgamma, "tgamma"), self.rows(s, "sx"), self.filled(sgamma, "sgamma")
+        return np.broadcast_to(self.second_tangent(p, *moved), p.x.shape).reshape(self.shape)
+
     def norm_second_order(
-        self, array: Array, call: Call, g: Array, cotangents: Directions
+        self, array: Array, call: Call, g: Array, cotangents: Directions, bending: Bending
     ) -> tuple[Array, Array, Array]:
         """The cotangents of the input, gamma (as a row) and g of `norm_gradients`."""
         (a, b, c), p = cotangents, self._inner(array, call, g)
-        x_bar, gamma_bar, g_bar = self.second_order(p, self.rows(a, "a"), self.filled(b, "b"), self.filled(c, "c"))
+        x_bar, gamma_bar, g_bar = bending(p, self.rows(a, "a"), self.filled(b, "b"), self.filled(c, "c"))
         return x_bar.reshape(self.shape), gamma_bar, np.broadcast_to(g_bar, x_bar.shape).reshape(self.shape)
 
     def _inner(self, array: Array, call: Call, g: Array | None) -> Pull:

@@ -14,8 +14,8 @@ Array = np.ndarray
 class Composed(Staged):
     """The base of every operator that is handed parts.
 
-    A part is callable and has `vjp(x, g)`, `jvp(x, tx)` and `vjp_vjp(x, g, a)`. Everything is computed in the working
-    dtype; only what a part is handed, and what is handed out, is rounded to the dtype of x.
+    A part is callable and has `vjp(x, g)`, `jvp(x, tx)`, `vjp_vjp(x, g, a)` and `jvp_jvp(x, tx, sx)`. Everything is
+    computed in the working dtype; only what a part is handed, and what is handed out, is rounded to the dtype of x.
     """
 
     def cross(self, array: Array, role: str) -> Array:
@@ -50,3 +50,22 @@ class Composed(Staged):
         """The cotangents of x and of g for the cotangent a of `pulled`."""
         x_bar, g_bar = part.vjp_vjp(x, self.cross(g, role), self.cross(a, role))
         return self.taken(x_bar, role), self.taken(g_bar, role)
+
+    def pushed_twice(self, part: Any, x: Array, tx: Array, sx: Array, role: str) -> Array:
+        """The second derivative of the part's value along tx and sx."""
+        return self.taken(part.jvp_jvp(x, self.cross(tx, role), self.cross(sx, role)), role)
+
+    # One mode over the other: the second derivative of <y, g> is symmetric, so that either is the vjp of the vjp.
+
+    def vjp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
+        """The cotangents of the inputs and of g of the map to the gradients."""
+        raise NotImplementedError
+
+    def jvp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
+        """The tangents of the gradients: handed what the operator is, g and a direction of each input."""
+        return self.vjp_vjp(*arrays, **settings)[:-1]
+
+    def vjp_jvp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
+        """The gradients of <ty, g>: handed what the operator is, a tangent of each input and g."""
+        count = len(self.record.arguments)
+        return self.vjp_vjp(*arrays[:count], arrays[-1], *arrays[count:-1], **settings)[:-1]

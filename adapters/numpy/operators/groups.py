@@ -8,7 +8,6 @@ from typing import Any, Dict
 import numpy as np
 
 from ....spec.layout import Layout
-from ....spec.operators import OPERATORS, Operator
 from ....spec.operators import Groups as Grouping
 from .arguments import check_eps, check_float, check_momentum, check_place, check_samples, check_shapes
 from .rows import Array, Pull, Rows, Statistics
@@ -25,11 +24,6 @@ class Groups(Staged, Rows):
 
     layout: Layout
     settings: Mapping[str, Any]
-
-    @property
-    def record(self) -> Operator:
-        """What the operator is."""
-        return OPERATORS[self.operator]
 
     @property
     def axes(self) -> tuple[int, ...]:

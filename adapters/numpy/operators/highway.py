@@ -117,7 +117,7 @@ class Highway(Composed):
         """dx from its contributions, in order."""
         return sum(contributions[1:], contributions[0])
 
-    # The canonical callables.
+    # The canonical callables; those of one mode over the other are the base's.
 
     def call(self, x: Array, transform: Any, gate: Any, *, carry: Any = None) -> Array:
         """y, of x's shape and dtype."""
@@ -175,3 +175,30 @@ class Highway(Composed):
         x_bar = x_bar + self.pulled(transform, x, transformed_bar, "transform")
         x_bar = x_bar + self.pulled(gate, x, logits_bar, "gate")
         return self.write(x_bar, x.shape, x.dtype, "x_bar"), self.write(g_bar, g.shape, g.dtype, "g_bar")
+
+    def jvp_jvp(self, x: Array, transform: Any, gate: Any, tx: Array, sx: Array, *, carry: Any = None) -> Array:
+        """The tangent along sx of the tangent of y along tx."""
+        self.begin(x, tx=tx, sx=sx)
+        p = self.paths(x, transform, gate, carry)
+        directions = [self.read(tx, "tx"), self.read(sx, "sx")]
+        roles = [(transform, "transform"), (gate, "gate"), *([] if carry is None else [(carry, "carry")])]
+        along = [[self.pushed(part, x, one, role) for part, role in roles] for one in directions]
+        bent = [self.pushed_twice(part, x, directions[0], directions[1], role) for part, role in roles]
+        return self.write(self.second_tangent(p, directions, along, bent), x.shape, x.dtype, "tty")
+
+    def second_tangent(self, p: Paths, directions: list[Array], along: list[list[Array]], bent: list[Array]) -> Array:
+        """
+        The second derivative of y along two directions of x.
+
+        `along` holds the tangents of what the parts returned for each of them, `bent` its second derivatives.
+        """
+        (tx, sx), (t, s) = directions, along
+        found = self.tangent(p, np.zeros_like(tx), *bent)
+        found = found + self.gated(p) * self.bend(p.logits) * t[1] * s[1]
+        # What the transform gate multiplies moves too, and so does what the carry gate does.
+        beside = [t[0], s[0]] if p.carry_logits is not None else [t[0] - tx, s[0] - sx]
+        found = found + self.slope(p.logits) * (beside[0] * s[1] + beside[1] * t[1])
+        if p.carry_logits is None:
+            return found
+        found = found + p.x * self.bend(p.carry_logits) * t[2] * s[2]
+        return found + self.slope(p.carry_logits) * (tx * s[2] + sx * t[2])

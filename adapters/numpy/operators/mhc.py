@@ -47,6 +47,11 @@ class Mhc(Composed):
         """The Jacobian of softmax, which is symmetric, applied to t: w (t - <w, t>)."""
         return w * (t - np.add.reduce(w * t))
 
+    def turned_twice(self, w: Array, t: Array, s: Array) -> Array:
+        """The second derivative of softmax along t and s: w ((t - <w, t>) (s - <w, s>) - their mean under w)."""
+        product = (t - np.add.reduce(w * t)) * (s - np.add.reduce(w * s))
+        return self.turned(w, product)
+
     # Forward.
 
     def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
@@ -124,7 +129,7 @@ class Mhc(Composed):
         """The cotangent of the weights: `along` by way of the branches, the rest by way of dlogits."""
         return along + b * q - np.add.reduce(b * w) * q - np.add.reduce(w * q) * b
 
-    # The canonical callables.
+    # The canonical callables; those of one mode over the other are the base's.
 
     def call(self, x: Array, branches: Sequence[Any], logits: Array | None, *, fuse: Any = None) -> Array:
         """y, of x's shape and dtype."""
@@ -220,3 +225,54 @@ class Mhc(Composed):
         pairs = enumerate(zip(branches, cotangents))
         found = [self.pulled_twice(branch, x, v, a, f"branches.{k}") for k, (branch, v) in pairs]
         return [x_bar for x_bar, _ in found], [back for _, back in found]
+
+    def jvp_jvp(
+        self,
+        x: Array,
+        branches: Sequence[Any],
+        logits: Array | None,
+        tx: Array,
+        tlogits: Array | None,
+        sx: Array,
+        slogits: Array | None,
+        *,
+        fuse: Any = None,
+    ) -> Array:
+        """The tangent along (sx, slogits) of the tangent of y along (tx, tlogits)."""
+        self.begin(x, branches, logits, fuse, tx=tx, sx=sx)
+        outputs, t, s = self.outputs(x, branches), self.read(tx, "tx"), self.read(sx, "sx")
+        along, across = (
+            [self.pushed(branch, x, one, f"branches.{k}") for k, branch in enumerate(branches)] for one in (t, s)
+        )
+        bent = [self.pushed_twice(branch, x, t, s, f"branches.{k}") for k, branch in enumerate(branches)]
+        if logits is None:
+            found = self.fuse_second_tangent(fuse, outputs, along, across, bent)
+        else:
+            w = self.weights(logits)
+            tw, sw = (np.zeros_like(w) if one is None else self.read(one, "tlogits") for one in (tlogits, slogits))
+            found = self.second_tangent(w, outputs, along, across, bent, tw, sw)
+        return self.write(found, x.shape, x.dtype, "tty")
+
+    def fuse_second_tangent(
+        self, fuse: Any, outputs: list[Array], along: list[Array], across: list[Array], bent: list[Array]
+    ) -> Array:
+        """The second derivative of fuse's value, from the tangents of the outputs and their second derivatives."""
+        handed, t, s, moved = (self.for_fuse(one) for one in (outputs, along, across, bent))
+        return self.taken(fuse.jvp_jvp(handed, t, s), "fuse") + self.taken(fuse.jvp(handed, moved), "fuse")
+
+    def second_tangent(
+        self,
+        w: Array,
+        outputs: list[Array],
+        along: list[Array],
+        across: list[Array],
+        bent: list[Array],
+        tlogits: Array,
+        slogits: Array,
+    ) -> Array:
+        """The second derivative of y from those of the outputs, and from the tangents of outputs and logits."""
+        tw, sw, both = self.turned(w, tlogits), self.turned(w, slogits), self.turned_twice(w, tlogits, slogits)
+        found = np.zeros_like(outputs[0])
+        for k, output in enumerate(outputs):
+            found = found + w[k] * bent[k] + tw[k] * across[k] + sw[k] * along[k] + both[k] * output
+        return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Block, Call, Directions, Gradients
+from .blocks import Bending, Block, Call, Directions, Gradients
 
 Array = np.ndarray
 
@@ -62,18 +62,32 @@ class PostNorm(Block):
     def tangent_of(self, call: Call, tangents: Directions) -> Array:
         """That of LN at the sum, for that of the sum."""
         tx, tgamma, tbeta = tangents
-        t = self.read(tx, "tx")
-        ts = self.add_tangent(t, self.pushed(call.sublayer, call.x, t, "sublayer"))
-        return self.norm_tangent(self.total(call.x, call.sublayer), call, (ts, tgamma, tbeta))
+        return self.norm_tangent(self.total(call.x, call.sublayer), call, (self.total_tangent(call, tx), tgamma, tbeta))
 
-    def second_order_of(self, call: Call, g: Array, cotangents: Directions) -> tuple[Gradients, Array]:
+    def total_tangent(self, call: Call, tx: Array) -> Array:
+        """The tangent of the sum for that of x."""
+        t = self.read(tx, "tx")
+        return self.add_tangent(t, self.pushed(call.sublayer, call.x, t, "sublayer"))
+
+    def second_order_of(
+        self, call: Call, g: Array, cotangents: Directions, bending: Bending
+    ) -> tuple[Gradients, Array]:
         """Where the sublayer bends, where LN does, and that again through the sublayer."""
         (a, b, c), x, sublayer = cotangents, call.x, call.sublayer
         wide_a, total = self.read(a, "a"), self.total(x, sublayer)
         ds = self.norm_gradients(total, call, g).x
         within, ds_bar = self.pulled_twice(sublayer, x, ds, wide_a, "sublayer")
         ds_bar = self.add_tangent(wide_a, ds_bar)
-        total_bar, gamma_bar, g_bar = self.norm_second_order(total, call, g, (ds_bar, b, c))
+        total_bar, gamma_bar, g_bar = self.norm_second_order(total, call, g, (ds_bar, b, c), bending)
         x_bar = self.add_second_order(within, total_bar, self.pulled(sublayer, x, total_bar, "sublayer"))
         # Neither dx, dgamma nor dbeta depends on beta.
         return Gradients(x_bar, gamma_bar, np.zeros_like(gamma_bar)), g_bar
+
+    def second_tangent_of(self, call: Call, tangents: Directions, again: Directions) -> Array:
+        """Where LN bends along both tangents of the sum, and where the sublayer does, through LN."""
+        total = self.total(call.x, call.sublayer)
+        along = [(self.total_tangent(call, one[0]), *one[1:]) for one in (tangents, again)]
+        t, s = (self.read(one[0], "tx") for one in (tangents, again))
+        bent = self.pushed_twice(call.sublayer, call.x, t, s, "sublayer")
+        by_sublayer = self.norm_tangent(total, call, (bent, None, None))
+        return by_sublayer + self.norm_second_tangent(total, call, *along)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Block, Call, Directions, Gradients
+from .blocks import Bending, Block, Call, Directions, Gradients
 
 Array = np.ndarray
 
@@ -74,14 +74,24 @@ class PreNorm(Block):
         inner = self.norm_tangent(call.x, call, (t, tgamma, tbeta))
         return self.add_tangent(t, self.pushed(call.sublayer, self.handed(call), inner, "sublayer"))
 
-    def second_order_of(self, call: Call, g: Array, cotangents: Directions) -> tuple[Gradients, Array]:
+    def second_order_of(
+        self, call: Call, g: Array, cotangents: Directions, bending: Bending
+    ) -> tuple[Gradients, Array]:
         """Where LN bends, and where the sublayer does, by way of what it is handed."""
         a, b, c = cotangents
         upstream, wide_a = self.read(g, "g"), self.read(a, "a")
         normed = self.handed(call)
         h = self.pulled(call.sublayer, normed, upstream, "sublayer")
-        x_bar, gamma_bar, h_bar = self.norm_second_order(call.x, call, h, (wide_a, b, c))
+        x_bar, gamma_bar, h_bar = self.norm_second_order(call.x, call, h, (wide_a, b, c), bending)
         inner = Gradients(x_bar, gamma_bar, np.zeros_like(gamma_bar))
         normed_bar, g_bar = self.pulled_twice(call.sublayer, normed, upstream, h_bar, "sublayer")
         bar = self.add_second_order(inner, self.norm_gradients(call.x, call, normed_bar))
         return bar, self.add_tangent(wide_a, g_bar)
+
+    def second_tangent_of(self, call: Call, tangents: Directions, again: Directions) -> Array:
+        """Where the sublayer bends along both tangents of LN(x), and where LN does, through the sublayer."""
+        normed, directions = self.handed(call), [(self.read(one[0], "tx"), *one[1:]) for one in (tangents, again)]
+        t, s = (self.norm_tangent(call.x, call, one) for one in directions)
+        bent = self.norm_second_tangent(call.x, call, *directions)
+        by_norm = self.pushed(call.sublayer, normed, bent, "sublayer")
+        return by_norm + self.pushed_twice(call.sublayer, normed, t, s, "sublayer")

@@ -71,6 +71,11 @@ class Residual(Composed):
         """The tangent of the sum."""
         return skip + branch
 
+    def sum_tangent(self, x: Array, branch: Any, shortcut: Any, t: Array) -> Array:
+        """The tangent of the sum for that of x."""
+        skip = t if shortcut is None else self.pushed(shortcut, x, t, "shortcut")
+        return self.add_tangent(skip, self.pushed(branch, x, t, "branch"))
+
     def curvatures(self, skip: Array, branch: Array) -> Array:
         """What moves dx where the two paths bend."""
         return skip + branch
@@ -79,7 +84,7 @@ class Residual(Composed):
         """The cotangent of u, which both paths carry back."""
         return skip + branch
 
-    # The canonical callables.
+    # The canonical callables; those of one mode over the other are the base's.
 
     def call(self, x: Array, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Array:
         """y, of x's shape and dtype."""
@@ -99,8 +104,7 @@ class Residual(Composed):
         """The tangent of y, of x's shape and dtype."""
         self.begin(x, tx=tx)
         t = self.read(tx, "tx")
-        skip = t if shortcut is None else self.pushed(shortcut, x, t, "shortcut")
-        ty = self.add_tangent(skip, self.pushed(branch, x, t, "branch"))
+        ty = self.sum_tangent(x, branch, shortcut, t)
         if activation is not None:
             total = self.cross(self.total(x, branch, shortcut), "activation")
             ty = self.pushed(activation, total, ty, "activation")
@@ -126,3 +130,18 @@ class Residual(Composed):
             x_bar = x_bar + self.skip_gradient(x, shortcut, total_bar)
             x_bar = x_bar + self.branch_gradient(x, branch, total_bar)
         return self.write(x_bar, x.shape, x.dtype, "x_bar"), self.write(g_bar, g.shape, g.dtype, "g_bar")
+
+    def jvp_jvp(
+        self, x: Array, branch: Any, tx: Array, sx: Array, *, shortcut: Any = None, activation: Any = None
+    ) -> Array:
+        """The tangent along sx of the tangent of y along tx."""
+        self.begin(x, tx=tx, sx=sx)
+        t, s = self.read(tx, "tx"), self.read(sx, "sx")
+        skip = np.zeros_like(t) if shortcut is None else self.pushed_twice(shortcut, x, t, s, "shortcut")
+        bent = self.add_tangent(skip, self.pushed_twice(branch, x, t, s, "branch"))
+        if activation is not None:
+            total = self.cross(self.total(x, branch, shortcut), "activation")
+            t, s = (self.sum_tangent(x, branch, shortcut, one) for one in (t, s))
+            bent = self.pushed(activation, total, bent, "activation")
+            bent = bent + self.pushed_twice(activation, total, t, s, "activation")
+        return self.write(bent, x.shape, x.dtype, "tty")

@@ -7,6 +7,7 @@ from typing import Any, Tuple
 
 import numpy as np
 
+from ....spec.operators import OPERATORS, Operator
 from ...binding import NESTED
 from .arguments import check_float
 from .implementation import Implementation
@@ -20,8 +21,13 @@ class Staged(Storage):
 
     operator: str
 
+    @property
+    def record(self) -> Operator:
+        """What the operator is."""
+        return OPERATORS[self.operator]
+
     def before(self, stage: str, arrays: Arrays) -> None:
-        """Runs ahead of a stage ("call", "vjp", "jvp", "vjp_vjp") with what is handed in by position, in order."""
+        """Runs ahead of a stage ("call", or one of DERIVATIVES) with what is handed in by position, in order."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         """Runs behind a stage and returns what is handed out."""

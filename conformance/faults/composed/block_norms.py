@@ -43,3 +43,20 @@ fault("double-backward-no-parameters", pr="PR-G6", po="PO-G6", kind="second-orde
 )
 fault("jvp-detached", pr="PR-G7", po="PO-G7", kind="tangent")(second_order.JvpDetached)
 fault("jvp-no-parameters", pr="PR-G7", po="PO-G7", kind="tangent")(second_order.JvpNoParameters)
+fault("forward-over-reverse-detached", pr="PR-G8", po="PO-G8", kind="second-order")(
+    second_order.ForwardOverReverseDetached
+)
+fault(
+    "reverse-over-forward-detached",
+    pr="PR-G9",
+    po="PO-G9",
+    kind="second-order",
+    sources=issue("pytorch/pytorch#196700", "pytorch/pytorch#196699"),
+)(second_order.ReverseOverForwardDetached)
+fault(
+    "forward-over-forward-detached",
+    pr="PR-G10",
+    po="PO-G10",
+    kind="tangent",
+    sources=issue("pytorch/pytorch#196700", "pytorch/pytorch#196699"),
+)(second_order.ForwardOverForwardDetached)
