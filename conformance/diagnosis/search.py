@@ -78,7 +78,7 @@ class Search:
         for names in self.known:
             # What is known from another dtype need not be telling here, where few digits may hide it.
             known = telling or [question for name, question in self._broken.items() if not name.startswith("CM-")]
-            again = [one for one in named_so(self.subject, names) if self._agrees(one, self._questions(known))]
+            again = [one for one in named_so(self._like, names) if self._agrees(one, self._questions(known))]
             if again:
                 return self._explained(again)
         if not telling:
@@ -112,6 +112,13 @@ class Search:
         plain, fresh = ([one for one in some if not self._lacks(one)] for some in (self._plain, self._fresh))
         questions = sorted([*plain, *telling, *fresh], key=lambda one: not self.answer(one).telling)
         return questions if self.subject.slow else [*questions, *self._fresh_checks]
+
+    @cached_property
+    def _like(self) -> Subject:
+        """The subject as the candidates are to be: without gradients where it has none, as their checks then are."""
+        gradients = [one for one in (*self._plain, *self._fresh) if one.derivative]
+        lacking = bool(gradients) and all(map(self._lacks, gradients))
+        return attrs.evolve(self.subject, forward_only=True) if lacking else self.subject
 
     @cached_property
     def _plain(self) -> list[Question]:
@@ -205,7 +212,7 @@ class Search:
         are slow on a few cases.
         """
         satisfied = frozenset() if self.subject.slow else self.satisfied - {"CM-S1"}
-        return tuple(one for one in singles(self.subject) if one.faults[0].requirement not in satisfied)
+        return tuple(one for one in singles(self._like) if one.faults[0].requirement not in satisfied)
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
         answer, other = self.answer(question), candidate.answer(question)
@@ -304,7 +311,7 @@ class Search:
         What a function that remembers earlier calls does not violate after another call, follows from that.
         """
         candidate = named[0]
-        alone = [Candidate((fault,), self.subject) for fault in candidate.faults]
+        alone = [Candidate((fault,), self._like) for fault in candidate.faults]
         explained = {}
         for name, question in self._broken.items():
             gradient = question.derivative and self._asking.checks[name].raising != "unsupported"

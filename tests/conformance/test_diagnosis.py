@@ -226,11 +226,13 @@ def test_it_is_named_in_each_dtype_that_shows_it():
     assert cause.dtypes == dtypes
 
 
-def test_it_is_named_where_there_are_no_gradients():
+@pytest.mark.parametrize(
+    ("change", "fault"), [(_eps_on_the_deviation, "ln-eps-on-std"), (_unbiased, "ln-unbiased-variance")]
+)
+def test_it_is_named_where_there_are_no_gradients(change, fault):
     """A function that nothing differentiates, and that does not say so, is diagnosed by its values."""
-    call = written_plainly(_eps_on_the_deviation)
-    (cause,) = run(function("layer_norm", call), explain=True).causes
-    assert cause.faults == ("ln-eps-on-std",)
+    (cause,) = run(function("layer_norm", written_plainly(change)), explain=True).causes
+    assert cause.faults == (fault,)
 
 
 def test_two_mistakes_are_both_named():
