@@ -46,7 +46,8 @@ class _Reading:
         self.bound = set(_bound(tree)) | set(_imported(tree))
         self.foreign = {name for name in _imported(tree) if name not in modules}
         self.kernels = _kernel_languages(tree)
-        self.looked_up = {id(node.func) for node in ast.walk(tree) if self._is_known_look_up(node)}
+        calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+        self.looked_up = {id(call.func) for call in calls if self._is_known_look_up(call)}
 
     def found(self) -> Iterator[str]:
         """Every use of a name that is not known to be innocent."""
