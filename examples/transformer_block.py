@@ -10,7 +10,8 @@ Conventions:  storage=H2
 
 A block is two sublayers, attention and feed-forward, each with its norm and its skip path. That pattern,
 `NormedSublayer`, is what is checked, once in each position; `TransformerBlock` is made of two of them. PyTorch's
-layer_norm keeps its statistics and sums in 16 bits where x has 16 bits: hence the declaration.
+layer_norm keeps its statistics and sums in 16 bits where x has 16 bits: hence the declaration. Where a tangent is
+differentiated it is wrong: `pre_norm_expected` and `post_norm_expected` name that, and the report says `deviates`.
 """
 
 from functools import partial
@@ -69,6 +70,13 @@ def post_norm(x, sublayer, gamma, beta, *, eps):
 def layer_norm(x, gamma, beta, eps):
     """What nn.LayerNorm computes, with the parameters that were handed in."""
     return partial(functional.layer_norm, normalized_shape=x.shape[-1:], weight=gamma, bias=beta, eps=eps)
+
+
+pre_norm_expected = {
+    "PR-G9": "a tangent's gradient takes layer_norm's statistics for constants (pytorch#196700)",
+    "PR-G10": "a tangent's tangent takes layer_norm's statistics for constants (pytorch#196700)",
+}
+post_norm_expected = {"PO-G9": pre_norm_expected["PR-G9"], "PO-G10": pre_norm_expected["PR-G10"]}
 
 
 if __name__ == "__main__":

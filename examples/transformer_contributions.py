@@ -11,7 +11,8 @@ Conventions:  storage=H2
 A hook is called with the stream and with what the sublayer adds to it, both detached, so that it can change neither
 the values nor the gradients. `Contributions` is one: it keeps the norm of the branch over that of the stream, which
 `normspec study residual-contributions` measures over training. It stands between the parts that the check looks at,
-and is on while they are checked.
+and is on while they are checked. PyTorch's layer_norm is wrong where a tangent is differentiated, which
+`pre_norm_expected` and `post_norm_expected` say.
 """
 
 from functools import partial
@@ -86,6 +87,13 @@ def post_norm(x, sublayer, gamma, beta, *, eps):
 def layer_norm(x, gamma, beta, eps):
     """What nn.LayerNorm computes, with the parameters that were handed in."""
     return partial(functional.layer_norm, normalized_shape=x.shape[-1:], weight=gamma, bias=beta, eps=eps)
+
+
+pre_norm_expected = {
+    "PR-G9": "a tangent's gradient takes layer_norm's statistics for constants (pytorch#196700)",
+    "PR-G10": "a tangent's tangent takes layer_norm's statistics for constants (pytorch#196700)",
+}
+post_norm_expected = {"PO-G9": pre_norm_expected["PR-G9"], "PO-G10": pre_norm_expected["PR-G10"]}
 
 
 if __name__ == "__main__":
