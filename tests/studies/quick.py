@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
+
+import numpy as np
 
 from normspec.studies.catalogue import STUDIES
 from normspec.studies.operators import Operators
@@ -23,6 +26,21 @@ def same_numbers(name: str, target: str) -> bool:
 
 
 def same_conclusion(name: str, target: str) -> bool:
-    """Whether verdict, conditions and reason on a target are those on NumPy, with the digits that they tell."""
+    """
+    Whether verdict, conditions and reason on a target are those on NumPy.
+
+    The numbers in them are told with two digits, of which rounding may move the last: by a tenth at most.
+    """
     ours, theirs = outcome(name).judgement, outcome(name, target).judgement
-    return ours == theirs
+    return ours.verdict is theirs.verdict and all(
+        _NUMBER.split(here) == _NUMBER.split(there) and np.allclose(_numbers(here), _numbers(there), rtol=0.1, atol=0.0)
+        for here, there in ((ours.because, theirs.because), (ours.conditions, theirs.conditions))
+    )
+
+
+#: A number in a sentence.
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def _numbers(sentence: str) -> list[float]:
+    return [float(number) for number in _NUMBER.findall(sentence)]
