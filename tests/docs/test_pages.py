@@ -79,7 +79,7 @@ def test_the_readme_is_short_and_leads_to_every_page():
 def test_the_picture_is_of_the_command_that_draws_it():
     """The picture in the README exists, begins with the command of docs/picture.py, and ends with a verdict."""
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    (picture,) = re.findall(r'<img src="([^"]+)"', text)
+    picture = re.findall(r'<img src="([^"]+)"', text)[0]
     words = re.sub(r"<style.*?</style>|<[^>]*>", " ", (CHECKOUT / picture).read_text(encoding="utf-8"), flags=re.S)
     shown = " ".join(html.unescape(words).split())
     (command,) = re.findall(
