@@ -8,7 +8,7 @@ operator is the target's, forward and backward, and the model around it is the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -199,11 +199,10 @@ class Operators:
 
 def _plain(session: Session, inputs, settings, parts) -> Result:
     """A call that is handed tensors, and parts of the framework alone."""
-    outputs = session.start(inputs, settings, parts=parts, mode="inference").outputs()
+    outputs, gradients = _called(session, inputs, settings, parts)
 
     def pull(g: Array) -> dict[str, Array]:
-        (found,) = session.vjp(inputs, settings, g, parts=parts)
-        return {name: gradient for name, gradient in found.items() if gradient is not None}
+        return {name: gradient for name, gradient in gradients(g).items() if gradient is not None}
 
     return Result(outputs.pop("y"), pull, outputs)
 
@@ -222,23 +221,30 @@ def _with_steps(session: Session, inputs, settings, roles: Mapping[str, Handed],
     handed.update({one.role: np.asarray(one.handed[0]) for one in reversed(calls) if one.role in steps})
     results = {role: step(handed[role]) for role, step in steps.items()}
     values = {f"{role}.value": result.y for role, result in results.items()}
-    outputs = session.start({**inputs, **values}, settings, parts=parts("leaf"), mode="inference").outputs()
-
-    def gradients(g: Array, kind: str, leaves: Mapping[str, Array]) -> dict[str, Array | None]:
-        # A call of its own: no framework has to keep what a deep chain would come back for.
-        (found,) = session.vjp({**inputs, **leaves}, settings, g, parts=parts(kind))
-        return found
+    outputs, gradients = _called(session, {**inputs, **values}, settings, parts("leaf"))
 
     def pull(g: Array) -> dict[str, Array]:
         # The gradient of what a step returned is the cotangent that it is handed.
-        found = gradients(g, "leaf", values)
+        found = gradients(g)
         pulled = {role: result.pull(np.asarray(found[f"{role}.value"])) for role, result in results.items()}
         back = {f"{role}.replayed": of.pop("x") for role, of in pulled.items()}
-        own = gradients(g, "replayed", {**values, **back})
+        (own,) = session.vjp({**inputs, **values, **back}, settings, g, parts=parts("replayed"))
         kept = {name: one for name, one in own.items() if one is not None and name not in values}
         return {**kept, **{f"{role}.{name}": one for role, of in pulled.items() for name, one in of.items()}}
 
     return Result(outputs.pop("y"), pull, outputs)
+
+
+def _called(
+    session: Session, inputs: Mapping[str, Array | None], settings: Mapping[str, Any], parts: Mapping[str, Any] | None
+) -> tuple[dict[str, Array], Callable[[Array], Mapping[str, Array | None]]]:
+    """The results of a call, and what returns its gradients by name."""
+    if "vjp" in session.binding.derivatives:  # written out: it needs the results of the call, and no graph
+        evaluation = session.start(inputs, settings, parts=parts)
+        return evaluation.outputs(), lambda g: evaluation.pull(g, keep=True).gradients()
+    # The gradients are a call of their own: no framework has to keep what a deep chain would come back for.
+    outputs = session.start(inputs, settings, parts=parts, mode="inference").outputs()
+    return outputs, lambda g: session.vjp(inputs, settings, g, parts=parts)[0]
 
 
 def _steps(roles: Mapping[str, Handed]) -> dict[str, Step]:

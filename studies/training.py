@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
@@ -29,6 +30,7 @@ class Batch:
     label: Array
 
 
+@functools.lru_cache(maxsize=256)  # every model that is compared is trained on the same
 def batch(scale: Scale, number: int, samples: int) -> Batch:
     """Sequences that begin with a place: what stands at that place is asked for."""
     symbols = scale.integers(f"batch {number}", SYMBOLS, samples, PLACES)
