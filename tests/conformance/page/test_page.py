@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import axe_core_python
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 import normspec
 from normspec.conformance.page.contents import Document
@@ -122,7 +123,7 @@ def test_filters(page):
     page.select_option("#level", label="SHOULD")
     assert rows(page) == ["LN-R1"]
     page.click("text=Clear")
-    page.wait_for_function("document.getElementById('count').textContent.startsWith('12 of')")
+    expect(page.locator("#count")).to_have_text(re.compile("^12 of"))
     page.fill("#text", "eps ROOT")
     assert set(rows(page)) == {"LN-F3"}
     page.select_option("#operator", label="layer_norm")
@@ -180,7 +181,7 @@ def test_copying(page):
     assert page.evaluate("navigator.clipboard.readText()").startswith('"""It violates LN-F3')
     assert "<b>" in page.evaluate("navigator.clipboard.readText()")
     page.locator(".cause .copy").last.click()
-    page.wait_for_function("document.querySelectorAll('.cause .copy')[1].textContent === 'Copied'")
+    expect(page.locator(".cause .copy").nth(1)).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()").startswith("normspec check")
 
 
