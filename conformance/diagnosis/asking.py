@@ -154,11 +154,10 @@ class Asking:
         most = _FRESH_SLOW if self.subject.slow else _FRESH
         return self._values_on(plain[:: max(1, len(plain) // most)])
 
-    def fresh_checks(self, requirements: Iterable[str]) -> Iterator[Question]:
-        """The checks of these requirements, on cases that were not chosen by them."""
-        for name in requirements:
-            made = (self.question(one, self.checks[name]) for one in profile_of("quick").cases(self.operator, _SEED))
-            yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
+    def fresh_checks(self, requirement: str) -> Iterator[Question]:
+        """The check of a requirement, on cases that were not chosen by it."""
+        made = (self.question(one, self.checks[requirement]) for one in profile_of("quick").cases(self.operator, _SEED))
+        yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
 
     def sizes(self) -> Iterator[Question]:
         """The outputs and gradients where one extent after the other has sizes around the limits of blocks."""

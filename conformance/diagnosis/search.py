@@ -87,7 +87,18 @@ class Search:
         named = self._survivors([one for one in self._candidates if self._agrees(one, questions)])
         if not named:
             named = self._survivors(self._pairs(self._candidates, telling, questions))
-        return self._explained(named) if named else None
+        return self._explained(self._nearest(named)) if named else None
+
+    def _nearest(self, named: list[Candidate]) -> list[Candidate]:
+        """
+        Those of several that answer all violated checks as the target does; all, where none does.
+
+        What a target does beside the mistake, and raises where it need not, is no reason against a name that is true.
+        """
+        if len(named) < 2:
+            return named
+        others = [*self._asked_anew(self._broken)]
+        return [one for one in named if all(self._same(one, question) for question in others)] or named
 
     # -- questions -------------------------------------------------------------------------------
 
@@ -99,7 +110,8 @@ class Search:
     def answer(self, question: Question) -> Answer:
         """What the target answers, asked once."""
         if question not in self._answers:
-            self._answers[question] = question.put_to(self.subject)
+            gradients = question.plain and question.derivative
+            self._answers[question] = question.put_to(self.subject if gradients else self._like)
         return self._answers[question]
 
     def _questions(self, telling: Sequence[Question]) -> list[Question]:
@@ -111,11 +123,20 @@ class Search:
         """
         plain, fresh = ([one for one in some if not self._lacks(one)] for some in (self._plain, self._fresh))
         questions = sorted([*plain, *telling, *fresh], key=lambda one: not self.answer(one).telling)
-        return questions if self.subject.slow else [*questions, *self._fresh_checks]
+        return [*questions, *self._asked_anew(one.check.requirement for one in telling if one.check is not None)]
+
+    def _asked_anew(self, requirements: Iterable[str]) -> Iterator[Question]:
+        """These violated checks on fresh cases; none where calls are slow, or the check takes many."""
+        if not self.subject.slow:
+            yield from (one for name in requirements for one in self._fresh_checks.get(name, ()))
 
     @cached_property
     def _like(self) -> Subject:
-        """The subject as the candidates are to be: without gradients where it has none, as their checks then are."""
+        """
+        The subject, as one that is said to have no gradients where it has none.
+
+        Checks of values and gradients then end after the values, in the target and in the candidates alike.
+        """
         gradients = [one for one in (*self._plain, *self._fresh) if one.derivative]
         lacking = bool(gradients) and all(map(self._lacks, gradients))
         return attrs.evolve(self.subject, forward_only=True) if lacking else self.subject
@@ -129,8 +150,8 @@ class Search:
         return [*self._asking.fresh()]
 
     @cached_property
-    def _fresh_checks(self) -> list[Question]:
-        return [*self._asking.fresh_checks(name for name in self._broken if name not in COSTLY)]
+    def _fresh_checks(self) -> Mapping[str, list[Question]]:
+        return {name: [*self._asking.fresh_checks(name)] for name in self._broken if name not in COSTLY}
 
     @cached_property
     def _sizes(self) -> list[Question]:
