@@ -50,15 +50,16 @@ def judged(
     """
     Judge results of one call by name; raise OutsideEnvelope on the first that has elements outside.
 
-    Raises AssertionError for a result of the wrong shape or dtype, ValueError and TypeError for arguments that do not
-    fit, and ValueError where nothing of a result could be judged, unless ``unjudged`` says that this may be.
+    One that is ``...`` is left out. Raises AssertionError for one that is None or of the wrong shape or dtype,
+    ValueError and TypeError for arguments that do not fit, and ValueError where nothing of a result could be judged,
+    unless ``unjudged`` says that this may be.
     """
     __tracebackhide__ = True
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
-    got = {name: array(name, value) for name, value in results.items() if value is not None}
+    got = {name: array(name, value) for name, value in results.items() if not _left_out(name, value, given)}
     if not got:
         raise ValueError(f"there is nothing to judge: pass at least one of {', '.join(results)}")
-    got = {name: _fitting(name, value, _owner(name, given), given) for name, value in got.items()}
+    got = {name: _fitting(name, value, given, terms) for name, value in got.items()}
     # The dtype of y is that of its cotangent: either is what the arithmetic calls the result.
     result = next((value for value in (got.get("y"), cotangent) if value is not None), given["x"])
     assert result is not None
@@ -165,39 +166,49 @@ def _arguments(
     return given, settings, cotangent
 
 
-def _owner(name: str, given: Mapping[str, np.ndarray | None]) -> np.ndarray:
-    """The input that a result has the shape and dtype of."""
-    source = "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
+def _source(name: str) -> str:
+    """The input that a result belongs to: x of y and dx, gamma of dgamma, running_mean of new_running_mean."""
+    return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
+
+
+def _left_out(name: str, value: Any, given: Mapping[str, np.ndarray | None]) -> bool:
+    """Whether a result is not to be judged. AssertionError for a None where the function owes an array."""
+    if value is None and name in ("y", "dx", "dgamma", "dbeta") and given.get(_source(name)) is not None:
+        raise AssertionError(
+            f"{name} is None, and {_source(name)} is given: the function has not returned it. Pass ... in its place"
+            " if it is not to be judged"
+        )
+    return value is None or value is ...
+
+
+def _fitting(name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None], terms: Terms) -> np.ndarray:
+    """
+    A result of the shape and dtype of its input, which y need not have where parameters are wider than x.
+
+    AssertionError for another shape, and for another dtype unless it is not to be checked.
+    """
+    source = _source(name)
     owner = given.get(source)
     if owner is None and source == "beta":
         owner = given["gamma"]
     if owner is None:
         raise ValueError(f"{name} is given and {source} is not: pass {source}, or leave {name} out")
-    return owner
-
-
-def _fitting(name: str, got: np.ndarray, owner: np.ndarray, given: Mapping[str, np.ndarray | None]) -> np.ndarray:
-    """
-    A result of the shape and dtype that it must have.
-
-    One that was cast to a wider dtype afterwards is taken back, which changes no value; y may have the dtype of wider
-    parameters. AssertionError for any other.
-    """
     if got.shape != owner.shape:
         raise AssertionError(f"{name} has shape {got.shape} in place of {owner.shape}")
     if got.dtype == owner.dtype:
         return got
-    if FORMATS[got.dtype.name].unit_roundoff < FORMATS[owner.dtype.name].unit_roundoff:
-        with np.errstate(all="ignore"):
-            back = got.astype(owner.dtype)
-        if np.array_equal(back.astype(got.dtype), got, equal_nan=True):
-            return back
-        if name == "y" and any(value is not None and value.dtype == got.dtype for value in given.values()):
-            return got
-    raise AssertionError(
-        f"{name} is {got.dtype} in place of {owner.dtype}: pass it, and what it was computed from, as the function"
-        " was given them and returned it"
-    )
+    with np.errstate(all="ignore"):
+        own = got.astype(owner.dtype)
+    wider = FORMATS[got.dtype.name].unit_roundoff < FORMATS[owner.dtype.name].unit_roundoff
+    if name == "y" and wider and any(one is not None and one.dtype == got.dtype for one in given.values()):
+        # One that holds values of x's dtype alone was rounded to that on the way.
+        return own if np.array_equal(own.astype(got.dtype), got, equal_nan=True) else got
+    if terms.check_dtype:
+        raise AssertionError(
+            f"{name} is {got.dtype} in place of {owner.dtype}: pass it as the function returned it, or"
+            f" check_dtype=False, which judges it rounded to {owner.dtype}"
+        )
+    return own
 
 
 def _parameter_values(

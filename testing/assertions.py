@@ -8,6 +8,9 @@ as it returned them. What the arguments mean says the operator's page in ``spec/
 ``storage`` is about 16-bit data: "H0" where only results are rounded to it, "H1" where the normalised value is too,
 "H2" where the saved statistics are too, "native" where every operation is. options.py has the other keywords.
 
+A result that is ``...`` is not judged. None fails as y, as dx, and as the dgamma of a gamma that is given: a function
+that has lost a gradient returns it. As dbeta it is not judged, since a layer may have no beta.
+
 Each returns what it judged: a :class:`Judgement`, whose ``ratio`` is the worst error in units of its bound, or several
 by the names of the results. Each raises :class:`OutsideEnvelope`, an AssertionError, where an element is outside;
 AssertionError for a result of the wrong shape or dtype; TypeError or ValueError for an argument that the operator does
@@ -46,7 +49,7 @@ def assert_layer_norm_grads(
     eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> dict[str, Judgement]:  # fmt: skip
     """
-    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     LayerNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
     """
@@ -70,7 +73,7 @@ def assert_rms_norm_grads(
     eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0", cast: str = "last", **options: Unpack[Options],
 ) -> dict[str, Judgement]:  # fmt: skip
     """
-    Assert that dx and dgamma are the gradients of sum(y g), g of x's shape; None is not judged.
+    Assert that dx and dgamma are the gradients of sum(y g), g of x's shape.
 
     RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
     """
@@ -102,7 +105,7 @@ def assert_group_norm_grads(
     groups: int, eps: float = 1e-5, channel_axis: int = 1, storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> dict[str, Judgement]:  # fmt: skip
     """
-    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     GroupNorm over ``groups`` groups of channels; samples lie along axis 0, gamma has shape (channels,).
     """
@@ -139,7 +142,7 @@ def assert_instance_norm_grads(
     eps: float = 1e-5, channel_axis: int = 1, storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> dict[str, Judgement]:  # fmt: skip
     """
-    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     InstanceNorm over each channel of each sample; samples lie along axis 0, gamma has shape (channels,).
     """
@@ -166,7 +169,7 @@ def assert_batch_norm(
 
     Without ``training`` the running statistics normalise x. ``new_running_mean`` and ``new_running_var`` are judged
     where they are given; ``momentum`` is the weight of the new statistic. ``running_variance``: "biased", or "bessel"
-    where the running variance takes up one that was divided by n - 1. A y that is None is not judged.
+    where the running variance takes up one that was divided by n - 1.
     """
     __tracebackhide__ = True
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
@@ -182,7 +185,7 @@ def assert_batch_norm_grads(
     **options: Unpack[CentredOptions],
 ) -> dict[str, Judgement]:  # fmt: skip
     """
-    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape; None is not judged.
+    Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     BatchNorm over each channel of x; the statistics count without ``training``.
     """

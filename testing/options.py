@@ -27,8 +27,11 @@ class CentredEnvelopeOptions(EnvelopeOptions, total=False):
 
 
 class Options(EnvelopeOptions, total=False):
-    """The same of an assertion, and how much of the data it looks at."""
+    """The same of an assertion, and what it looks at."""
 
+    #: Whether a result of another dtype than its input's fails, as it does by default. Without that it is judged
+    #: rounded to that dtype: for tests that convert what they compare.
+    check_dtype: bool
     #: How many groups to look at, drawn with ``seed``; all of them by default.
     sample: int | None
     seed: int
@@ -45,7 +48,7 @@ def _count(_terms: object, _field: object, value: int | None) -> None:
 
 @attrs.frozen(kw_only=True)
 class Terms:
-    """What a result is held to, and how much of it is looked at; the fields are the keywords."""
+    """What a result is held to, and what of it is looked at; the fields are the keywords."""
 
     variance_algorithm: str = "centred"
     affine: str = "folded"
@@ -53,6 +56,7 @@ class Terms:
     cast: str = "last"
     subnormals: str = "kept"
     running_variance: str = attrs.field(default="biased", validator=attrs.validators.in_(("biased", "bessel")))
+    check_dtype: bool = True
     sample: int | None = attrs.field(default=None, validator=_count)
     seed: int = 0
 

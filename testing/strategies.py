@@ -72,8 +72,8 @@ class Drawn:
         results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
         return judged(self.op, results, self.inputs, self.settings, self._terms, unjudged=True)
 
-    def judge_gradients(self, dx: Any = None, dgamma: Any = None, dbeta: Any = None) -> dict[str, Judgement]:
-        """Judge the gradients of sum(y g) in the same way; one that is None is not judged."""
+    def judge_gradients(self, dx: Any = ..., dgamma: Any = ..., dbeta: Any = ...) -> dict[str, Judgement]:
+        """Judge the gradients of sum(y g) that are passed, in the same way; None fails where its parameter is given."""
         __tracebackhide__ = True
         results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
         return judged(self.op, results, self.inputs, self.settings, self._terms, self.g, unjudged=True)

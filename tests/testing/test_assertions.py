@@ -154,7 +154,7 @@ def test_a_sample_is_said():
     with pytest.raises(OutsideEnvelope, match="5 of 50 groups, drawn with seed 3"):
         testing.assert_layer_norm(y + 1, **inputs, sample=5, seed=3)
     with pytest.raises(ValueError, match=r"dgamma is a sum over all groups.*: leave out sample or dgamma"):
-        testing.assert_layer_norm_grads(None, inputs["gamma"], None, inputs["x"], inputs["gamma"], g, sample=5)
+        testing.assert_layer_norm_grads(..., inputs["gamma"], ..., inputs["x"], inputs["gamma"], g, sample=5)
 
 
 def test_what_cannot_be_finite_is_not():
@@ -207,11 +207,38 @@ def test_bad_arguments_are_one_clear_error(change, error, words):
         testing.assert_layer_norm(**{"y": y, **inputs, **change})
 
 
-def test_a_result_that_was_cast_to_a_wider_dtype_is_judged_in_its_own():
-    """`y.astype(float64)` of float32 results is float32's: tests cast before they compare."""
+def test_a_result_of_another_dtype_fails_unless_the_test_says_that_it_converts():
+    """As with `torch.testing.assert_close`; without the check a result is judged in the dtype of its input."""
     inputs, settings, g = drawn("layer_norm", np.float32)
-    y = build("layer_norm", inputs, settings, g)[0]["y"]
-    assert testing.assert_layer_norm(y.astype(np.float64), **inputs).holds
+    y = build("layer_norm", inputs, settings, g)[0]["y"].astype(np.float64)
+    with pytest.raises(AssertionError, match=r"y is float64 in place of float32: .*check_dtype=False"):
+        testing.assert_layer_norm(y, **inputs)
+    assert testing.assert_layer_norm(y, **inputs, check_dtype=False).holds
+    with pytest.raises(OutsideEnvelope):
+        testing.assert_layer_norm(y.astype(np.float16), **inputs, check_dtype=False)
+
+
+def test_y_may_be_as_wide_as_the_parameters():
+    """float16 data under a float32 gamma gives a float32 y, computed or rounded before: both are in use."""
+    inputs, settings, g = drawn("layer_norm", np.float16)
+    inputs |= {name: inputs[name].astype(np.float32) for name in ("gamma", "beta")}
+    y = build("layer_norm", {**inputs, "x": inputs["x"].astype(np.float32)}, settings, g)[0]["y"]
+    assert testing.assert_layer_norm(y, **inputs).worst.bound < 1e-5
+    assert testing.assert_layer_norm(y.astype(np.float16).astype(np.float32), **inputs).worst.bound > 1e-5
+
+
+def test_a_gradient_that_is_not_returned_fails_and_one_that_is_left_out_is_not_judged():
+    """None is what a function returns that has lost a gradient; `...` says that it is not asked for."""
+    inputs, settings, g = drawn("layer_norm", np.float32)
+    dx, dgamma, dbeta = build("layer_norm", inputs, settings, g)[1].values()
+    x, gamma = inputs["x"], inputs["gamma"]
+    for lost, name in (((None, dgamma, dbeta), "dx"), ((dx, None, dbeta), "dgamma")):
+        with pytest.raises(AssertionError, match=f"{name} is None, and .* is given"):
+            testing.assert_layer_norm_grads(*lost, x, gamma, g)
+    assert set(testing.assert_layer_norm_grads(dx, ..., None, x, gamma, g)) == {"dx"}
+    assert set(testing.assert_layer_norm_grads(..., dgamma, dbeta, x, gamma, g)) == {"dgamma", "dbeta"}
+    with pytest.raises(AssertionError, match="y is None"):
+        testing.assert_layer_norm(None, **inputs)
 
 
 class OfDlpack:
