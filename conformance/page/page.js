@@ -112,7 +112,9 @@ function draw(one) {
   }
   const columns = make("tr", {}, make("th", {scope: "col"}, "requirement"), ...dtypes.map((dtype) => make("th", {scope: "col"}, dtype)));
   const caption = make("caption", {}, `${one.op} · ${data.targets[one.target].label}`);
-  one.box.replaceChildren(make("table", {class: "matrix"}, caption, make("thead", {}, columns), body));
+  const table = make("table", {class: "matrix"}, caption, make("thead", {}, columns), body);
+  table.style.maxWidth = `${44 + 6.5 * dtypes.length}rem`;  // a number stays near its requirement
+  one.box.replaceChildren(table);
   one.box.style.minHeight = "";
   const first = body.querySelector(".cell");
   if (first) first.tabIndex = 0;
@@ -220,7 +222,7 @@ function binding(row) {
   if (row[KINDS].length > 2) one.append(plot(row[KINDS]));
   for (const [reason, scope, links, times] of more.known || []) {
     say(`Known: ${reason}${scope ? ` [${scope}]` : ""}${times ? "" : " (did not show)"}`);
-    for (const link of links) one.append(make("p", {}, /^https?:/.test(link) ? make("a", {href: link}, link) : link));
+    for (const link of links) one.append(source(link));
   }
   for (const [reason, count] of Object.entries(more.declined || {})) say(`Declined on ${count} cases: ${reason}`, "quiet");
   if (more.same) say(`It fails on the same case, for the same reason, as ${more.same}.`);
@@ -231,6 +233,11 @@ function binding(row) {
   if (more.again) one.append(make("h4", {}, "To judge it again"), copied(more.again));
   if (more.trace) one.append(make("pre", {}, more.trace));
   return one;
+}
+
+function source(link) {  // an address, perhaps with words after it
+  const [address, words] = /^(https?:\S+)(.*)$/s.exec(link)?.slice(1) ?? ["", link];
+  return make("p", {}, address && make("a", {href: address}, address), words);
 }
 
 function copied(text) {
@@ -253,11 +260,14 @@ function plot(kinds) {
   const pairs = [];
   for (let k = 0; k < kinds.length; k += 2) pairs.push([data.words[kinds[k]], kinds[k + 1]]);
   pairs.sort((a, b) => number(b[1]) - number(a[1]));
-  const left = 150, width = 430, step = 18, height = step * pairs.length + 24;
-  const svg = drawn("svg", {viewBox: `0 0 640 ${height}`, class: "plot", role: "img", "aria-label": "The worst error by kind of data: " + pairs.map(([kind, ratio]) => `${kind} ${ratio}`).join(", ")});
+  // Drawn as wide as it is shown on a phone: scaled down, nobody could read it.
+  const narrow = window.innerWidth < 640;
+  const left = narrow ? 90 : 150, width = narrow ? 200 : 430, step = 18, height = step * pairs.length + 24;
+  const svg = drawn("svg", {viewBox: `0 0 ${left + width + 60} ${height}`, class: "plot", role: "img", "aria-label": "The worst error by kind of data: " + pairs.map(([kind, ratio]) => `${kind} ${ratio}`).join(", ")});
   for (let power = LOW; power <= HIGH; power++) {
     const x = left + width * (power - LOW) / (HIGH - LOW);
-    svg.append(drawn("line", {x1: x, x2: x, y1: 0, y2: height - 18, class: power ? "axis" : "limit"}),
+    svg.append(drawn("line", {x1: x, x2: x, y1: 0, y2: height - 18, class: power ? "axis" : "limit"}));
+    if (!narrow || power % HIGH === 0) svg.append(
       drawn("text", {x, y: height - 4, "text-anchor": "middle", class: "faint"}, power === LOW ? "≤ 0.001" : power === HIGH ? "≥ 1000" : power ? String(10 ** power) : "envelope"));
   }
   pairs.forEach(([kind, ratio], place) => {
