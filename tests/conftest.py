@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import tempfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equin
 
 #: MXNet lives under an interpreter of its own, which this names.
 MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
+
+#: What has pytest load our plugin. Away from a wheel there is no entry point, and it is named.
+PLUGIN = (
+    []
+    if any(one.value == "normspec.testing.plugin" for one in metadata.entry_points(group="pytest11"))
+    else ["-p", "normspec.testing.plugin"]
+)
 
 #: The browser that the page of a report is tested in.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

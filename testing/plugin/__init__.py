@@ -65,9 +65,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that is skipped stands where its target does, and not in a file of ours."""
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what was found without a traceback of ours; a test that is skipped stands where its target does."""
     report = yield
+    items = sys.modules.get(f"{__name__}.items")
+    if items is not None and call.excinfo is not None and isinstance(call.excinfo.value, items.Violation):
+        report.longrepr = str(call.excinfo.value)
     skipped_at = getattr(item, "skipped_at", None)
     if report.skipped and isinstance(report.longrepr, tuple) and skipped_at is not None:
         report.longrepr = (*skipped_at(), report.longrepr[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ...adapters.dtypes import DTYPES
 from ...adapters.targets import check_operators
 from ...spec.errors import NormspecError
-from .items import Requirement, Violation, markers, register_markers, verdict_on
+from .items import Requirement, Source, Violation, markers, register_markers, verdict_on
 from .work import Place, Work, expected_failures, request_for, requirements_of
 
 #: The parameters of a test of a fixture that are ours.
@@ -27,7 +28,7 @@ def tests_of(collector: Any, name: str, obj: object, options: Mapping[str, Any])
         register_markers(collector.config)
     fixture = _fixture_name(obj, name)
     if fixture is not None:
-        return _of_fixture(collector, name, fixture, options)
+        return _of_fixture(collector, name, fixture, obj, options)
     return [Decorated.from_parent(collector, name=name, obj=obj, options=options)]
 
 
@@ -79,7 +80,7 @@ def _fixture_name(obj: object, name: str) -> str | None:
     return getattr(made, "name", None) or name
 
 
-def _of_fixture(collector: Any, name: str, fixture: str, options: Mapping[str, Any]) -> Any:
+def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapping[str, Any]) -> Any:
     """Test functions that are handed the fixture: one, with a parameter for each requirement and dtype."""
     if not inspect.ismodule(collector.obj):
         raise collector.CollectError(f"normspec: the fixture {fixture} stands in a class: put it into the module")
@@ -111,13 +112,11 @@ def _of_fixture(collector: Any, name: str, fixture: str, options: Mapping[str, A
                 asked = getattr(getattr(item, "callspec", None), "params", {})
                 if item.parent is request.node.parent and set(_OWN) <= asked.keys():
                     work.expect(*(asked[name] for name in _OWN))
-        violation = ""
+        request.node.skipped_at = partial(_place, works[place], request.node)
         try:
             verdict_on(works[place].report(normspec_place), normspec_requirement, request.node)
-        except (Violation, NormspecError) as error:
-            violation = str(error)
-        if violation:  # out of the clause: pytest would show both exceptions
-            pytest.fail(violation, pytrace=False)
+        except NormspecError as error:
+            raise Violation(str(error)) from None
 
     # The fixture is an argument by its own name, so that it may have parameters and scopes as for any other test.
     names = ("request", fixture, *_OWN)
@@ -125,8 +124,15 @@ def _of_fixture(collector: Any, name: str, fixture: str, options: Mapping[str, A
     test.__signature__ = inspect.Signature([inspect.Parameter(one, kind) for one in names])  # type: ignore[attr-defined]
     test.__test__ = True  # type: ignore[attr-defined]
     test.__name__ = f"test_{name}_conforms"
+    test.place_as = inspect.unwrap(obj)  # type: ignore[attr-defined]  # where pytest says that the test stands
     setattr(collector.obj, test.__name__, test)  # where pytest looks a test up by its name
     return collector.ihook.pytest_pycollect_makeitem(collector=collector, name=test.__name__, obj=test)
+
+
+def _place(work: Work, test: pytest.Item) -> tuple[str, int]:
+    """Where a test is said to be skipped: at the function of one's own, or at the fixture."""
+    where, (_, line, _) = Source.of(work), test.location
+    return (str(where.file), (where.line or 0) + 1) if where.file else (str(test.path), (line or 0) + 1)
 
 
 def _marks(identifier: str, place: Place) -> Sequence[pytest.MarkDecorator]:

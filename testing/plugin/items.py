@@ -12,6 +12,7 @@ import pytest
 from ...conformance.report import Report
 from ...conformance.reporting.alone import told_alone
 from ...conformance.reporting.in_short import in_one_line
+from ...conformance.reporting.located import definition
 from ...conformance.verdicts import Result, Verdict
 from ...spec import Level, requirement
 from ...spec.errors import NormspecError
@@ -40,7 +41,7 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
         by_verdict.setdefault(one.verdict, []).append(one)
     wrong = [*by_verdict.get(Verdict.FAIL, ()), *by_verdict.get(Verdict.ERROR, ())]
     if wrong:
-        raise Violation(told_alone(report, wrong))
+        raise Violation(f"{told_alone(report, wrong)}{_defined(report, wrong[0], test)}")
     for one in report.expected:
         if any(place.requirement == identifier for place in one.passes):
             raise Violation(f"it is expected to fail, and passes: take it out of what is expected\nreason {one.reason}")
@@ -54,6 +55,17 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
             test.warn(NormspecAdvice(in_one_line(one)))
     elif not {Verdict.PASS, Verdict.DEVIATES} & by_verdict.keys():
         pytest.skip(_why_not(results, report))
+
+
+def _defined(report: Report, wrong: Result, test: pytest.Item) -> str:
+    """Where what is wrong is defined, as the last line of what a failure shows; nothing of a framework's own."""
+    found = definition(report, wrong.target, wrong.binding)
+    if found is None:
+        return ""
+    file, line = Path(found[0]), found[1]
+    here = test.config.invocation_params.dir
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
+    return f"\n\n{shown}:{line}: {'violates' if wrong.verdict is Verdict.FAIL else 'not judged by'} {wrong.requirement}"
 
 
 def _why_not(results: list[Result], report: Report) -> str:

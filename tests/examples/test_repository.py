@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from ..conftest import PLUGIN
+
 CHECKOUT = Path(__file__).parent.parent.parent
 FILES = {".github/workflows/check.yml", "README.md", "kernel.py", "normspec.toml", "test_kernel.py"}
 
@@ -72,18 +74,20 @@ def test_the_repository_has_five_files(repository):
 
 @pytest.mark.exhaustive  # what it shows does not depend on the Python version
 def test_its_test_passes_and_fails_where_the_kernel_is_broken(repository):
-    """pytest shows the cause-bearing requirement of a planted regression, and nothing of what is expected."""
-    command = f"{shlex.quote(sys.executable)} -m pytest -p no:cacheprovider -q test_kernel.py"
-    done = shell(command, repository)
+    """A test for each requirement; what is expected is an xfail; a planted regression fails, with cause and line."""
+    command = shlex.join([sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", "-q", "-rx"])
+    done = shell(f"{command} -k float32", repository)
     assert done.returncode == 0, done.stdout
-    _break(repository)
-    done = shell(command, repository)
+    assert re.search("XFAIL .*CM-S2.*an empty batch is refused", done.stdout)
+    line = _break(repository)
+    done = shell(f"{command} -k 'float32 and LN-F3' --normspec kernel.py:layer_norm", repository)
     assert done.returncode == 1
-    assert "LN-F3" in done.stdout and "CM-S2" not in done.stdout
+    for text in ("Cause: Divides by sqrt(var) + eps.", f"\nkernel.py:{line}: violates LN-F3\n"):
+        assert done.stdout.count(text) == 2  # in the test of the file, and in the one that is asked for
 
 
-def _break(repository: Path) -> None:
-    """Plant a regression: eps on the deviation."""
+def _break(repository: Path) -> int:
+    """Plant a regression, eps on the deviation, and return the line of the function."""
     file = repository / "kernel.py"
     text = file.read_text(encoding="utf-8")
     broken = text.replace(
@@ -92,21 +96,19 @@ def _break(repository: Path) -> None:
     )
     assert broken != text
     file.write_text(broken, encoding="utf-8")
+    return 1 + broken.split("\n").index("def layer_norm(x, gamma, beta, *, eps, axes):")
 
 
 def test_the_action_checks_what_is_configured_and_a_regression_is_annotated_and_found_by_diff(repository):
-    """The regression is found in the annotations, in the summary and by diff, each with the line of the function."""
+    """The same regression is found in the annotations, in the summary and by diff, each with the line."""
     summary = repository / "summary.md"
     sound = shell(step("Check")["run"], repository, **variables(report="old.json"), GITHUB_STEP_SUMMARY=str(summary))
     assert sound.returncode == 0, sound.stderr
     assert "CONFORMS but for what is expected to fail: CM-S2" in sound.stdout and "::error" not in sound.stdout
-    _break(repository)
+    line = _break(repository)
     given = variables(targets="kernel.py:layer_norm", options="--dtype float32", against="old.json", report="new.json")
     broken = shell(step("Check")["run"], repository, **given, GITHUB_STEP_SUMMARY=str(summary))
     assert broken.returncode == 1
-    line = 1 + (repository / "kernel.py").read_text(encoding="utf-8").split("\n").index(
-        "def layer_norm(x, gamma, beta, *, eps, axes):"
-    )
     (annotation, *_) = [one for one in broken.stdout.splitlines() if one.startswith("::error")]
     assert annotation.startswith(f"::error file=kernel.py,line={line},title=kernel.py%3Alayer_norm%3A LN-F3")
     assert "Ceased to conform" in summary.read_text(encoding="utf-8")

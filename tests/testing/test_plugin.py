@@ -5,21 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from importlib import metadata
 
 import pytest
 
 from normspec.testing.plugin.work import Work, request_for
 
-#: Away from a wheel there is no entry point, and the plugin is named.
-NAMED = (
-    []
-    if any(one.value == "normspec.testing.plugin" for one in metadata.entry_points(group="pytest11"))
-    else [
-        "-p",
-        "normspec.testing.plugin",
-    ]
-)
+from ..conftest import PLUGIN
 
 MINE = """
 import numpy as np
@@ -49,7 +40,7 @@ def run(pytester):
     pytester.makepyfile(mine=MINE)
 
     def run(*options):
-        return pytester.runpytest_subprocess(*NAMED, *options)
+        return pytester.runpytest_subprocess(*PLUGIN, *options)
 
     return run
 
@@ -73,6 +64,7 @@ def test_targets_become_tests_with_ids_of_their_own(run, pytester):
         "*_ mine.py:outside::layer_norm::LN-F3[[]float32] _*",
         "Cause: Divides by sqrt(var) + eps. (layer_norm; float32)",
         "* LN-F3  eps inside the root",
+        "mine.py:8: violates LN-F3",
         "*LN-L2 the scale law, bitwise (float32)*",
         "FAILED mine.py:outside::layer_norm::LN-F3[[]float32] - Cause: Divides by*",
         "SKIPPED [[]1] mine.py:4: unsupported: mine.py:layer_norm has no gradients*",
@@ -189,12 +181,15 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
             pass
     """
     )
-    found = run("test_own.py", "-k", "LN-F3 or LN_F3")
+    found = run("test_own.py", "-rfs", "-k", "LN-F3 or LN_F3 or test_norm and sound and LN-G9")
     found.stdout.fnmatch_lines_random([
         "FAILED test_own.py::fused::layer_norm::LN-F3[[]float32] - *",
-        "FAILED test_own.py::test_norm_conforms[[]wrong-layer_norm-LN-F3-float32] - *",
+        "FAILED test_own.py::test_norm_conforms[[]wrong-layer_norm-LN-F3-float32] - Cause: Divides by*",
+        "test_own.py:12: violates LN-F3",
+        "SKIPPED [[]1] test_own.py:12: unsupported: *",
     ])  # fmt: skip
-    found.assert_outcomes(passed=2, failed=2, deselected=183)
+    assert "raceback" not in found.stdout.str()
+    found.assert_outcomes(passed=2, failed=2, skipped=1, deselected=182)
 
 
 @pytest.fixture
