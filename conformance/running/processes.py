@@ -58,8 +58,9 @@ class _Broken:
 class Processes:
     """Judges units in so many processes; where another cannot be had, or dies, the first judges its unit."""
 
-    def __init__(self, request: Request, count: int) -> None:
-        self._first = Alone(request)
+    def __init__(self, request: Request, count: int, first: Alone | None = None) -> None:
+        """``first``: who judges in this process, if its targets are open already; they stay open."""
+        self._first, self._opens = first or Alone(request), first is None
         self._told, self._count = Told.of(request), count
         self._others: list[Other] = []
         self._threads: list[threading.Thread] = []
@@ -73,7 +74,8 @@ class Processes:
             for _ in range(self._count - 1):
                 self._others.append(Other.started(self._told.to_json()))
         try:
-            self._first.__enter__()
+            if self._opens:
+                self._first.__enter__()
         except BaseException:
             self._close_others()
             raise
@@ -83,7 +85,8 @@ class Processes:
         try:
             self._close_others()
         finally:
-            self._first.__exit__()
+            if self._opens:
+                self._first.__exit__()
 
     def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
         """Every unit, for all targets together."""

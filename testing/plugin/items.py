@@ -89,15 +89,15 @@ class Requirement(pytest.Item):
         """Judge it."""
         verdict_on(self.work.report(self.place), self.identifier, self)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
+    def reportinfo(self) -> tuple[Path, int, str]:
         """Where the function stands, if it is one of the user's own."""
         where = Source.of(self.work)
-        return where.file or self.path, where.line, self.nodeid
+        return where.file or self.path, where.line or 0, self.nodeid  # pytest wants a line for a warning
 
     def skipped_at(self) -> tuple[str, int]:
         """Where it is said to be skipped."""
         file, line, _ = self.reportinfo()
-        return str(file), (line or 0) + 1
+        return str(file), line + 1
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """What was found, and no traceback of ours."""

@@ -139,7 +139,7 @@ class Work:
         count = 1 if self.shared else min(worth(request, None), max(len(self._expected), 1))
         if count < 2:
             return _ONE_BY_ONE
-        processes = self._open.enter_context(Processes(request, count))
+        processes = self._open.enter_context(Processes(request, count, self.alone))
         self._open.callback(processes.stop)
         wanted = [unit for unit in processes.units([request.seed]) if (unit.operator, unit.dtype) in self._expected]
         places = list(self._expected)
