@@ -20,6 +20,8 @@ LAYOUTS: tuple[str, ...] = (
     "contiguous",
     "transposed",
     "strided",
+    "sliced_last_axis",
+    "sliced_second_axis",
     "offset",
     "channels_last",
     "zero_stride",
@@ -64,6 +66,10 @@ def why_not(array: np.ndarray, layout: str) -> str | None:
         return "reversing the axes in memory needs at least two axes"
     if layout == "channels_last" and array.ndim < 3:
         return "channels_last needs a batch axis, a channel axis and at least one more"
+    if layout == "sliced_last_axis" and array.ndim < 2:
+        return "a slice of the last axis has gaps where there are at least two axes"
+    if layout == "sliced_second_axis" and array.ndim < 3:
+        return "a slice of the second axis is another layout than one of the last where there are at least three axes"
     if layout == "zero_stride" and not _constant_axes(array):
         return "zero_stride needs an axis of at least two elements along which the values do not change"
     return None
@@ -88,6 +94,10 @@ def place(array: np.ndarray, layout: str) -> Placement:
         length, strides, offset = size, _dense_strides(shape, (0, *range(2, array.ndim), 1)), 0
     elif layout == "strided":
         length, strides, offset = size * _STEP, tuple(stride * _STEP for stride in dense), 0
+    elif layout in ("sliced_last_axis", "sliced_second_axis"):
+        axis = 1 if layout == "sliced_second_axis" else array.ndim - 1
+        whole = tuple(length * (1 + (place == axis)) for place, length in enumerate(shape))
+        length, strides, offset = math.prod(whole), _dense_strides(whole, range(array.ndim)), 0
     elif layout == "offset":
         length, strides, offset = _OFFSET + size + _TAIL, dense, _OFFSET
     elif layout == "negative":

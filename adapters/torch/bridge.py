@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Unsupported
 from ..bridge import Bridge
 from ..dtypes import DTYPES
-from ..layouts import place
+from ..layouts import LAYOUTS, place
 from ..nesting import nested
 from .part_functions import Replay, shift
 
@@ -74,7 +74,7 @@ class TorchBridge(Bridge):
     version = torch.__version__
     dtypes = tuple(DTYPES)
     # torch has no negative strides.
-    layouts = ("contiguous", "transposed", "strided", "offset", "channels_last", "zero_stride")
+    layouts = tuple(name for name in LAYOUTS if name != "negative")
     differentiates = True
     rewrites = True
 

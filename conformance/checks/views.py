@@ -62,7 +62,7 @@ def _compared(
 
 @check("CM-V1", raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Strided, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
+    """Strided, sliced, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
     lacking = None
     for layout in _views(subject):
         _ = subject.observe(case).outputs

@@ -78,6 +78,34 @@ class TransposedMisread(Groups):
         return super().read(read_on(array) if role == "x" and reversed_order else array, role)
 
 
+def has_gaps_between_runs(array: Array) -> bool:
+    """Whether the last axis lies as in a contiguous array, and another does not: a slice of a larger array."""
+    return array.ndim > 1 and array.strides[-1] == array.itemsize and not array.flags.c_contiguous
+
+
+@fault(
+    "rows-read-as-packed",
+    ln="CM-V1",
+    bn="CM-V1",
+    kind="layout",
+    sources=issue("vllm-project/vllm#24247", "flashinfer-ai/flashinfer#921", "vllm-project/vllm-xpu-kernels#396"),
+)
+class RowsReadAsPacked(Groups):
+    """Reads the rows of a slice of x as if they lay one after the other."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" and has_gaps_between_runs(array) else array, role)
+
+
+@fault("first-stride-ignored", ln="CM-V1", bn="CM-V1", kind="layout")
+class FirstStrideIgnored(Groups):
+    """Takes x to have no gaps along its first axis where what lies within it has none."""
+
+    def read(self, array: Array, role: str) -> Array:
+        dense = array.ndim > 2 and array.size and array[0].flags.c_contiguous
+        return super().read(read_on(array) if role == "x" and dense else array, role)
+
+
 @fault("zero-stride-misread", ln="CM-V1", bn="CM-V1", kind="layout")
 class ZeroStrideMisread(Groups):
     """Reads on in memory where x is expanded along an axis, though the stride there is zero."""
@@ -159,6 +187,14 @@ class CotangentStridesIgnored(Staged):
 
     def read(self, array: Array, role: str) -> Array:
         return super().read(read_on(array) if role == "g" else array, role)
+
+
+@fault("cotangent-rows-read-as-packed", ln="CM-V2", bn="CM-V2", kind="layout")
+class CotangentRowsReadAsPacked(Groups):
+    """Reads the rows of a cotangent that is a slice as if they lay one after the other."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "g" and has_gaps_between_runs(array) else array, role)
 
 
 @fault("zero-stride-cotangent-misread", ln="CM-V2", bn="CM-V2", kind="layout")

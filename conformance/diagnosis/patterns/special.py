@@ -21,6 +21,8 @@ _CASES = 3
 _LAYOUTS = {
     "transposed": "stored with its axes reversed",
     "strided": "strided",
+    "sliced_last_axis": "a slice of a longer last axis",
+    "sliced_second_axis": "a slice of a longer second axis",
     "offset": "stored at an offset",
     "channels_last": "stored with its channels last",
     "zero_stride": "expanded with a stride of zero",

@@ -99,7 +99,6 @@ whole(
     "takes the groups of a slice to lie one after the other",
     "rms-rows-assumed-packed",
     "rms-stride0-used-for-flattened-rows",
-    conforms="no layout has gaps between groups and none within them",
 )(_packed_rows)
 
 
