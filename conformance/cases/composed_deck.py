@@ -167,8 +167,8 @@ _READING = {
 
 
 def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
-    """One branch, two and twelve; logits tied, far apart and closed."""
-    for count in (1, 2, 12):
+    """One branch, two, eight and twelve; logits tied, far apart and closed."""
+    for count in (1, 2, 8, 12):
         for recipe in ("leaf", "mixed", "equal"):
             yield d(5, _PLAIN, *COUNTS, recipe=recipe, count=count)
     for logits in FUSIONS:

@@ -42,6 +42,9 @@ PROFILES: Mapping[str, tuple[int, ...]] = {
     "standard": tuple(size for size in THRESHOLDS if size != 16384),
     "thorough": tuple(THRESHOLDS),
 }
+#: Up to here every profile has the threshold itself, too: kernels load in vectors, and are specialised, for sizes that
+#: divide or are equal to a block's. Beyond, one more case costs as much as all before it.
+_FULL = 8192
 #: Those that a framework which compiles every new shape is put to (library.py): the ends of what is usual.
 SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
 
@@ -150,8 +153,8 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Des
 
 def _sizes(profile: str, extent: Extent) -> Iterator[int]:
     for threshold in PROFILES[profile]:
-        if profile == "thorough":
-            yield threshold  # blocks that are full, and none after them
+        if profile == "thorough" or threshold <= _FULL:
+            yield threshold
         yield threshold + 1
 
 

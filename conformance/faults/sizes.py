@@ -35,6 +35,23 @@ class VectorTailDropped(Rows):
         return super().row_sum(terms[:, : count // 4 * 4] if count > 16 else terms)
 
 
+@fault("last-vector-dropped", ln="CM-S1", bn="CM-S1", kind="size")
+class LastVectorDropped(Rows):
+    """Takes long rows that are whole vectors of eight by a path of their own, which forgets the last vector."""
+
+    def row_sum(self, terms: Array) -> Array:
+        count = terms.shape[1]
+        return super().row_sum(terms[:, :-8] if count >= 1024 and count % 8 == 0 else terms)
+
+
+@fault("width-4096-misread", ln="CM-S1", kind="size")
+class Width4096Misread(Rows):
+    """Has a kernel of its own for rows of exactly 4096 values, which takes mean and variance from the first half."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x[:, :2048] if x.shape[1] == 4096 else x, eps)
+
+
 @fault("output-tail-dropped", ln="CM-S1", bn="CM-S1", kind="size")
 class OutputTailDropped(Rows):
     """Leaves the values after the last whole block of 64 unwritten, in rows longer than that."""

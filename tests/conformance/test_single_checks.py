@@ -305,7 +305,7 @@ def test_a_self_test_is_told_of_or_not(told: bool, monkeypatch: pytest.MonkeyPat
     rows: list[Any] = [SimpleNamespace(name=name, accused_by=by) for name, by in (("a", ()), ("b", ("LN-F1",)))]
     heard: list[Any] = []
     jobs: list[Any] = [(lambda row: row, (row,)) for row in rows]
-    assert selftest._in_parallel(jobs, (), heard.append if told else None) == (rows, False)
+    assert selftest._in_parallel(jobs, (), 1, heard.append if told else None) == (rows, False)
     assert [(one.done, one.total) for one in heard] == ([(1, 2), (2, 2)] if told else [])
     assert ["; 1 not as they should be" in one.text for one in heard] == ([False, True] if told else [])
 

@@ -305,7 +305,6 @@ def _(x, branches, logits, *, fuse=None):
     "eight-branches-misweighed",
     "weighs the last of exactly eight branches by the weight of the first",
     "mb-shape-specialised-template",
-    conforms="no case has exactly eight branches",
 )
 def _(logits):
     w = _softmax(logits)
