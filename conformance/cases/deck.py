@@ -13,6 +13,7 @@ import attrs
 from ...spec.operators import OPERATORS, Groups
 from .composed_deck import composed_deck
 from .description import Description
+from .large import large_deck
 from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
 
@@ -176,6 +177,14 @@ def _of_channels(operator: str) -> list[Description]:
         d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=-1),
         d(6, nine[:4], *AXES, eps=_NONE, rank=3, channel_axis=2),
         d(6, nine[:4], *AXES, eps=_NONE, rank=2, channel_axis=0),
+        # Channels between other axes, before all of them, and counted from behind.
+        d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=2),
+        d(6, nine[:4], *AXES, eps=_NONE, rank=3, channel_axis=0),
+        d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=-3),
+        d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=-2, training=False),
+        # One sample, whose positions are all the values there are.
+        d(6, nine[:4], *AXES, eps=_NONE, rank=3, samples=1),
+        d(12, nine[:5], *AXES, eps=_NONE, rank=4, samples=1, training=False),
         # Coinciding sizes: as many channels as samples, or as there are places along every axis.
         d(9, nine[:3], *AXES, eps=_NONE, rank=3),
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, channel_axis=-1),
@@ -211,6 +220,8 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(24, nine[:6], *AXES, eps=_NONE, rank=5, samples=2),
         d(12, nine[:6], *AXES, eps=_NONE, rank=4, samples=2, channel_axis=-1),
         d(6, nine[:8], *AXES, eps=_NONE, rank=3, samples=2, channel_axis=2),
+        d(12, nine[:6], *AXES, eps=_NONE, rank=4, samples=3, channel_axis=2),
+        d(12, nine[:6], *AXES, eps=_NONE, rank=4, samples=2, channel_axis=-3),
         # Coinciding sizes: as many channels as samples, as positions, and as groups.
         d(9, nine, *AXES, eps=_NONE, rank=3, samples=3, width=1),
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, samples=3, width=3),
@@ -238,12 +249,17 @@ _RANKS = (3, 4, 2, 3, 5)
 def deck(operator: str, profile: str, seed: int) -> list[Description]:
     """Return the fixed cases of an operator, in the order they run."""
     if OPERATORS[operator].composed:
-        ordered = composed_deck(operator) + size_deck(operator, profile) + repeated_deck(operator, profile)
+        ordered = composed_deck(operator) + _of_size(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     groups = OPERATORS[operator].groups
     own, both = _OWN[groups](operator) if groups in _OWN else [], _both(operator)
     if groups is Groups.SAMPLE_CHANNELS:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # the law and derivative cases stay in front; the operator's own come next
-    ordered = both[:laws] + own + both[laws:] + size_deck(operator, profile) + repeated_deck(operator, profile)
+    ordered = both[:laws] + own + both[laws:] + _of_size(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]
+
+
+def _of_size(operator: str, profile: str) -> list[Description]:
+    """The sweep of sizes, what else is tried on large data, and the calls that are repeated."""
+    return size_deck(operator, profile) + large_deck(operator, profile) + repeated_deck(operator, profile)

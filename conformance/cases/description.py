@@ -64,6 +64,11 @@ class Description:
         """The number of groups."""
         return self.repeat or len(self.groups)
 
+    @property
+    def large(self) -> bool:
+        """Whether x has so many values that the case is about that."""
+        return self.n * self.count_of_groups > 1 << 11
+
     def group_values(self, format: Format) -> NDArray[np.float64]:
         """Return the groups as rows, shape (groups, n), exact in ``format``."""
         rows = [

@@ -38,7 +38,7 @@ _DERIVED = frozenset(("LN-L7", "LN-F2", "LN-F3", "LN-F4"))
 
 def in_few_shapes(description: Description) -> Description | None:
     """The description on the nearest of the few shapes; None for a size that not every framework is put to."""
-    if "CM-S1" in description.requirements:
+    if description.large or "CM-S1" in description.requirements:
         return description if description.far or "CM-P2" in description.requirements else None
     place = _PLACES.get(OPERATORS[description.operator].groups)
     return description if place is None else place(description)
@@ -83,7 +83,7 @@ def _samples(description: Description) -> Description:
         description,
         n=1 if single else math.prod(shape[1:]) // each,
         rank=rank,
-        channel_axis=-1 if description.channel_axis < 0 else axis,
+        channel_axis=axis - rank if description.channel_axis < 0 else axis,
         samples=samples,
         width=channels // each,
         groups=_groups(description, samples * each),

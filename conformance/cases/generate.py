@@ -47,7 +47,9 @@ def generate(operator: str, seed: int, free: int, rounds: int = 0) -> list[Descr
     """Return ``free`` free cases of an operator, and ``rounds`` variations of each case of its deck."""
     found = [_free(operator, seed, index) for index in range(free)]
     for number in range(1, rounds + 1):
-        kept = (one for one in deck(operator, "quick", seed) if not one.requirements & {"CM-S1", "CM-P2"})
+        kept = (
+            one for one in deck(operator, "quick", seed) if not (one.large or one.requirements & {"CM-S1", "CM-P2"})
+        )
         found += [
             _varied(one, _stream(operator, seed, _VARIED, number, place), number) for place, one in enumerate(kept)
         ]

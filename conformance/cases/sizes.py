@@ -135,7 +135,7 @@ def extents(operator: str) -> tuple[Extent, ...]:
 
 
 #: The parts of a composed operator, such that everything it is given is used and x's pattern goes through.
-_RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "highway": "leaf", "mhc": "leaf"}
+RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "highway": "leaf", "mhc": "leaf"}
 
 
 #: What a case of the sweep is for: the numbers, and that the call returns them at all.
@@ -145,7 +145,7 @@ _SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
 def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Description:
     """The case in which an extent has this size."""
     place = sum(size > threshold + 1 for threshold in THRESHOLDS)
-    recipe = {"recipe": _RECIPES[operator]} if OPERATORS[operator].composed else {}
+    recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
     common = {"eps": _NONE, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
     return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]

@@ -1,0 +1,102 @@
+"""
+Large cases of everything that small ones show: a kernel's path for large calls has its own handling of it all.
+
+The sweep of sizes (sizes.py) takes every extent past every threshold and leaves all else as it is: both parameters
+given, an eps that cannot show, contiguous memory. Here it is the other way round: one size past the usual thresholds,
+and one thing after the other that such a path may get wrong. Not every threshold again: what begins past one of them
+goes on as a rule, and where a path ends, the sweep shows whether its formula holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from ...spec.operators import OPERATORS, Groups
+from .description import Description
+from .sizes import RECIPES
+
+#: Past 4096, and a product of factors that are past nearly all thresholds or far below them: 4 * 1025 and 2 * 2050.
+_LONG = 4100
+#: Past 1024: channels or groups, each of them with few values.
+_MANY = 1030
+#: eps so far below the variance that neither its value nor its place can show.
+_NONE = 2.0**-100
+
+_NORMAL = (("normal", 0), ("normal", 1), ("scaled", 0), ("normal", 2))
+_NEAR = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2))
+#: Of so many values a sound sum still tells the deviation from the mean, by which a variance in one pass is lost; the
+#: error that a plain sum of more may make, n u mean(abs(x)), hides that.
+_FAR = {"n": 260, "groups": (("offset", 3), ("normal", 0)), "gamma": "ones", "beta": "none"}
+
+_VALUES = frozenset(("CM-S1", "CM-T1", "CM-T2", "CM-T3"))
+_LAYOUTS = _VALUES | {"CM-V1", "CM-V2", "CM-V3"}
+#: What memory holds afterwards, and what is not finite.
+_MEMORY = _VALUES | {"CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"}
+_MIXED = frozenset(("CM-D1", "CM-D2", "CM-D3"))
+
+Fields = dict[str, object]
+
+
+def _shapes(operator: str) -> tuple[Fields, ...]:
+    """The large shapes of an operator: long groups, and many of them where they are counted apart."""
+    record = OPERATORS[operator]
+    if record.groups is Groups.CHANNEL:
+        many, long = {"n": 6, "repeat": _MANY, "samples": 3, "rank": 3}, {"n": _LONG, "samples": 2, "rank": 4}
+        return tuple({**one, "training": training} for training in (True, False) for one in (many, long))
+    if record.groups is Groups.SAMPLE_CHANNELS:
+        width = {} if record.channels_alone else {"width": 2}
+        return {"n": 6, "repeat": _MANY, "samples": 2, "rank": 3, **width}, {
+            "n": _LONG,
+            "samples": 2,
+            "rank": 4,
+            **width,
+        }
+    return ({"n": _LONG},)
+
+
+def _in_shape(operator: str, *, training: bool) -> Iterator[tuple[frozenset[str], Fields]]:
+    """What is tried in each large shape: for which requirements, and the fields in which the case differs."""
+    normalises = "eps" in OPERATORS[operator].settings
+    if normalises:
+        yield _VALUES, {"gamma": "none"}
+        yield _VALUES, {"beta": "none"}
+        yield _VALUES, {"gamma": "none", "beta": "none"}
+        yield _VALUES, {"eps": 1e-3, "groups": _NEAR}
+    yield _LAYOUTS, {}
+    if OPERATORS[operator].has_channels:
+        yield _LAYOUTS, {"channel_axis": -1}
+    yield _MEMORY, {}
+    if not OPERATORS[operator].composed:
+        yield _MIXED, {"mixed": True, "gamma": "mixed"}  # which 16 bits do not hold
+
+
+def _of_rows() -> Iterator[tuple[frozenset[str], Fields]]:
+    """What can be tried beside it where the groups lie along trailing axes."""
+    yield _VALUES, {"leading": (), "groups": _NORMAL[:1]}
+    several = {"features": (4, 1025), "leading": (4,)}
+    yield _LAYOUTS, several
+    yield _VALUES, {**several, "gamma": "none"}
+    yield _VALUES, {**several, "beta": "none"}
+
+
+def large_deck(operator: str, profile: str) -> list[Description]:
+    """The large cases of an operator; in `quick` without those in which two extents are large."""
+    recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
+    plain = Description(operator, 1, _NORMAL, eps=_NONE, gamma="powers", only=True)
+    tried = [
+        (requirements, {**shape, **fields})
+        for shape in _shapes(operator)
+        for requirements, fields in _in_shape(operator, training=bool(shape.get("training", True)))
+    ]
+    if OPERATORS[operator].centred and OPERATORS[operator].normalises:
+        tried.append((_VALUES, _FAR))
+    if OPERATORS[operator].groups is Groups.TRAILING:
+        tried += [(requirements, {"n": _LONG, **fields}) for requirements, fields in _of_rows()]
+        if profile != "quick":
+            tried += [(_VALUES, {"n": 130, "repeat": _MANY}), (_VALUES, {"n": _MANY, "repeat": 130})]
+    return [
+        attrs.evolve(plain, **recipe, **fields, requirements=requirements)  # type: ignore[arg-type]
+        for requirements, fields in tried
+    ]
