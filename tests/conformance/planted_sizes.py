@@ -35,6 +35,8 @@ class Planted:
     low: int
     damage: str
     high: int | None = None
+    #: It shows at multiples of this alone.
+    step: int = 1
 
     @property
     def counted(self) -> str:
@@ -68,7 +70,7 @@ class Planted:
             count = max((len(part) for part in parts if isinstance(part, (list, tuple))), default=0)
         else:
             count = int(self.places(x, settings).max(initial=-1)) + 1
-        return count > self.low and (self.high is None or count <= self.high)
+        return count > self.low and (self.high is None or count <= self.high) and count % self.step == 0
 
     def kept(self, x: Array, settings: dict[str, Any]) -> Array:
         """Which elements of an array of x's shape come before the threshold in the extent; no branch is in x."""

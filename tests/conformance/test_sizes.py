@@ -25,7 +25,7 @@ def cases(operator: str, profile: str, dtype: str, seed: int = 0) -> list[Case]:
     return [build(attrs.evolve(one, seed=seed), dtype) for one in size_deck(operator, profile)]
 
 
-def planted(operator: str, *, bands: bool = False, most: int = 8192) -> Iterator[tuple[Planted, str]]:
+def planted(operator: str, *, bands: bool = False, most: int = 8192, step: int = 1) -> Iterator[tuple[Planted, str]]:
     """Every fault of an operator that begins past a threshold, and its direction; bands end at the next one."""
     for extent in extents(operator):
         for low, high in pairwise((*THRESHOLDS, 2**31)):
@@ -33,7 +33,7 @@ def planted(operator: str, *, bands: bool = False, most: int = 8192) -> Iterator
                 continue
             for direction in ("forward", "backward"):
                 for damage in damages(operator, extent.name, direction):
-                    yield Planted(operator, extent.name, low, damage, high if bands else None), direction
+                    yield Planted(operator, extent.name, low, damage, high if bands else None, step), direction
 
 
 def missed(operator: str, profile: str, dtype: str, seed: int = 0, **which: object) -> list[Planted]:
@@ -53,6 +53,20 @@ def test_standard_catches_what_begins_past_any_threshold(operator: str) -> None:
 def test_quick_catches_what_begins_past_4096_or_less(operator: str) -> None:
     """In every extent, mode and direction, where the fault goes on."""
     assert not [one for one in missed(operator, "quick", "float32", most=4096) if one.extent != "branches"]
+
+
+@of_every_operator
+def test_a_path_for_whole_vectors_is_taken(operator: str) -> None:
+    """A fault that shows at multiples of 64 alone is caught where it begins below the largest whole block."""
+    assert not [one for one in missed(operator, "quick", "float32", most=2048, step=64) if one.extent != "branches"]
+
+
+@pytest.mark.campaign
+@of_every_operator
+def test_a_path_for_whole_vectors_of_some_sizes_is_taken(operator: str) -> None:
+    """So is one that ends at the next threshold; of branches there are 257 at most."""
+    found = missed(operator, "standard", "float32", most=4096, bands=True, step=4)
+    assert not [one for one in found if one.extent != "branches" or one.low < 256]
 
 
 @pytest.mark.campaign
