@@ -36,7 +36,7 @@ class _Keeping:
     def __enter__(self) -> _Keeping:
         self._judges.__enter__()
         for offer in self._judges.offers():
-            self._foremost[offer.name] = "float32" if "float32" in offer.dtypes else next(iter(offer.dtypes), "")
+            self._foremost[offer.name] = offer.foremost
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -62,6 +62,14 @@ def report_on(
     return attrs.evolve(report, seconds=time.perf_counter() - started) if set(reports) != {""} else report
 
 
+def shelf_of(request: Request) -> Shelf | None:
+    """Where the units of a request on one target are kept; None for several, or one that is always run."""
+    name, store = request.names[0], results_at(request.cache)
+    if len(request.names) > 1 or not isinstance(name, str) or store is None:
+        return None
+    return Shelf.of_followed(store, request, name, together=_is_asked_of_all(request))
+
+
 def _is_asked_of_all(request: Request) -> bool:
     """Whether something is asked that need be about some of the targets alone, so that each depends on the others."""
     return bool(request.only or request.binding or request.require or request.conventions)

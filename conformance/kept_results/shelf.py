@@ -62,6 +62,13 @@ class Shelf:
                 shelf._keep(_key(_RUN, need.key), shelf._runs[name])
         return shelf
 
+    @classmethod
+    def of_followed(cls, store: Store, request: Request, target: str, *, together: bool) -> Shelf | None:
+        """The shelf of one target, for its units alone; None where it cannot be followed to its end."""
+        beside = (target,) if together else ()
+        need = dependence(request, target, beside, Installed.now())
+        return None if need.obstacle else cls(store, request, {target: need}, beside)
+
     # -- targets -----------------------------------------------------------------------------------------------
 
     def whole(self, name: str) -> Report | None:

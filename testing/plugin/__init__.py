@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--normspec-dtype", action="append", metavar="DTYPE", help="these dtypes alone; repeatable")
     group.addoption("--normspec-framework", metavar="NAME", help="whose tensors a function takes")
     group.addoption("--normspec-profile", metavar="NAME", help="quick (the default), standard or thorough")
+    group.addoption("--normspec-no-cache", action="store_true", help="judge everything now, and keep nothing")
     group.addoption("--normspec-seed", type=int, metavar="SEED", help="the seed of the cases")
     parser.addini("normspec_targets", "targets to make tests for, as --normspec names them", type="linelist")
     parser.addini("normspec_ops", "operators that alone are tested", type="args")
@@ -62,6 +63,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Say what is left to judge after selection: nothing else is."""
     if items := sys.modules.get(f"{__name__}.items"):
         items.expect(session.items)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many results are those of an earlier run, if any are."""
+    if items := sys.modules.get(f"{__name__}.items"):
+        reports = [
+            one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"
+        ]
+        if since := [value for one in reports for name, value in one.user_properties if name == items.KEPT]:
+            terminalreporter.write_line(
+                f"normspec: {len(since):,} results kept from {min(since)}; --normspec-no-cache judges them again"
+            )
 
 
 @pytest.hookimpl(wrapper=True)

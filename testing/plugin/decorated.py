@@ -26,6 +26,8 @@ def tests_of(collector: Any, name: str, obj: object, options: Mapping[str, Any])
     """What pytest collects in the place of the object."""
     if WORKS not in collector.config.stash:
         register_markers(collector.config)
+    if collector.config.getoption("--normspec-no-cache"):
+        options = {**options, "cache": False}
     fixture = _fixture_name(obj, name)
     if fixture is not None:
         return _of_fixture(collector, name, fixture, obj, options)

@@ -19,6 +19,9 @@ from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from .work import Place, Work
 
+#: The property of a test whose result was kept, with the time since when.
+KEPT = "normspec-kept"
+
 
 class Violation(Exception):
     """A MUST is violated, or could not be judged; the message is what the test shows."""
@@ -39,6 +42,8 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
     by_verdict: dict[Verdict, list[Result]] = {}
     for one in results:
         by_verdict.setdefault(one.verdict, []).append(one)
+    if since := min((one.kept for one in results if one.kept), default=""):
+        test.user_properties.append((KEPT, since))
     wrong = [*by_verdict.get(Verdict.FAIL, ()), *by_verdict.get(Verdict.ERROR, ())]
     if wrong:
         raise Violation(f"{told_alone(report, wrong)}{_defined(report, wrong[0], test)}")

@@ -81,6 +81,7 @@ class Asked:
             "dtypes": config.getoption("--normspec-dtype") or config.getini("normspec_dtypes") or None,
             "profile": config.getoption("--normspec-profile") or config.getini("normspec_profile"),
             "seed": config.getoption("--normspec-seed"),
+            "cache": False if config.getoption("--normspec-no-cache") else None,
         }
         ids = tuple(one for one in config.args if any(one.startswith(f"{name}{APART}") for name in names))
         config.args[:] = [one for one in config.args if one not in ids]

@@ -15,6 +15,8 @@ from ...conformance.configuration import configuration
 from ...conformance.diagnosis.causes import diagnosed
 from ...conformance.expected.applying import applied
 from ...conformance.expected.entry import Expected
+from ...conformance.kept_results.keeping import shelf_of
+from ...conformance.kept_results.shelf import Shelf
 from ...conformance.report import Report
 from ...conformance.request import Request
 from ...conformance.running.alone import Alone
@@ -65,6 +67,9 @@ class Work:
     #: The operators and dtypes that will be asked for, in order, and their requirements.
     _expected: dict[Place, set[str]] = attrs.field(factory=dict)
     _coming: Iterator[Judged] | None = None
+    #: Where results are kept, and those that were kept before.
+    _shelf: Shelf | None = None
+    _kept: dict[Place, Report] = attrs.field(factory=dict)
     _found: dict[Place, Report | BaseException] = attrs.field(factory=dict)
 
     @property
@@ -123,27 +128,54 @@ class Work:
     def _judged(self, place: Place) -> Report:
         if self._coming is None:
             self._coming = self._start()
-        if self._coming is _ONE_BY_ONE:
-            return self._with_causes([self._alone_judged(place)])
+        if place in self._kept:
+            return self._with_causes(self._kept.pop(place))
         for unit, report in self._coming:
-            here = (unit.operator, unit.dtype)
-            if here != place:
-                self._found[here] = self._with_causes([report])
-                continue
-            return self._with_causes([report])
-        return self._with_causes([self._alone_judged(place)])  # nobody expected it
+            self._keep(unit, report)
+            if (here := (unit.operator, unit.dtype)) == place:
+                return self._with_causes(report)
+            self._found[here] = self._with_causes(report)
+        unit = self._unit(place)  # one by one, or nobody expected it
+        report = self.alone.judge(unit)
+        if self.alone.interrupted:
+            raise KeyboardInterrupt
+        self._keep(unit, report)
+        return self._with_causes(report)
 
     def _start(self) -> Iterator[Judged]:
-        """Begin with all that is expected, in several processes where that pays; else each when it is asked for."""
+        """
+        Find what is kept of all that is expected, and begin with the rest, in several processes where that pays.
+
+        Else each is judged when it is asked for.
+        """
         self.alone.request = request = self._asked()
-        count = 1 if self.shared else min(worth(request, None), max(len(self._expected), 1))
+        self.alone.measure()
+        self._shelf, left = shelf_of(request), list[Unit]()
+        for place in self._expected:
+            unit = self._unit(place)
+            report = None if self._shelf is None else self._shelf.unit(*self._way(unit))
+            if report is None:
+                left.append(unit)
+            else:
+                self._kept[place] = report
+        count = 1 if self.shared else min(worth(request, None), len(left))
         if count < 2:
-            return _ONE_BY_ONE
+            return iter(())
         processes = self._open.enter_context(Processes(request, count, self.alone))
         self._open.callback(processes.stop)
-        wanted = [unit for unit in processes.units([request.seed]) if (unit.operator, unit.dtype) in self._expected]
-        places = list(self._expected)
-        return processes.judged(sorted(wanted, key=lambda unit: places.index((unit.operator, unit.dtype))))
+        return processes.judged(left)
+
+    def _unit(self, place: Place) -> Unit:
+        return Unit(*place, self.request.seed, tuple(offer.name for offer in self.alone.offers() if offer.has(*place)))
+
+    def _keep(self, unit: Unit, report: Report) -> None:
+        if self._shelf is not None:
+            self._shelf.keep_unit(*self._way(unit), report)
+
+    def _way(self, unit: Unit) -> tuple[str, Unit, str, str]:
+        """What a unit is kept by: its target, how that is judged, and the dtype that is checked most thoroughly."""
+        (offer,) = self.alone.offers()
+        return offer.name, unit, self.alone.paces.get(offer.name, ""), offer.foremost
 
     def _asked(self) -> Request:
         """The request for the requirements that are expected; without an `only` where that is all of them."""
@@ -151,22 +183,10 @@ class Work:
         every = {one for ids in self.places().values() for one in ids}
         return self.request if asked >= every or not asked else attrs.evolve(self.request, only=tuple(sorted(asked)))
 
-    def _alone_judged(self, place: Place) -> Report:
-        self.alone.measure()
-        unit = Unit(*place, self.request.seed, tuple(offer.name for offer in self.alone.offers() if offer.has(*place)))
-        report = self.alone.judge(unit)
-        if self.alone.interrupted:
-            raise KeyboardInterrupt
-        return report
-
-    def _with_causes(self, reports: Sequence[Report]) -> Report:
-        report = together(self.alone.request, self.alone.subjects(), reports)
+    def _with_causes(self, report: Report) -> Report:
+        report = together(self.alone.request, self.alone.subjects(), [report])
         report = diagnosed(self.alone.run(), report) if report.failures() else report
         return applied(report, self.entries, self.alone.request)
-
-
-#: In place of the results that come by themselves.
-_ONE_BY_ONE: Iterator[Judged] = iter(())
 
 
 def requirements_of(operator: str, dtype: str) -> Iterable[str]:

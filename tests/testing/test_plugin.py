@@ -192,6 +192,27 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
     found.assert_outcomes(passed=2, failed=2, skipped=1, deselected=182)
 
 
+def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
+    """The second run takes its results from the first, and says so, until the file changes or it is told not to."""
+    monkeypatch.delenv("NORMSPEC_RESULTS")
+    monkeypatch.setenv("NORMSPEC_CACHE", str(pytester.path / "kept"))
+    kept = "normspec: 2 results kept from 20*; --normspec-no-cache judges them again"
+
+    def outcomes(*options):
+        found = run("--normspec", "mine.py:layer_norm", *FEW[:4], "-k", "LN-F2 or LN-F3", *options)
+        told = [line for line in found.stdout.lines if line.startswith("normspec: ")]
+        return found.parseoutcomes(), bool(told) and found.stdout.fnmatch_lines([kept]) is None
+
+    both = {"passed": 2, "deselected": 60}
+    assert outcomes() == (both, False)
+    assert outcomes() == (both, True)
+    assert outcomes("--normspec-no-cache") == (both, False)
+    file = pytester.path / "mine.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("np.sqrt(variance + eps)", "np.sqrt(variance) + eps"), encoding="utf-8")
+    assert outcomes() == ({"passed": 1, "failed": 1, "deselected": 60}, False)
+
+
 @pytest.fixture
 def work(pytester):
     """The work on a sound function in float32."""
