@@ -192,6 +192,7 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
     found.assert_outcomes(passed=2, failed=2, skipped=1, deselected=182)
 
 
+@pytest.mark.exhaustive
 def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
     """The second run takes its results from the first, and says so, until the file changes or it is told not to."""
     monkeypatch.delenv("NORMSPEC_RESULTS")

@@ -1,0 +1,1 @@
+"""The parts of benchmarks/assertion.py, a file a table."""
