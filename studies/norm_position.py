@@ -20,7 +20,7 @@ SCHEDULES = NONE, WARM = "no warm-up", "warm-up"
 DEEP, BLOCKS, SAMPLES = 12, 4, 16
 
 #: Adam's learning rates, and how many steps there are, of which the first half is the warm-up's.
-RATES, STEPS = (0.005, 0.01, 0.02), 100
+RATES, STEPS = (0.005, 0.01, 0.02), 80
 
 #: The rate whose losses are shown step by step; the only one of --quick.
 SHOWN = 0.01
