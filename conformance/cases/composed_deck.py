@@ -21,6 +21,7 @@ _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0
 _INTEGERS: Groups = (("integers", 0), ("integers", 1), ("integers", 2))
 _GRID: Groups = tuple(("integers", place) for place in range(12))
 _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
+_TINY: Groups = (("scaled", 7), ("scaled", 5), ("normal", 0))
 _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
 _OFFSETS: Groups = (*(("offset", place) for place in range(8)), ("witness", 11))
 _ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
@@ -124,6 +125,7 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
         yield d(5, _NEAR, *EPS_INSIDE, recipe=recipe, eps=1e-3)
         yield d(3, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-6, gamma="large", beta="none")
         yield d(2, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-5, gamma="ones", beta="none")
+    yield d(6, _TINY, recipe="scaled", eps=0.0)  # `eps or 1e-6` takes it for none given
     for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     for n in (2, 3, 4):

@@ -58,6 +58,8 @@ _BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps
 _OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10), ("witness", 11))
 _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
+#: Small variances, beside which an eps shows that stands in for one of 0.
+_TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
 #: Groups in which nothing but the formula shows.
 _PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
 
@@ -115,6 +117,7 @@ def _both(operator: str) -> list[Description]:
         d(5, _BELOW, "LN-F4", eps=1e-3, gamma="powers", beta="none"),
         d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
+        d(6, _TINY, eps=0.0, gamma="powers"),
         d(7, _PLAIN, "LN-F5", eps=_NONE, gamma="mixed", beta="large"),
         d(9, _PLAIN, "LN-F5", eps=_NONE, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
@@ -197,9 +200,13 @@ def _of_channels(operator: str) -> list[Description]:
         d(12, _EASY, *LAYOUTS, "LN-F5", training=False, rank=4, gamma="powers"),
         d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=0.5),
         d(4, _NEAR, "LN-F4", training=False, eps=1e-6),
+        d(6, _TINY, training=False, eps=0.0),
         d(3, _HARD, training=False, beta="none", eps=1e-3),
         d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none"),
         d(1, _LAWFUL, training=False),
+        # A layer as it is made, of whose running statistics code may think that nobody has set them.
+        d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),
+        d(6, _LAWFUL, gamma="ones", beta="ones"),
         d(9, _EXTREME, training=False, cotangent="integers"),
         d(6, _PLAIN, *MIXED, eps=_NONE, training=False, only=True, mixed=True),
         d(2, _LAWFUL, momentum=0.1),

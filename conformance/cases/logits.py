@@ -11,7 +11,19 @@ from .stream import Stream
 #: exp overflows in float32 from 89 and in float64 from 710.
 GATES = ("mixed", "moderate", "extreme", "zero", "closed", "open", "infinite")
 #: Fusion logits; a spread is the largest less the smallest.
-FUSIONS = ("mixed", "ties", "spread_8", "spread_100", "spread_10000", "one_closed", "large", "huge", "zero")
+FUSIONS = (
+    "mixed",
+    "ties",
+    "spread_8",
+    "spread_100",
+    "spread_10000",
+    "one_closed",
+    "large",
+    "low",
+    "huge",
+    "lowest",
+    "zero",
+)
 
 _EXTREME = (30.0, -30.0, 100.0, -100.0, 1e4, -1e4, 0.0, 8.0, -8.0, 17.0, -17.0, 88.0, -88.0, 1.0)
 
@@ -48,7 +60,11 @@ def fusion_logits(kind: str, count: int, random: Stream) -> NDArray[np.float64]:
             values[count // 2] = -np.inf
         return values
     if kind == "large":  # all far from zero, differences moderate: exp overflows unless the largest is taken off
-        return 200.0 * np.sign(drawn[0]) + drawn
+        return 200.0 + drawn
+    if kind == "low":  # all far below zero: a maximum that begins there leaves nothing but zeros to divide by
+        return -200.0 + drawn
     if kind == "huge":  # of magnitude 10^4, differences of a few steps of the narrowest format
-        return 1e4 * np.sign(drawn[0]) + 64.0 * random.permutation(np.arange(count))
+        return 1e4 + 64.0 * random.permutation(np.arange(count))
+    if kind == "lowest":  # below -10^4, which many take for minus infinity
+        return -11008.0 - 64.0 * random.permutation(np.arange(count))
     return drawn

@@ -107,21 +107,25 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _multiples(subject, case, a, found[0])
 
 
+#: The second takes gradients past the limits that are set for float16.
+_FACTORS = (4.0, 2.0**20)
+
+
 def _multiples(subject: Subject, case: Case, g: np.ndarray, gradients: Mapping[str, np.ndarray]) -> Iterator[Finding]:
     """The gradients of a cotangent times 2^k, exact, are those of the cotangent times it; those of zero are zero."""
-    moved, zero = case.replace(g=g * 4), case.replace(g=np.zeros_like(g))
-    for name, value in subject.pull(moved).items():
-        one, four = subject.bound(case, name, g), subject.bound(moved, name)
-        want = 4 * gradients[name].astype(np.float64)
-        yield close(
-            subject,
-            moved,
-            name,
-            value,
-            want,
-            lambda normative, one=one, four=four: 4 * one(normative) + four(normative),
-            "the cotangent 4 a",
-        )
+    zero = case.replace(g=np.zeros_like(g))
+    for factor in _FACTORS:
+        larger = scaled_exactly(g, factor)
+        if larger is None:
+            continue
+        moved = case.replace(g=larger)
+        for name, value in subject.pull(moved).items():
+            one, many = subject.bound(case, name, g), subject.bound(moved, name)
+            yield close(
+                subject, moved, name, value, factor * gradients[name].astype(np.float64),
+                lambda normative, one=one, many=many, factor=factor: factor * one(normative) + many(normative),
+                f"the cotangent {factor:g} a",
+            )  # fmt: skip
     for name, value in subject.pull(zero).items():
         yield equal_to(subject, zero, name, value, np.zeros_like(value), "the cotangent 0")
 

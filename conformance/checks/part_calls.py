@@ -13,7 +13,7 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
 from ..subject import Subject
-from .purity import changed
+from .purity import changed, other
 from .registry import check
 
 
@@ -144,6 +144,9 @@ def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
         if not options and not subject.forward_only:
             evaluation.pull(case.g).gradients()
             yield from _unchanged(case, recorder, "the backward pass")
+        if not options:  # what a part saved for its derivatives has to outlive the calls of other layers
+            subject.outputs(other(case))
+            yield from _handed_unchanged(case, recorder, "a later call")
 
 
 def _unchanged(case: Case, recorder: Recorder, when: str) -> Iterator[Finding]:
@@ -154,6 +157,11 @@ def _unchanged(case: Case, recorder: Recorder, when: str) -> Iterator[Finding]:
         now = recorder.returned_now(call)
         if call.returned is not None and isinstance(now, np.ndarray):
             yield changed(call.returned, now, case, "y", f"what {call.role} returned was changed by {when}")
+    yield from _handed_unchanged(case, recorder, when)
+
+
+def _handed_unchanged(case: Case, recorder: Recorder, when: str) -> Iterator[Finding]:
+    for call in recorder.calls:
         for before, after in zip(call.handed, recorder.handed_now(call), strict=True):
             if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
                 yield changed(before, after, case, "x", f"what {call.role} was handed was changed by {when}")

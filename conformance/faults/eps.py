@@ -92,6 +92,14 @@ class EpsFloor(Rows):
         return super().rstd(variance, np.maximum(eps, variance.dtype.type(1e-5)))
 
 
+@fault("eps-zero-replaced", ln="LN-F1", bn="BN-F1", pr="PR-F1", po="PO-F1")
+class EpsZeroReplaced(Rows):
+    """Takes an eps of 0 for none given, and uses 1e-6."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps if eps else variance.dtype.type(1e-6))
+
+
 @fault(
     "eps-float16",
     ln="LN-F4",

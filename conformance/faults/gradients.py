@@ -201,6 +201,16 @@ class CotangentClipped(Rows):
         return super().pull(x, gamma, beta, np.clip(g, -1, 1), s)
 
 
+@fault(
+    "parameter-gradients-clipped", ln="LN-G8", bn="BN-G9", kind="gradient", dtypes=("bfloat16", "float32", "float64")
+)
+class ParameterGradientsClipped(Rows):
+    """Clips the gradients of parameters to the largest number of float16, whatever their dtype."""
+
+    def parameter_sum(self, terms: Array) -> Array:
+        return np.clip(super().parameter_sum(terms), -65504, 65504)
+
+
 @fault("zero-cotangent-nan", ln="LN-G8", bn="BN-G9", kind="gradient")
 class ZeroCotangentNan(Rows):
     """Divides the cotangent by its largest magnitude and multiplies the gradients by it, which for zero is 0/0."""

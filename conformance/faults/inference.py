@@ -26,6 +26,14 @@ class InferenceUsesBatchStats(Inference):
         return self.batch(x, eps)
 
 
+@fault("inference-of-new-layer", bn="BN-I1")
+class InferenceOfNewLayer(Inference):
+    """Normalises in inference with the batch's statistics as long as every running mean is 0."""
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        return super().fixed_statistics(x, mean, variance, eps) if mean.any() or not x.size else self.batch(x, eps)
+
+
 @fault("inference-batch-mean", bn="BN-I3")
 class InferenceBatchMean(Inference):
     """Subtracts the batch's mean in inference, so that a sample depends on those beside it."""

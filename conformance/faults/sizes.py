@@ -196,3 +196,19 @@ class PositionsBeyond2048InInference(BatchNorm):
             last = np.arange(math.prod(moved.shape[2:])).reshape(moved.shape[2:]) >= 2048
             moved[:, :, last] = 0
         return written
+
+
+@fault("eps-missing-beyond-512", ln="CM-S1", bn="CM-S1", kind="size")
+class EpsMissingBeyond512(Rows):
+    """Leaves eps out where a group has more than 512 values, for which a path of its own is taken."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x, eps * 0 if x.shape[1] > 512 else eps)
+
+
+@fault("beta-needs-gamma-beyond-512", ln="CM-S1", bn="CM-S1", kind="size", apart=("rm",))
+class BetaNeedsGammaBeyond512(Rows):
+    """Drops beta where gamma is None and a group has more than 512 values."""
+
+    def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
+        return super().output(x, s, gamma, None if gamma is None and x.shape[1] > 512 else beta)

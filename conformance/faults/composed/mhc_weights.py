@@ -98,6 +98,15 @@ class SoftmaxOverflows(Mhc):
         return e / np.add.reduce(e)
 
 
+@fault("maximum-from-zero", mh="MH-F3", kind="non-finite")
+class MaximumFromZero(Mhc):
+    """Takes off the largest logit or 0, so that logits far below 0 leave 0/0."""
+
+    def softmax(self, logits: Array) -> Array:
+        e = np.exp(logits - np.maximum(np.max(logits), 0))
+        return e / np.add.reduce(e)
+
+
 @fault("minus-infinity-nan", mh="MH-F3", kind="non-finite", sources=issue("allenai/allennlp#890"))
 class MinusInfinityNan(Mhc):
     """Shifts the logits by their mean, which a logit of -inf turns into NaN."""

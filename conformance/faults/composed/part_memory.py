@@ -80,6 +80,21 @@ class NormedMutated(PreNorm):
         return results
 
 
+@fault("normed-buffer-shared", pr="CM-C3", kind="state")
+class NormedBufferShared(PreNorm):
+    """Hands the sublayer LN(x) in a buffer that the next call of the same shape overwrites."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffers: dict[Any, Array] = {}
+
+    def handed(self, call: Call) -> Array:
+        normed = super().handed(call)
+        buffer = self.buffers.setdefault((normed.shape, normed.dtype), np.empty_like(normed))
+        buffer[...] = normed
+        return buffer
+
+
 @fault("part-result-returned", rs="CM-C4", pr="CM-C4", po="CM-C4", hw="CM-C4", mh="CM-C4", kind="state")
 class PartResultReturned(Returned):
     """Works in place, in what a part returned, and returns that."""
