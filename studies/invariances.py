@@ -183,8 +183,8 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _wrong(name: str, fact: Fact) -> bool:
-    """Whether some seed says otherwise than the table does."""
-    return bool((fact.values > 1).any() if "largest" in name else (fact.values <= 1).any())
+    """Whether some seed does not say what the table does; what is no number says nothing."""
+    return not bool((fact.values <= 1).all() if "largest" in name else (fact.values > 1).all())
 
 
 def _told(facts: Facts, names: list[str]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .operators import Operators
 from .result import Array, Result
-from .steps import Activation
+from .steps import Activation, transposed
 
 #: A value and its tangent.
 Moving = tuple[Array, Array]
@@ -33,10 +33,6 @@ class Moved:
 MovingStep = Callable[[Moving], Moved]
 
 
-def _transposed(w: Array) -> Array:
-    return np.swapaxes(w, -1, -2)
-
-
 def linear(w: Moving, name: str) -> MovingStep:
     """x @ w over the last axis; w of shape (seeds, width, width after it)."""
     at, tw = w
@@ -46,10 +42,10 @@ def linear(w: Moving, name: str) -> MovingStep:
 
         def pull(cotangent: Moving) -> dict[str, Moving]:
             g, tg = cotangent
-            back, again = _transposed(at), _transposed(x)
+            back, again = transposed(at), transposed(x)
             return {
-                "x": (g @ back, tg @ back + g @ _transposed(tw)),
-                name: (again @ g, again @ tg + _transposed(tx) @ g),
+                "x": (g @ back, tg @ back + g @ transposed(tw)),
+                name: (again @ g, again @ tg + transposed(tx) @ g),
             }
 
         return Moved((x @ at, tx @ at + x @ tw), pull)

@@ -29,7 +29,8 @@ def tanh(x: Array) -> tuple[Array, Array]:
     return y, 1 - y * y
 
 
-def _transposed(w: Array) -> Array:
+def transposed(w: Array) -> Array:
+    """The matrices of w, each with its rows and columns exchanged."""
     return np.swapaxes(w, -1, -2)
 
 
@@ -41,7 +42,7 @@ def linear(w: Array, name: str = "w") -> Step:
 
     def step(x: Array) -> Result:
         def pull(g: Array) -> dict[str, Array]:
-            return {"x": (rows(g) @ _transposed(w)).reshape(x.shape), name: _transposed(rows(x)) @ rows(g)}
+            return {"x": (rows(g) @ transposed(w)).reshape(x.shape), name: transposed(rows(x)) @ rows(g)}
 
         return Result((rows(x) @ w).reshape(*x.shape[:-1], w.shape[-1]), pull)
 
@@ -99,7 +100,7 @@ def attention(wq: Array, wk: Array, wv: Array, wo: Array) -> Step:
     def step(x: Array) -> Result:
         q, k, v = (linear(w, name)(x) for w, name in ((wq, "wq"), (wk, "wk"), (wv, "wv")))
         root = np.sqrt(x.shape[-1])
-        scores = q.y @ _transposed(k.y) / root
+        scores = q.y @ transposed(k.y) / root
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         out = linear(wo, "wo")(weights @ v.y)
@@ -107,13 +108,13 @@ def attention(wq: Array, wk: Array, wv: Array, wo: Array) -> Step:
         def pull(g: Array) -> dict[str, Array]:
             outer = out.pull(g)
             mixed = outer.pop("x")
-            of_weights = mixed @ _transposed(v.y)
+            of_weights = mixed @ transposed(v.y)
             of_scores = weights * (of_weights - (of_weights * weights).sum(axis=-1, keepdims=True)) / root
             found = {"x": np.zeros_like(x), **outer}
             for result, cotangent in (
                 (q, of_scores @ k.y),
-                (k, _transposed(of_scores) @ q.y),
-                (v, _transposed(weights) @ mixed),
+                (k, transposed(of_scores) @ q.y),
+                (v, transposed(weights) @ mixed),
             ):
                 gradients = result.pull(cotangent)
                 found["x"] = found["x"] + gradients.pop("x")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+import numpy as np
 import pytest
 
 from normspec.studies import invariances
@@ -30,3 +32,13 @@ def test_an_eps_that_is_ignored_makes_the_tables_hold(planted):
     """Where eps is left out every entry is as printed; of layer normalisation alone the others are not asked."""
     facts = {one.name: one for one in run(invariances.STUDY, planted("ln-eps-missing"), QUICK).findings.facts}
     assert facts["LayerNorm, eps = 1e-05: the largest residual where the table says invariant"].values.max() <= 1
+
+
+def test_what_is_no_number_bears_no_table_out():
+    """A normalisation that returns NaN is neither invariant nor not, and the tables do not hold for it."""
+    facts = {one.name: one for one in run(invariances.STUDY, Operators.of("numpy"), QUICK).findings.facts}
+    name = next(one for one in facts if one.startswith("RMSNorm, eps = 2^"))
+    facts[name] = attrs.evolve(facts[name], values=np.full(3, np.nan))
+    judgement = invariances.judge(facts)
+    assert judgement.verdict is Verdict.DOES_NOT_HOLD
+    assert name in judgement.because
