@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from .consequences import Consequences, widest
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
 from .search import Found, Search, is_violation
+from .second import Second
 
 #: The dtypes by how much they tell: in float32 a mistake is not lost among roundings, and 16 bits hide what is small.
 TELLING = ("float32", "float64", "float16", "bfloat16")
@@ -79,6 +81,8 @@ def _of_binding(
         search = Search(run.subject(target, binding, dtype), here, satisfied, known)
         found = search.found()
         if found is not None:
+            second = Second.beside(search, found).found()
+            found = second if second is not None and _told(target, binding, dtype, second) else found
             known = (*known, *(candidate.names for candidate in found.candidates))
             causes += _told(target, binding, dtype, found)
         elif not causes:
@@ -114,15 +118,22 @@ def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, S
 
 
 def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Cause]:
-    """A cause for each mistake: those that all candidates have, and one for the rest, in which they differ."""
-    first = found.candidates[0]
-    common = [fault for fault in first.faults if all(fault in one.faults for one in found.candidates)]
-    if len(first.faults) - len(common) > 1:
-        return []  # pairs without a fault in common: nothing is known of either mistake
+    """
+    A cause for each mistake, with those in its place that cannot be told apart from it.
+
+    Where the candidates are not each of these with each of those, nothing is known of either mistake: then none.
+    """
+    first, there = found.candidates[0], {frozenset(one.faults) for one in found.candidates}
+    every = tuple({fault.name: fault for one in found.candidates for fault in one.faults}.values())
+    alike = [
+        tuple(one for one in every if frozenset((*first.faults[:place], one, *first.faults[place + 1 :])) in there)
+        for place in range(len(first.faults))
+    ]
+    if math.prod(map(len, alike)) != len(there):
+        return []
     told = []
     for place, fault in enumerate(first.faults):
-        others = [] if fault in common else [one for candidate in found.candidates[1:] for one in candidate.faults]
-        faults = tuple({one.name: one for one in (fault, *others) if one not in common or one is fault}.values())
+        faults = (fault, *(one for one in alike[place] if one is not fault))
         explained = tuple(name for name, places in found.explains.items() if place in places)
         told.append(
             Cause(

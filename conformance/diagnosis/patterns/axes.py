@@ -29,7 +29,7 @@ _AXES: tuple[tuple[str, Callable[[int], tuple[int, ...]]], ...] = (
 def axes_relations(operator: str) -> Iterator[Relation]:
     """y with other values normalised together: along other axes, each half of a group, each channel alone."""
     record = OPERATORS[operator]
-    if record.composed:
+    if record.composed and not record.normalises:
         return
     yield Relation(said("what the formula gives for each half of a group by itself"), _by_halves)
     if record.has_channels:
@@ -51,7 +51,8 @@ def _over(axes: Callable[[int], tuple[int, ...]]) -> Callable[[Seen], Array]:
         facts = one.facts
         if not facts.training:
             return one.expected
-        return facts.gamma * _normalised(facts, facts.x, axes(facts.x.ndim)) + facts.beta
+        values = facts.back(facts.data)
+        return facts.gamma * _normalised(facts, values, axes(values.ndim)) + facts.beta
 
     return made
 

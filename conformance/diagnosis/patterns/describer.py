@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 import attrs
 import numpy as np
@@ -18,8 +18,9 @@ from ...verdicts import Result
 from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
+from .inner import Inner, inner_values
 from .inputs import rounded_inputs
-from .memory import overwritten, remembered
+from .memory import other_than_at_first, overwritten, remembered
 from .moments import parameter_relations, spread_relation
 from .observing import Observer, Seen
 from .pattern import Pattern, Wrong
@@ -44,6 +45,8 @@ _FEW = 0.1
 _MOST_SLOW = 30
 #: Groups in whose squares the range of a dtype ends.
 _EXTREME = frozenset({"subnormal", "near_overflow"})
+#: An inner value is seen in so many cases at least, formed and fresh.
+_LEAST = 5
 #: So many of the violated cases are looked at.
 _SHOWN = 16
 
@@ -89,6 +92,7 @@ class Describer:
     def _of_calls(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         violated = self._violated("CM-P2", "CM-P5")
         words = remembered(self.observer, fresh) if violated else ""
+        words = words or (other_than_at_first(self.observer, self.violations) if violated else "")
         return Pattern(begun(f"{words}."), self._violated("")) if words else None
 
     def _of_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
@@ -120,11 +124,44 @@ class Describer:
         sentence = sentence_of(wrong, [*names], record.outputs)
         if record.normalises and not record.centred:
             sentence = re.sub(r"\bvar\b", "mean(x^2)", _uncentred(sentence))
-        return Pattern(sentence, explains, wrong=tuple(wrong))
+        return Pattern(begun(sentence), explains, wrong=tuple(wrong))
 
     def _all_wrong(self, before: Sequence[Seen], after: Sequence[Seen]) -> list[Wrong]:
         names = dict.fromkeys(one.name for one in (*before, *after))
-        return [one for name in names if (one := self._wrong(name, before, after)) is not None]
+        found = [one for name in names if (one := self._wrong(name, before, after)) is not None]
+        return [self._plainer(one, before, after) if one.relation is None else one for one in found]
+
+    def _plainer(self, wrong: Wrong, before: Sequence[Seen], after: Sequence[Seen]) -> Wrong:
+        """What has no relation of its own: told without parts that count their calls, or by what is inside a layer."""
+        if not OPERATORS[self.operator].composed or self.observer.most is not None:
+            return wrong
+        seen, fresh = ([one for one in some if not _counts(one.case)] for some in (before, after))
+        again = self._wrong(wrong.name, seen, fresh)
+        if again is not None and again.relation is not None:
+            return again
+        inside = (self._inside(inner) for inner in inner_values(self.operator) if wrong.name == "y")
+        return next((one for one in inside if one is not None), wrong)
+
+    def _inside(self, inner: Inner) -> Wrong | None:
+        """What is wrong with an inner value, if that explains y."""
+        seen, fresh = ([*self._of_recipes(inner.recipes, seed)] for seed in (0, _SEED))
+        values = [[shown for one in some if (shown := inner.seen(one)) is not None] for some in (seen, fresh)]
+        if min(map(len, values)) < _LEAST:
+            return None
+        found = self._wrong(values[0][0].name, *values, relations=[*inner.relations(values[0])])
+        if found is None or found.relation is None:
+            return None
+        others = [*self._of_recipes(inner.others, _SEED)] if inner.others else []
+        if not inner.explains(found, others):
+            return None
+        return attrs.evolve(found, name=inner.name, shown_by="y")
+
+    def _of_recipes(self, recipes: Sequence[str], seed: int) -> Iterator[Seen]:
+        """y of cases with these recipes."""
+        plain = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
+        chosen = plain[:: max(1, len(plain) // _FORMED)]
+        described = (_tamed(attrs.evolve(one, recipe=recipes[i % len(recipes)])) for i, one in enumerate(chosen))
+        yield from (one for one in self.observer.seen(self._cases(described)) if one.name == "y")
 
     def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False) -> Pattern | None:
         """The description by sizes; ``followed``: only one by a rule that all sizes follow."""
@@ -132,7 +169,10 @@ class Describer:
         for found in thresholds(self.observer, self.operator, violated):
             if followed and not found.rule.followed:
                 continue
-            seen = [[*self.observer.seen(cases)] for cases in (found.cases[::2], found.cases[1::2])]
+            # Those of the sweep are plain: what is said of them must hold in all ordinary cases that are wrong too.
+            ordinary = ([one for one in cases if self._is_wrong(one)] for cases in (formed, fresh))
+            swept = (found.cases[::2], found.cases[1::2])
+            seen = [[*self.observer.seen((*some, *more))] for some, more in zip(swept, ordinary, strict=True)]
             wrong = self._all_wrong(*seen)
             names = [one.name for one in wrong]
             if names:
@@ -146,6 +186,9 @@ class Describer:
                 explains = tuple(dict.fromkeys(explains))
                 return Pattern(f"{listed(names)} {verb} {found.words}{beyond}.", explains, found.begins)
         return None
+
+    def _is_wrong(self, case: Case) -> bool:
+        return any(one.wrong.any() for one in self.observer.seen([case]))
 
     def _large(self, most: int) -> set[int]:
         """The violated cases that have an extent beyond a size."""
@@ -174,7 +217,7 @@ class Describer:
         """The same description of the same target in another dtype; None where it does not hold there."""
         seen = [*self.observer.seen([*self._formed(), *self._fresh()])]
         if not pattern.wrong or {one.name for one in seen if one.wrong.any()} != {one.name for one in pattern.wrong}:
-            return None
+            return None  # an inner value is looked for anew
         for wrong in pattern.wrong:
             there = [one for one in seen if one.name == wrong.name]
             if wrong.place is not None and wrong.place is not EVERYWHERE:
@@ -210,28 +253,40 @@ class Describer:
 
     # -- results ---------------------------------------------------------------------------------
 
-    def _wrong(self, name: str, before: Sequence[Seen], after: Sequence[Seen]) -> Wrong | None:
+    def _wrong(
+        self,
+        name: str,
+        before: Sequence[Seen],
+        after: Sequence[Seen],
+        relations: Sequence[Relation] | None = None,
+    ) -> Wrong | None:
+        """How a result is wrong; ``relations``: those that it may have to the right one, where they are its own."""
         seen, fresh = ([one for one in some if one.name == name] for some in (before, after))
         if not any(one.wrong.any() for one in seen):
             return None
         places = places_of(self.operator, seen, fresh)
         for place in (EVERYWHERE, *places):
-            found = self._related(name, seen, fresh, place)
+            found = self._related(name, seen, fresh, place, relations)
             if found is not None:
                 return Wrong(name, *found, place)
         for place in places:
             if says_it_all(place, seen, fresh):
                 return Wrong(name, place=place)
-        relation, number = self._related(name, seen, fresh, None) or (None, 0.0)
+        relation, number = self._related(name, seen, fresh, None, relations) or (None, 0.0)
         return Wrong(name, relation, number, size=_size(seen, fresh, place_of_some(self.operator, [*seen, *fresh])))
 
     def _related(
-        self, name: str, seen: Sequence[Seen], fresh: Sequence[Seen], place: Place | None
+        self,
+        name: str,
+        seen: Sequence[Seen],
+        fresh: Sequence[Seen],
+        place: Place | None,
+        relations: Sequence[Relation] | None,
     ) -> tuple[Relation, float] | None:
         """What the result is in a place, or without one wherever it is wrong; the same on fresh cases."""
         where = [_where(one, place) for one in seen]
         again = [_where(one, place) for one in fresh]
-        for relation in self._relations(name, seen, place):
+        for relation in self._relations(name, seen, place) if relations is None else relations:
             number = relation.fitted(seen, where)
             if number is not None and relation.holds(number, fresh, again) and relation.tells(fresh, again):
                 return relation, number
@@ -256,7 +311,7 @@ class Describer:
 
     def _explained(self, wrong: Sequence[Wrong], seen: Sequence[Seen]) -> tuple[str, ...]:
         """The violations on whose cases one of the results is wrong where the description says so."""
-        names = {one.name for one in wrong}
+        names = {one.result for one in wrong}
         return self._on({id(one.case) for one in seen if one.name in names and one.wrong.any()})
 
     def _on(self, cases: Set[int]) -> tuple[str, ...]:
@@ -271,6 +326,12 @@ class Describer:
 
 def _ordinary(description: Description) -> bool:
     return not description.mixed and bool(description.n) and bool(description.count_of_groups)
+
+
+def _counts(case: Case) -> bool:
+    """Whether a part counts its calls, so that one call more gives another value."""
+    described = case.description
+    return described is not None and described.recipe == "counted"
 
 
 def _lively(case: Case) -> bool:
@@ -314,8 +375,8 @@ def _at_most(wrong: Sequence[Seen]) -> str:
 
 def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[str]) -> str:
     """One sentence for all results that are wrong; of gradients that only follow from a wrong y, that they do."""
-    bad = {one.name for one in wrong}
-    follows = {one.name for one in wrong if one.name not in outputs and bad & set(outputs)}
+    bad = {one.result for one in wrong}
+    follows = {one.name for one in wrong if one.result not in outputs and bad & set(outputs)}
     told = _clauses([one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)])
     right = [name for name in names if name not in bad]
     if follows:
@@ -348,7 +409,9 @@ def _uncentred(sentence: str) -> str:
 def begun(sentence: str) -> str:
     """A sentence with a capital, unless it begins with a symbol."""
     first = sentence.split(maxsplit=1)[0]
-    return sentence[0].upper() + sentence[1:] if first in ("the", "of", "a", "an", "taking") else sentence
+    return (
+        sentence[0].upper() + sentence[1:] if first in ("the", "of", "a", "an", "taking", "what", "each") else sentence
+    )
 
 
 def listed(names: Sequence[str]) -> str:

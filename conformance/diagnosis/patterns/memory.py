@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import attrs
 import numpy as np
 
+from ....reference.formats import FORMATS
 from ...calls import CALL_FAILED
 from ...cases.case import Case
 from ...checks.purity import other
+from ...verdicts import Result
 from .facts import Facts
 from .observing import Observer
 
@@ -16,23 +19,28 @@ Array = np.ndarray
 
 #: Calls in a row; where calls are slow, there is no such series.
 _SERIES = 48
+#: Calls after which what was left of other arguments is gone, and what is kept for good is still there.
+_SETTLED = 3
 #: Cases that are asked, and how many must say the same where others say nothing.
 _CASES, _AGREE = 4, 2
 
 
 def remembered(observer: Observer, cases: Sequence[Case]) -> str:
     """How results depend on earlier calls; empty where they do not, or nothing is known of it."""
-    chosen = [case for case in cases if case.x.size > 1 and all(one is not None for one in case.inputs.values())][
-        :_CASES
-    ]
+    chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_CASES]
     if observer.most is not None or len(chosen) < _AGREE:
         return ""
-    for tell in (_later_on, _left_over, _in_turn):
-        # A parameter that is zero throughout is the same in every call, and tells nothing.
+    for tell in (_later_on, _in_turn, _left_over, _kept):
         told = [words for case in chosen if (words := tell(observer, case))]
         if len(told) >= _AGREE and len(set(told)) == 1:
             return told[0]
     return ""
+
+
+def _differs(case: Case) -> bool:
+    """Whether every input is given, and another in a later call: one that is zero throughout tells nothing."""
+    pairs = [(value, other(case).inputs[name]) for name, value in case.inputs.items()]
+    return all(value is not None and later is not None and not np.array_equal(value, later) for value, later in pairs)
 
 
 def as_asked(observer: Observer, case: Case, name: str, got: Array) -> bool:
@@ -56,8 +64,10 @@ def _calls(observer: Observer, case: Case, *, gradients: bool) -> dict[str, Arra
 
 
 def _in_turn(observer: Observer, case: Case) -> str:
-    """Which of many calls with the same arguments return something else."""
+    """Which of many calls with the same arguments return something else, whatever was called before them."""
     for gradients in (False, True) if not observer.subject.forward_only else (False,):
+        for _ in range(_SETTLED):
+            _calls(observer, case, gradients=gradients)
         series = [_calls(observer, case, gradients=gradients) for _ in range(_SERIES)]
         first = series[0]
         if first is None:
@@ -129,6 +139,56 @@ def _left_over(observer: Observer, case: Case) -> str:
                     return f"{result} is that of the {name} of the call before, where the shapes are the same"
                 return f"{result} is wrong after a call of the same shapes with another {name}, and right without"
     return ""
+
+
+def _kept(observer: Observer, case: Case) -> str:
+    """After a call with which other arguments a result changes for good."""
+    subject = observer.subject
+    for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
+        for words, before in _before(case, name):
+            for gradients in (False, True) if not subject.forward_only else (False,):
+                *_, settled = (_calls(observer, case, gradients=gradients) for _ in range(_SETTLED))
+                _calls(observer, before, gradients=gradients)
+                after = [_calls(observer, case, gradients=gradients) for _ in range(_SETTLED)]
+                if settled is None or any(one is None for one in after):
+                    continue
+                for result, got in settled.items():
+                    if not any(np.array_equal(got, one[result], equal_nan=True) for one in after if one is not None):
+                        return f"{result} changes for good after a call with {words}: something is kept of every call"
+    return ""
+
+
+def other_than_at_first(observer: Observer, violations: Sequence[Result]) -> str:
+    """Whether calls that showed a violation give something else by now, each the only call of its check."""
+    changed = []
+    for shown in (one.counterexample for one in violations):
+        call = None if shown is None else shown.call
+        if shown is None or call is None or shown.got is None or len(shown.calls) != 1 or call.layouts:
+            continue
+        if call.does != "call" or shown.case is None or shown.output not in shown.case.record.outputs:
+            continue
+        given = {name: value for name, value in shown.inputs.items() if name != "g"}
+        again = _calls(observer, attrs.evolve(shown.case, inputs=given, settings=shown.settings), gradients=False)
+        if again is not None and shown.envelope is not None:
+            apart = abs(float(again[shown.output][shown.index]) - shown.got)
+            changed.append(not apart <= 2 * shown.envelope)
+    if sum(changed) < _AGREE or 2 * sum(changed) < len(changed):
+        return ""
+    return "a call gives something else than it gave with the same arguments before other calls were made"
+
+
+def _before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
+    """What may be called before: other values of an input, and values as large and as small as squares allow."""
+    value = case.inputs[name]
+    assert value is not None
+    yield f"another {name}", case.replace(**{name: other(case).inputs[name]})
+    largest, limits = float(np.abs(value).max()), FORMATS[value.dtype.name]
+    if not largest or not np.isfinite(largest):
+        return
+    most = limits.largest if value.dtype.itemsize == 2 else limits.largest**0.5
+    for words, size in (("larger", most / 8 / value.size**0.5), ("smaller", 8 / most)):
+        scaled = np.ldexp(value.astype(np.float64), int(np.floor(np.log2(size / largest))))
+        yield f"a much {words} {name}", case.replace(**{name: scaled.astype(value.dtype)})
 
 
 # What belongs to the caller ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ....spec.operators import Groups
 from .facts import Facts
 from .numbers import Interval, simplest, written
 from .observing import Seen
@@ -36,18 +37,27 @@ def _up(n: int, block: int) -> int:
     return -(-n // block) * block
 
 
-def _of(keep: Callable[[Array], Array], make: Callable[[Array], Array]) -> Column:
-    """A moment of some of the values of each group; of all, where none would be left."""
+def _mean_of_some(keep: Callable[[Array], Array]) -> Column:
+    """The mean of some of the values of each group; of all, where none would be left."""
+    return lambda facts: _mean(_kept(keep, facts))
 
-    def column(facts: Facts) -> Array:
-        kept = keep(facts.data)
-        return make(kept if kept.shape[1] else facts.data)
 
-    return column
+def _variance_of_some(keep: Callable[[Array], Array]) -> Column:
+    """Their variance; their mean square where no mean is taken out."""
+    return lambda facts: (_var if facts.case.record.centred else _mean_square)(_kept(keep, facts))
+
+
+def _kept(keep: Callable[[Array], Array], facts: Facts) -> Array:
+    kept = keep(facts.data)
+    return kept if kept.shape[1] else facts.data
 
 
 def _mean(rows: Array) -> Array:
     return rows.mean(axis=1, keepdims=True)
+
+
+def _mean_square(rows: Array) -> Array:
+    return _mean(np.square(rows))
 
 
 def _var(rows: Array) -> Array:
@@ -85,16 +95,53 @@ def _variance_of_blocks(facts: Facts, block: int) -> Array:
     return np.square(_in_blocks(deviations, block)).sum(axis=1, keepdims=True) / facts.n
 
 
-_NEIGHBOURS: tuple[tuple[str, Callable[[int], Array]], ...] = (
-    ("the group before", lambda m: (np.arange(m) - 1) % m),
-    ("the group after", lambda m: (np.arange(m) + 1) % m),
-    ("the first group", lambda m: np.zeros(m, int)),
-    ("the last group", lambda m: np.full(m, m - 1)),
+#: Which group's statistics each group may have in place of its own.
+_Neighbour = Callable[[Facts], Array]
+
+
+def _of_sample(move: Callable[[Array, int], Array]) -> _Neighbour:
+    """The same group of another sample; its own, where all samples are in one group."""
+
+    def by(facts: Facts) -> Array:
+        samples = facts.x.shape[0] if facts.case.record.groups is Groups.SAMPLE_CHANNELS else 1
+        own, each = np.arange(facts.count), max(facts.count // samples, 1)
+        return move(own // each, samples) * each + own % each
+
+    return by
+
+
+_NEIGHBOURS: tuple[tuple[str, _Neighbour], ...] = (
+    ("the first group", lambda facts: np.zeros(facts.count, int)),
+    ("the last group", lambda facts: np.full(facts.count, facts.count - 1)),
+    ("the group before", lambda facts: (np.arange(facts.count) - 1) % facts.count),
+    ("the group after", lambda facts: (np.arange(facts.count) + 1) % facts.count),
+    ("the same group of the first sample", _of_sample(lambda own, samples: own * 0)),
+    ("the same group of the last sample", _of_sample(lambda own, samples: own * 0 + samples - 1)),
+    ("the same group of the sample before", _of_sample(lambda own, samples: (own - 1) % samples)),
+    ("the same group of the sample after", _of_sample(lambda own, samples: (own + 1) % samples)),
 )
 
 
-def _neighbour(column: Column, by: Callable[[int], Array]) -> Column:
-    return lambda facts: column(facts)[by(facts.count)]
+def _neighbour(column: Column, by: _Neighbour) -> Column:
+    return lambda facts: column(facts)[by(facts)]
+
+
+def _over_samples(column: Column) -> Column:
+    """The mean of a statistic over the same group of all samples; it itself where there are none."""
+
+    def averaged(facts: Facts) -> Array:
+        if facts.case.record.groups is not Groups.SAMPLE_CHANNELS:
+            return column(facts)
+        each = column(facts).reshape(facts.x.shape[0], -1)
+        return np.broadcast_to(each.mean(axis=0), each.shape).reshape(-1, 1)
+
+    return averaged
+
+
+def _of_channels(facts: Facts) -> Array:
+    """The values of each group by its channels; its values by themselves, where it is no block of channels."""
+    width = facts.case.layout.width if facts.case.record.groups is Groups.SAMPLE_CHANNELS else 1
+    return facts.data.reshape(facts.count, width or 1, -1)
 
 
 def _mean_of(facts: Facts) -> Array:
@@ -136,8 +183,10 @@ _CENTRES: tuple[tuple[str, Column], ...] = (
     ("twice the mean", lambda facts: 2 * facts.mean),
     ("half the mean", lambda facts: facts.mean / 2),
     ("minus the mean", lambda facts: -facts.mean),
-    *((f"the mean of {words}", _of(keep, _mean)) for words, keep in _SOME),
+    *((f"the mean of {words}", _mean_of_some(keep)) for words, keep in _SOME),
     *((f"the mean of {words}", _neighbour(_mean_of, by)) for words, by in _NEIGHBOURS),
+    ("the mean of the same group over all samples", _over_samples(_mean_of)),
+    ("the mean of the first channel of the group", lambda facts: _mean(_of_channels(facts)[:, 0])),
     ("the sum divided by n rounded up to a power of two", lambda facts: _mean(_filled(facts))),
     (
         "the sum divided by the number of samples",
@@ -191,8 +240,11 @@ _SPREADS: tuple[tuple[str, Column], ...] = (
     ("the variance of all of x", lambda facts: np.full_like(facts.variance, facts.data.var())),
     ("the mean of all variances", lambda facts: np.full_like(facts.variance, facts.variance.mean())),
     ("the largest of all variances", lambda facts: np.full_like(facts.variance, facts.variance.max())),
-    *((f"the variance of {words}", _of(keep, _var)) for words, keep in _SOME),
+    *((f"the variance of {words}", _variance_of_some(keep)) for words, keep in _SOME),
     *((f"the variance of {words}", _neighbour(_variance_of, by)) for words, by in _NEIGHBOURS),
+    ("the mean of the variances of the same group over all samples", _over_samples(_variance_of)),
+    ("the mean of the variances of its channels", lambda facts: _mean(_of_channels(facts).var(axis=2))),
+    ("the variance of the first channel of the group", lambda facts: _var(_of_channels(facts)[:, 0])),
     (
         "the variance plus (m - n) mean^2 / n, m being n rounded up to a power of two,",
         lambda facts: facts.variance + facts.mean**2 * ((_filled(facts).shape[1] - facts.n) / facts.n),
@@ -477,7 +529,7 @@ def _spreads(
             if number is None or (not centre and not spread and number == place.right):
                 continue
             made, more = _made(middle, column, place, number), _amplified(column, place, number)
-            beside = _rounded(column, place, number) if centre else None
+            beside = _rounded(column, place, number) if centre or spread else None
             yield Relation(said(_told(centre, spread, place, number)), made, amplified=more, rounded=beside)
 
 
@@ -543,12 +595,16 @@ def _amplified(column: Column, place: _Place, number: float) -> Callable[[Seen],
 
 
 def _rounded(column: Column, place: _Place, number: float) -> Callable[[Seen], Array]:
-    """What another centre rounds: a sum of all values, and its difference from each."""
+    """
+    What another centre rounds: a sum of all values, and its difference from each; and what a spread of such rounds,
+    which counts where it is no larger.
+    """
 
     def made(one: Seen) -> Array:
-        facts = one.facts
+        facts, root = one.facts, _root(one.facts, column, place, number)
         largest = np.abs(facts.data).max() * (facts.n + 8) * one.values.unit
-        return np.abs(facts.gamma) * facts.back(largest / _root(facts, column, place, number))
+        beside = np.abs(facts.rows(facts.xhat)) / facts.r * np.square(largest / root) / root
+        return np.abs(facts.gamma) * facts.back(largest / root + beside)
 
     return made
 

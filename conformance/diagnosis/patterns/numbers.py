@@ -37,6 +37,8 @@ class Interval:
 
 #: Denominators of fractions that a reader recognises.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 16)
+#: Whole numbers whose roots, and what 1 is divided by them, a reader recognises.
+_ROOTS = (2, 3, 5, 6, 7, 8, 10)
 #: Numbers have at most so many digits: more are those of float64 itself.
 _DIGITS = 17
 
@@ -54,7 +56,10 @@ def simplest(interval: Interval) -> float:
             return least / denominator
     middle = (low + high) / 2
     power = math.copysign(2.0 ** round(math.log2(abs(middle))), middle)
+    roots = [sign * number**power for number in _ROOTS for power in (0.5, -0.5) for sign in (1, -1)]
     for digits in range(1, _DIGITS):
+        if digits == 4 and (root := next((one for one in roots if low <= one <= high), None)) is not None:
+            return root
         if digits == 2 and low <= power <= high:
             return power
         for value in (
@@ -78,6 +83,10 @@ def written(value: float) -> str:
             and abs(value) < 64
         ):
             return f"{round(value * denominator)}/{denominator}"
+    for number in _ROOTS:
+        for words, root in ((f"sqrt({number})", number**0.5), (f"1/sqrt({number})", number**-0.5)):
+            if abs(value) == root:
+                return f"{'-' if value < 0 else ''}{words}"
     fraction, exponent = math.frexp(abs(value))
     if fraction == 0.5 and not -4 < exponent < 20:
         return f"{'-' if value < 0 else ''}2^{exponent - 1}"

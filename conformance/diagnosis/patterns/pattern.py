@@ -10,8 +10,9 @@ from .relation import Relation
 
 @attrs.frozen(eq=False)
 class Wrong:
-    """How one result is wrong."""
+    """How one result is wrong, or what it is made of."""
 
+    #: What a sentence says it of: the result, or an inner value.
     name: str
     #: What it is beside the right result, and the number in that; None where no relation was found.
     relation: Relation | None = None
@@ -20,6 +21,13 @@ class Wrong:
     place: Place | None = None
     #: What else is known of it: how far it is off.
     size: str = ""
+    #: The result that shows an inner value; "" of a result itself.
+    shown_by: str = ""
+
+    @property
+    def result(self) -> str:
+        """The result that is wrong."""
+        return self.shown_by or self.name
 
     @property
     def words(self) -> str:

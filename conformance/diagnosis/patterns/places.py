@@ -223,6 +223,41 @@ def _rows(words: str, test: Callable[[Facts], Any]) -> Place:
     return Place(words, among)
 
 
+#: The axes along which groups lie, where there are channels.
+_AXES: tuple[tuple[str, Callable[[Facts], int]], ...] = (
+    ("sample", lambda facts: 0),
+    ("channel", lambda facts: facts.case.settings["channel_axis"] % facts.x.ndim),
+)
+
+
+def _numbers(places: Array, size: int) -> Array:
+    return places
+
+
+def _along(operator: str) -> Iterator[Place]:
+    """Samples and channels, by their number."""
+    record = OPERATORS[operator]
+    if not record.has_channels:
+        return
+    for what, axis in _AXES:
+        for words, test in (
+            (f"in the first {what}", lambda i, n: i == 0),
+            (f"in the last {what}", lambda i, n: i == n - 1),
+            (f"in every {what} but the first", lambda i, n: i > 0),
+            (f"in every {what} but the last", lambda i, n: i < n - 1),
+            (f"in every second {what}, the second first", lambda i, n: i % 2 == 1),
+            (f"in every second {what}, the first first", lambda i, n: i % 2 == 0),
+        ):
+            yield Place(words, lambda one, axis=axis, test=test: _of_axis(one, axis(one.facts), test))
+
+
+def _of_axis(one: Seen, axis: int, test: Callable[[Array, int], Array]) -> Array | None:
+    if not one.shaped:
+        return None
+    size = one.got.shape[axis]
+    return test(np.arange(size), size).reshape([size if place == axis else 1 for place in range(one.got.ndim)])
+
+
 def _index(words: str, test: Callable[[Array, int], Array]) -> Iterator[Place]:
     """Values by their place in their group, and parameters by theirs."""
 
@@ -358,6 +393,8 @@ def _measures(operator: str) -> Iterator[_Measure]:
     if record.has_gates:
         yield "the transform gate", _shaped(lambda one: one.facts.gate), False
     yield "the place in the group", _shaped(lambda one: one.facts.back(np.arange(one.facts.n)[None, :])), True
+    for what, axis in _AXES if record.has_channels else ():
+        yield f"the place among the {what}s", lambda one, axis=axis: _of_axis(one, axis(one.facts), _numbers), True
     yield "the place among the groups", _column(lambda f: np.arange(f.count)), True
 
 
@@ -392,7 +429,12 @@ def _parted(measure: Callable[[Seen], Array | float | None], seen: Sequence[Seen
 
 
 #: What is counted from 0, in words of its own.
-_PLACED = {"the place in the group": "values of each group", "the place among the groups": "groups"}
+_PLACED = {
+    "the place in the group": "values of each group",
+    "the place among the samples": "samples",
+    "the place among the channels": "channels",
+    "the place among the groups": "groups",
+}
 
 
 def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -> tuple[str, float]:
@@ -429,9 +471,15 @@ def place_of_cases(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -
     return None
 
 
+def _places(operator: str, seen: Sequence[Seen]) -> list[Place]:
+    """All places that something may be wrong in, the plainest first."""
+    places = (*_of_cases(operator), *_of_groups(), *_along(operator), *_of_values(operator))
+    return [*places, *_by_measure(seen, _measures(operator))]
+
+
 def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> list[Place]:
     """Some places that hold all that is wrong, in what was seen and in what was not: first where most is wrong."""
-    candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(seen, _measures(operator))]
+    candidates = _places(operator, seen)
     found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
     found.sort(key=lambda one: -round(one[1].rate, 1))
     kept = [one for one, _ in found if (again := share(one, fresh)) is not None and again.explains]
@@ -443,7 +491,7 @@ def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
     """A place that holds all that is wrong in what was seen, where much of it is wrong, and more lies elsewhere."""
     if sum(one.wrong.any() for one in seen) < _TIMES:
         return None
-    candidates = [*_of_cases(operator), *_of_groups(), *_of_values(operator), *_by_measure(seen, _measures(operator))]
+    candidates = _places(operator, seen)
     found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
     # Large cases are few and their values easy: that nothing is wrong there says nothing of sizes.
     found = [(place, part) for place, part in found if not place.words.startswith(_SIZES)]

@@ -74,13 +74,17 @@ class Relation:
             arrays = self._arrays(one)
             if arrays is None:
                 return False
-            base, slope = arrays
             here = one.judged & places
             with np.errstate(all="ignore"):
-                want = base if slope is None else base + number * slope
-                if not _alike(one.got[here], want[here], self._slack(one, base)[here]):
+                want = _on_line(*arrays, number)
+                if not _alike(one.got[here], want[here], self._slack(one, arrays[0])[here]):
                     return False
         return True
+
+    def value(self, number: float, one: Seen) -> Array | None:
+        """The value with this number; None where a case has no such thing."""
+        arrays = self._arrays(one)
+        return None if arrays is None else _on_line(*arrays, number)
 
     def tells(self, seen: Sequence[Seen], where: Sequence[Array]) -> bool:
         """Whether, in most of what is far off, it is far off by what this relation allows too: else it says nothing."""
@@ -111,6 +115,10 @@ class Relation:
                 slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
             beside = None if self.rounded is None else self.rounded(one)
             return slack if beside is None else slack + np.nan_to_num(beside, nan=0.0, posinf=0.0)
+
+
+def _on_line(base: Array, slope: Array | None, number: float) -> Array:
+    return base if slope is None else base + number * slope
 
 
 def _alike(got: Array, want: Array, slack: Array) -> bool:
@@ -184,6 +192,31 @@ def _moved_groups(words: str, by: Callable[[int], Array]) -> Relation:
         return one.facts.back(one.facts.rows(one.slack)[by(one.facts.count)]) if one.shaped else None
 
     return Relation(said(words), _groups_moved(by), rounded=slack)
+
+
+def _channels(one: Seen) -> int | None:
+    return one.case.settings["channel_axis"] % one.case.x.ndim if one.case.record.has_channels else None
+
+
+def _moved_along(what: str, axis: Callable[[Seen], int | None]) -> Iterable[Relation]:
+    """The result of another sample or channel, with the slack of that."""
+
+    def taken(one: Seen, values: Array, by: Callable[[int], Array]) -> Array | None:
+        along = axis(one)
+        if not one.shaped or along is None:
+            return None
+        return np.take(values, by(values.shape[along]), axis=along)
+
+    for words, by in (
+        (f"that of the first {what}", lambda n: np.zeros(n, int)),
+        (f"that of the last {what}", lambda n: np.full(n, n - 1)),
+        *((f"that of the {what} {words} it", by) for words, by in _MOVED),
+    ):
+        yield Relation(
+            said(words),
+            lambda one, by=by: taken(one, one.expected, by),
+            rounded=lambda one, by=by: taken(one, one.slack, by),
+        )
 
 
 def _rounded_to() -> Iterable[Relation]:
@@ -279,11 +312,16 @@ def plain_relations(name: str) -> list[Relation]:
         for power, joined in ((1.0, "times"), (-1.0, "divided by")):
             found.append(Relation(_by(words, joined), nothing, _scaled(count, power), np.inf))
         found.append(Relation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
+    found += [
+        _moved_groups("that of the first group", lambda n: np.zeros(n, int)),
+        _moved_groups("that of the last group", lambda n: np.full(n, n - 1)),
+        *_moved_along("sample", lambda one: 0 if one.case.record.has_channels else None),
+        *_moved_along("channel", _channels),
+    ]
     for words, by in _MOVED:
         found.append(_moved_groups(f"that of the group {words} it", by))
         found.append(Relation(said(f"that of the place {words} it"), _values_moved(by)))
     found += [
-        _moved_groups("that of the first group", lambda n: np.zeros(n, int)),
         _moved_groups("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
         *_rounded_to(),
         Relation(said("the right values in reverse order"), _values_moved(lambda n: np.arange(n)[::-1])),

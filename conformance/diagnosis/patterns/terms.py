@@ -45,6 +45,12 @@ def term_relations(operator: str, name: str) -> Iterator[Relation]:
     if name == "y":
         for words, made in _OTHERWISE.get(operator, ()):
             yield Relation(said(f"what the formula gives with {words}"), made)
+    if name == "y" and record.normalises and not record.normalises_handed:
+        yield Relation(said("what the formula gives, normalised once more without gamma and beta"), _normalised_again)
+    for role, handed in _PART_OF_SUM.get(operator, ()) if name == "y" else ():
+        for words, change in _CHANGES:
+            told = f"the right value with {words.format(role)} in place of {role}"
+            yield Relation(said(told), _with_changed(handed, change))
     if record.composed:
         for (old, one), (new, other) in itertools.permutations(terms, 2):
             yield Relation(said(f"the right value with {new} in place of {old}"), _exchanged(one, other))
@@ -63,6 +69,17 @@ def clipped_relations() -> Iterator[Relation]:
         lambda one: one.facts.gamma * np.sign(one.facts.xhat),
         np.inf,
     )
+
+
+def _normalised_again(one: Seen) -> Array:
+    facts = one.facts
+    rows = facts.rows(facts.normalised)
+    centred = rows - (rows.mean(axis=1, keepdims=True) if one.case.record.centred else 0.0)
+    return facts.back(centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + facts.eps))
+
+
+def _with_changed(part: Callable[[Seen], Array], change: Callable[[Array], Array]) -> Made:
+    return lambda one: one.expected + (change(part(one)) - part(one))
 
 
 def _exchanged(old: Callable[[Seen], Array], new: Callable[[Seen], Array]) -> Made:
@@ -184,6 +201,26 @@ _OF_PARTS: dict[str, tuple[_Term, ...]] = {
 }
 
 
+#: What stands in the sum of a layer as a part returned it, and what else somebody may have made of that.
+_PART_OF_SUM: dict[str, tuple[_Term, ...]] = {
+    "residual": (
+        ("branch(x)", lambda one: one.facts.part("branch", one.facts.x)),
+        ("shortcut(x)", lambda one: one.facts.part("shortcut", one.facts.x)),
+    ),
+    "pre_norm": (("sublayer(LN(x))", lambda one: one.facts.part("sublayer", one.facts.normalised)),),
+}
+_CHANGES: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+    ("max({0}, 0)", lambda value: np.maximum(value, 0)),
+    ("|{0}|", np.abs),
+    ("({0})^2", np.square),
+    ("tanh({0})", np.tanh),
+    ("{0} within -1 and 1", lambda value: np.clip(value, -1, 1)),
+    ("{0} of the row before", lambda value: np.roll(value, 1, axis=-2) if value.ndim > 1 else value),
+    ("{0} of the feature before", lambda value: np.roll(value, 1, axis=-1)),
+    ("{0} minus its mean", lambda value: value - value.mean(axis=-1, keepdims=True)),
+)
+
+
 def _transformed(one: Seen) -> Array:
     return one.facts.part("transform", one.facts.x)
 
@@ -237,6 +274,7 @@ def _two_largest(z: Array) -> Array:
 
 #: What else a layer may do with its parts.
 _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
+    "residual": (("the activation applied twice", lambda one: one.facts.part("activation", one.expected)),),
     "highway": (
         ("transform and gate exchanged", _exchanged_parts),
         ("softmax over the last axis in place of the gate's logistic function", _gated(_softmax)),

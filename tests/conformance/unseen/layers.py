@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .mistake import Mistake
-from .norms import standard, wide
+from .norms import affine, standard, wide
 
 Array = np.ndarray
 
@@ -39,16 +39,6 @@ def _(x, branch, *, shortcut=None, activation=None):
     return _as(x, wide(_activated(x, total, activation)) + 1)
 
 
-def _(x, branch, *, shortcut=None, activation=None):
-    total = wide(x if shortcut is None else shortcut(x)) + wide(branch(x))
-    return _as(x, np.maximum(total, 0)) if activation is None else _activated(x, total, activation)
-
-
-def _(x, branch, *, shortcut=None, activation=None):
-    skip = wide(x) if shortcut is None else wide(x) + wide(shortcut(x))
-    return _activated(x, skip + wide(branch(x)), activation)
-
-
 @layer("residual-multiplied", "residual", "multiplies x by one plus the branch")
 def _(x, branch, *, shortcut=None, activation=None):
     skip = wide(x if shortcut is None else shortcut(x))
@@ -61,6 +51,38 @@ def _(x, branch, *, shortcut=None, activation=None):
     return _activated(x, total * wide(x).dtype.type(0.7), activation)
 
 
+@layer("residual-sum-by-root-two", "residual", "divides the sum by the root of two")
+def _(x, branch, *, shortcut=None, activation=None):
+    total = wide(x if shortcut is None else shortcut(x)) + wide(branch(x))
+    return _activated(x, total * wide(x).dtype.type(0.5**0.5), activation)
+
+
+@layer("residual-small-gain", "residual", "multiplies the branch by 0.1, the first value of a LayerScale")
+def _(x, branch, *, shortcut=None, activation=None):
+    skip = wide(x if shortcut is None else shortcut(x))
+    return _activated(x, skip + wide(x).dtype.type(0.1) * wide(branch(x)), activation)
+
+
+@layer("residual-branch-rectified", "residual", "rectifies the branch before it is added")
+def _(x, branch, *, shortcut=None, activation=None):
+    skip = wide(x if shortcut is None else shortcut(x))
+    return _activated(x, skip + np.maximum(wide(branch(x)), 0), activation)
+
+
+@layer("residual-activation-twice", "residual", "applies the activation twice")
+def _(x, branch, *, shortcut=None, activation=None):
+    total = wide(x if shortcut is None else shortcut(x)) + wide(branch(x))
+    y = _activated(x, total, activation)
+    return y if activation is None else activation(y)
+
+
+@layer("residual-last-feature-dropped", "residual", "leaves the branch out of the last feature")
+def _(x, branch, *, shortcut=None, activation=None):
+    total = wide(x if shortcut is None else shortcut(x)).copy()
+    total[..., :-1] += wide(branch(x))[..., :-1]
+    return _activated(x, total, activation)
+
+
 def _ln(x: Array, gamma: Any, beta: Any, eps: float) -> Array:
     return _as(x, standard(wide(x), gamma, beta, wide(x).dtype.type(eps), (-1,)))
 
@@ -68,11 +90,6 @@ def _ln(x: Array, gamma: Any, beta: Any, eps: float) -> Array:
 @layer("pre-norm-x-twice", "pre_norm", "adds x twice")
 def _(x, sublayer, gamma, beta, *, eps):
     return _as(x, 2 * wide(x) + wide(sublayer(_ln(x, gamma, beta, eps))))
-
-
-def _(x, sublayer, gamma, beta, *, eps):
-    z = _ln(x, gamma, beta, eps)
-    return _as(x, wide(z) + wide(sublayer(z)))
 
 
 @layer("pre-norm-scaled-sublayer", "pre_norm", "multiplies the sublayer by 0.1")
@@ -84,6 +101,57 @@ def _(x, sublayer, gamma, beta, *, eps):
 def _(x, sublayer, gamma, beta, *, eps):
     y = wide(x) + wide(sublayer(_ln(x, gamma, beta, eps)))
     return _as(x, y if beta is None else y + beta)
+
+
+@layer("pre-norm-quarter-eps", "pre_norm", "adds eps / 4 to the variance")
+def _(x, sublayer, gamma, beta, *, eps):
+    return _as(x, wide(x) + wide(sublayer(_ln(x, gamma, beta, eps / 4))))
+
+
+@layer("pre-norm-median", "pre_norm", "subtracts the median")
+def _(x, sublayer, gamma, beta, *, eps):
+    w = wide(x)
+    d = w - np.median(w, axis=-1, keepdims=True)
+    z = affine(d / np.sqrt(w.var(-1, keepdims=True) + w.dtype.type(eps)), gamma, beta)
+    return _as(x, w + wide(sublayer(_as(x, z))))
+
+
+@layer("pre-norm-gamma-squared", "pre_norm", "multiplies by gamma twice")
+def _(x, sublayer, gamma, beta, *, eps):
+    squared = None if gamma is None else gamma * gamma
+    return _as(x, wide(x) + wide(sublayer(_ln(x, squared, beta, eps))))
+
+
+@layer("pre-norm-first-row-raw", "pre_norm", "hands the first row to the sublayer as it is")
+def _(x, sublayer, gamma, beta, *, eps):
+    z = _ln(x, gamma, beta, eps)
+    z.reshape(-1, x.shape[-1])[:1] = x.reshape(-1, x.shape[-1])[:1]
+    return _as(x, wide(x) + wide(sublayer(z)))
+
+
+@layer("post-norm-x-doubled", "post_norm", "normalises 2 x + F(x), as DeepNorm does with its constant")
+def _(x, sublayer, gamma, beta, *, eps):
+    total = 2 * wide(x) + wide(sublayer(x))
+    return _as(x, standard(total, gamma, beta, total.dtype.type(eps), (-1,)))
+
+
+@layer("post-norm-three-quarters", "post_norm", "multiplies the sublayer by 3/4 before the sum is normalised")
+def _(x, sublayer, gamma, beta, *, eps):
+    total = wide(x) + wide(x).dtype.type(0.75) * wide(sublayer(x))
+    return _as(x, standard(total, gamma, beta, total.dtype.type(eps), (-1,)))
+
+
+@layer("post-norm-twice", "post_norm", "normalises the result again, without gamma and beta")
+def _(x, sublayer, gamma, beta, *, eps):
+    total = wide(x) + wide(sublayer(x))
+    e = total.dtype.type(eps)
+    return _as(x, standard(standard(total, gamma, beta, e, (-1,)), None, None, e, (-1,)))
+
+
+@layer("post-norm-gamma-rolled", "post_norm", "reads gamma from the second value on, and the first one last")
+def _(x, sublayer, gamma, beta, *, eps):
+    total = wide(x) + wide(sublayer(x))
+    return _as(x, standard(total, None if gamma is None else np.roll(gamma, -1), beta, total.dtype.type(eps), (-1,)))
 
 
 @layer("post-norm-x-after", "post_norm", "adds x to the normalised sum")
@@ -148,6 +216,40 @@ def _(x, transform, gate, *, carry=None):
     return _as(x, wide(transform(x)) * np.where(t < 0.5, 0, t) + wide(x) * c)
 
 
+@layer("highway-nine-tenths", "highway", "multiplies the gate by 0.9")
+def _(x, transform, gate, *, carry=None):
+    t = _sigmoid(gate(x)) * wide(x).dtype.type(0.9)
+    c = 1 - t if carry is None else _sigmoid(carry(x))
+    return _as(x, wide(transform(x)) * t + wide(x) * c)
+
+
+@layer("highway-temperature", "highway", "divides the gate's logits by 1.5")
+def _(x, transform, gate, *, carry=None):
+    t = _sigmoid(wide(gate(x)) / wide(x).dtype.type(1.5))
+    c = 1 - t if carry is None else _sigmoid(carry(x))
+    return _as(x, wide(transform(x)) * t + wide(x) * c)
+
+
+@layer("highway-carry-of-the-square", "highway", "carries x by 1 - t^2")
+def _(x, transform, gate, *, carry=None):
+    t = _sigmoid(gate(x))
+    c = 1 - t * t if carry is None else _sigmoid(carry(x))
+    return _as(x, wide(transform(x)) * t + wide(x) * c)
+
+
+@layer("highway-mean-gate", "highway", "uses the mean gate of a row")
+def _(x, transform, gate, *, carry=None):
+    t = np.broadcast_to(_sigmoid(gate(x)).mean(-1, keepdims=True), x.shape)
+    c = 1 - t if carry is None else _sigmoid(carry(x))
+    return _as(x, wide(transform(x)) * t + wide(x) * c)
+
+
+@layer("highway-carry-halved", "highway", "halves a carry gate of its own")
+def _(x, transform, gate, *, carry=None):
+    t, c = _gates(x, gate, carry)
+    return _as(x, wide(transform(x)) * t + wide(x) * (c if carry is None else c / 2))
+
+
 def _weights(logits: Array) -> Array:
     z = np.exp(wide(logits) - wide(logits).max())
     return z / z.sum()
@@ -178,3 +280,33 @@ def _(x, branches, logits, *, fuse=None):
 @layer("mhc-half-the-sum", "mhc", "adds half of the weighted sum")
 def _(x, branches, logits, *, fuse=None):
     return _as(x, wide(x) + _mixed(x, branches, logits, fuse, _weights) / 2)
+
+
+@layer("mhc-temperature", "mhc", "divides the logits by 3")
+def _(x, branches, logits, *, fuse=None):
+    return _as(x, wide(x) + _mixed(x, branches, logits, fuse, lambda z: _weights(wide(z) / 3)))
+
+
+@layer("mhc-roots-of-weights", "mhc", "weighs each branch by the root of its weight")
+def _(x, branches, logits, *, fuse=None):
+    return _as(x, wide(x) + _mixed(x, branches, logits, fuse, lambda z: np.sqrt(_weights(z))))
+
+
+@layer("mhc-logits-rectified", "mhc", "takes negative logits for zero")
+def _(x, branches, logits, *, fuse=None):
+    return _as(x, wide(x) + _mixed(x, branches, logits, fuse, lambda z: _weights(np.maximum(wide(z), 0))))
+
+
+@layer("mhc-first-whole", "mhc", "adds the first branch with the weight 1")
+def _(x, branches, logits, *, fuse=None):
+    def weigh(z):
+        w = _weights(z)
+        w[:1] = 1
+        return w
+
+    return _as(x, wide(x) + _mixed(x, branches, logits, fuse, weigh))
+
+
+@layer("mhc-three-at-most", "mhc", "leaves out every branch after the third")
+def _(x, branches, logits, *, fuse=None):
+    return _as(x, wide(x) + _mixed(x, branches[:3], logits[:3] if fuse is None else logits, fuse, _weights))

@@ -452,11 +452,6 @@ def _(rows, gamma, beta, rm, rv, eps, momentum, training):
     return y, ((1 - momentum**2) * wide(rm) + momentum**2 * rows.mean(0) if training else m), v
 
 
-def _(rows, gamma, beta, rm, rv, eps, momentum, training):
-    y, m, v = batch(rows, gamma, beta, rm, rv, eps, momentum, training)
-    return y, m, ((1 - momentum) * wide(rv) + momentum * rows.std(0) if training else v)
-
-
 @batch_norm("eps-doubled-in-inference", "adds eps twice in inference")
 def _(rows, gamma, beta, rm, rv, eps, momentum, training):
     return batch(rows, gamma, beta, rm, rv, eps if training else 2 * eps, momentum, training)
@@ -499,14 +494,6 @@ def rms_norm(name: str, what: str) -> Callable[[Callable[..., Array]], Callable[
 
 def _square(x, axes):
     return np.square(x).mean(axis=axes, keepdims=True)
-
-
-def _(x, gamma, eps, axes):
-    return affine(x / np.sqrt(np.abs(x).mean(axis=axes, keepdims=True) ** 2 + eps), gamma, None)
-
-
-def _(x, gamma, eps, axes):
-    return affine(x / np.sqrt(np.square(x).sum(axis=axes, keepdims=True) + eps), gamma, None)
 
 
 @rms_norm("rms-gain-half", "multiplies by gamma + 1/2")
@@ -607,3 +594,86 @@ def _(x, gamma, beta, eps, groups):
 @grouped("instance-minus-beta", "instance_norm", "subtracts beta")
 def _(x, gamma, beta, eps, groups):
     return in_groups(x, gamma, None if beta is None else -beta, eps, groups)
+
+
+@grouped("group-variance-within-channels", "group_norm", "divides by the mean of the variances of a group's channels")
+def _(x, gamma, beta, eps, groups):
+    each = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1)
+    m, v = each.mean((2, 3), keepdims=True), each.var(3, keepdims=True).mean(2, keepdims=True)
+    return affine(((each - m) / np.sqrt(v + eps)).reshape(x.shape), columns(gamma), columns(beta))
+
+
+@grouped("group-variances-over-batch", "group_norm", "divides by the mean of a group's variances over the batch")
+def _(x, gamma, beta, eps, groups):
+    def root(v, eps):
+        return np.sqrt(v.mean(0, keepdims=True) + eps)
+
+    return in_groups(x, gamma, beta, eps, groups, root)
+
+
+@grouped("group-last-channel-raw", "group_norm", "leaves the last channel as it is")
+def _(x, gamma, beta, eps, groups):
+    y = in_groups(x, gamma, beta, eps, groups)
+    y[:, -1:] = x[:, -1:]
+    return y
+
+
+@grouped("group-samples-doubled", "group_norm", "doubles every sample after the third")
+def _(x, gamma, beta, eps, groups):
+    y = in_groups(x, gamma, beta, eps, groups)
+    y[3:] *= 2
+    return y
+
+
+@grouped("instance-centred-on-batch", "instance_norm", "subtracts the mean of a channel over the batch")
+def _(x, gamma, beta, eps, groups):
+    xhat = (x - x.mean((0, 2), keepdims=True)) / np.sqrt(x.var(2, keepdims=True) + eps)
+    return affine(xhat, columns(gamma), columns(beta))
+
+
+@grouped("instance-next-channel-statistics", "instance_norm", "divides by the deviation of the channel after it")
+def _(x, gamma, beta, eps, groups):
+    def root(v, eps):
+        return np.sqrt(np.roll(v.reshape(-1), -1).reshape(v.shape) + eps)
+
+    return in_groups(x, gamma, beta, eps, groups, root)
+
+
+@grouped("instance-first-position-zero", "instance_norm", "writes zero in the first position of each channel")
+def _(x, gamma, beta, eps, groups):
+    y = in_groups(x, gamma, beta, eps, groups)
+    y[:, :, :1] = 0
+    return y
+
+
+@grouped("instance-gamma-without-sign", "instance_norm", "takes a negative beta for zero")
+def _(x, gamma, beta, eps, groups):
+    return in_groups(x, gamma, None if beta is None else np.maximum(beta, 0), eps, groups)
+
+
+@batch_norm("inference-half-way", "takes the mean of running and batch variance in inference")
+def _(rows, gamma, beta, rm, rv, eps, momentum, training):
+    y, m, v = batch(rows, gamma, beta, rm, rv, eps, momentum, training)
+    if not training:
+        y = affine((rows - wide(rm)) / np.sqrt((wide(rv) + rows.var(0)) / 2 + eps), gamma, beta)
+    return y, m, v
+
+
+@batch_norm("running-variance-clamped", "keeps the running variance from falling below 0.1")
+def _(rows, gamma, beta, rm, rv, eps, momentum, training):
+    y, m, v = batch(rows, gamma, beta, rm, rv, eps, momentum, training)
+    return y, m, (np.maximum(v, rows.dtype.type(0.1)) if training else v)
+
+
+@rms_norm("rms-of-first-half", "takes the mean square of the first half of the values")
+def _(x, gamma, eps, axes):
+    flat = count(x, axes)
+    rows = x.reshape(-1, flat)
+    some = rows[:, : max(1, flat // 2)]
+    return affine((rows / np.sqrt(np.square(some).mean(1, keepdims=True) + eps)).reshape(x.shape), gamma, None)
+
+
+@rms_norm("rms-negative-halved", "halves what is negative, as a leaky rectifier does")
+def _(x, gamma, eps, axes):
+    y = affine(x / np.sqrt(_square(x, axes) + eps), gamma, None)
+    return np.where(y < 0, y / 2, y)

@@ -1,0 +1,324 @@
+"""
+Inner values: what a layer makes on the way to y, where its parts are so simple that y shows it.
+
+A sublayer that returns a multiple of what it is handed shows what that was; of a gated sum whose terms are known, the
+gate follows; of a weighted sum of known branches, the weights do. A mistake there is plain where y is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ....spec.parts import Part
+from ..answers import Values
+from .axes import axes_relations
+from .facts import logistic
+from .moments import parameter_relations, spread_relation
+from .observing import Seen
+from .pattern import Wrong
+from .relation import Relation, plain_relations, said
+from .terms import clipped_relations, term_relations
+
+Array = np.ndarray
+
+#: An inner value is known where the envelope leaves no more than this of the largest open.
+_KNOWN = 2.0**-6
+#: What is made of it rounds a few times more.
+_STEPS = 8.0
+
+
+@attrs.frozen(eq=False)
+class Inner:
+    """One value inside a layer."""
+
+    #: What a sentence begins with, before "is".
+    name: str
+    #: Recipes whose parts let y show it, and those that it has to explain y of beside them.
+    recipes: tuple[str, ...]
+    #: The value that y shows, beside the right one; None where this y shows none.
+    made: Callable[[Seen], Values | None]
+    #: The relations that it may have to the right one, given what was seen of it.
+    relations: Callable[[Sequence[Seen]], Iterable[Relation]]
+    others: tuple[str, ...] = ()
+    #: y of the inner value, for the other recipes.
+    onward: Callable[[Seen, Array], Array] | None = None
+    #: Whether it has x's shape, and so groups and places in them.
+    shaped: bool = False
+
+    def seen(self, one: Seen) -> Seen | None:
+        """What y shows of it."""
+        with np.errstate(all="ignore"):
+            values = self.made(one)
+        return None if values is None else Seen(one.case, "y" if self.shaped else self.name, values, one.largest)
+
+    def explains(self, wrong: Wrong, seen: Sequence[Seen]) -> bool:
+        """Whether y of the other recipes is what follows from what is wrong with the inner value there."""
+        if self.onward is None or wrong.relation is None or wrong.place is None:
+            return self.onward is None
+        for one in seen:
+            shown = self.seen(one)
+            mask = None if shown is None else wrong.place.mask(shown)
+            wanted = None if shown is None else wrong.relation.value(wrong.number, shown)
+            if shown is None or mask is None or wanted is None:
+                return False
+            with np.errstate(all="ignore"):
+                y = self.onward(one, np.where(mask, wanted, shown.expected))
+                if (np.abs(one.got - y) > one.slack + _STEPS * one.values.unit * np.abs(y))[one.judged].any():
+                    return False
+        return True
+
+
+def inner_values(operator: str) -> tuple[Inner, ...]:
+    """The inner values of a layer that is handed parts; nothing of others."""
+    return _INNER.get(operator, ())
+
+
+def _known(one: Seen, numerator: Array, denominator: Array, expected: Array) -> Values:
+    """numerator / denominator, where the envelope of y leaves little of that open."""
+    unsure = one.values.envelope / np.abs(denominator)
+    known = np.isfinite(numerator) & (unsure <= _KNOWN * np.abs(expected).max(initial=0.0))
+    got = np.where(known, numerator / denominator, expected)
+    return Values(got, expected, np.where(known, unsure, np.inf), one.values.unit)
+
+
+# A block's sublayer ---------------------------------------------------------------------------------------------
+
+
+def _handed(one: Seen) -> Values | None:
+    """What a sublayer was handed that multiplies it by a number."""
+    part = one.case.parts.get("sublayer")
+    if not isinstance(part, Part):
+        return None
+    factor = {"scaled": part.number, "negated": -1.0}.get(part.kind, 1.0)
+    return _known(one, one.got - one.facts.x, np.full(one.got.shape, factor), one.facts.normalised)
+
+
+def _ratio(one: Seen) -> Values | None:
+    """What x is multiplied by beside the sublayer's result in the sum that is normalised, group by group."""
+    facts = one.facts
+    xhat = facts.rows((one.got - facts.beta) / facts.gamma)
+    parts = [facts.rows(value) for value in (facts.x, facts.part("sublayer", facts.x))]
+    if facts.n < _ENOUGH or not np.isfinite(xhat).all() or not one.judged.all():
+        return None
+    slack = facts.rows(one.slack / np.abs(facts.gamma))
+    found = [_ratio_of(*rows) for rows in zip(xhat, *parts, slack, strict=True)]
+    got, unsure = (np.array(each) for each in zip(*found, strict=True))
+    known = unsure <= _KNOWN
+    return Values(np.where(known, got, 1.0), np.ones(got.shape), np.where(known, unsure, np.inf), one.values.unit)
+
+
+#: Fewer values in a group than this leave the sum's two parts open.
+_ENOUGH = 4
+
+
+def _ratio_of(xhat: Array, x: Array, f: Array, slack: Array) -> tuple[float, float]:
+    """What x is multiplied by beside f, if xhat is a sum of both but for a constant; and how unsure that is."""
+    columns = np.stack([x - x.mean(), f - f.mean()], axis=1)
+    if not columns.any(axis=0).all() or np.linalg.matrix_rank(columns) < 2:
+        return 1.0, np.inf
+    inverse = np.linalg.pinv(columns)
+    (a, b), (da, db) = inverse @ (xhat - xhat.mean()), np.abs(inverse) @ (2 * slack)
+    left = np.abs(columns @ (a, b) - (xhat - xhat.mean())) > 2 * slack + np.abs(columns) @ (da, db)
+    if left.any():
+        return np.nan, 0.0
+    return a / b, (da + abs(a / b) * db) / abs(b)
+
+
+def _of_layer_norm(seen: Sequence[Seen]) -> Iterator[Relation]:
+    yield from plain_relations("y")
+    yield from term_relations("layer_norm", "y")
+    yield from parameter_relations()
+    yield from axes_relations("layer_norm")
+    yield from clipped_relations()
+    found = spread_relation(seen)
+    if found is not None:
+        yield found
+
+
+# A residual sum ---------------------------------------------------------------------------------------------------
+
+
+def _sum(one: Seen) -> Values:
+    facts = one.facts
+    both = facts.part("shortcut", facts.x) + facts.part("branch", facts.x)
+    return Values(one.got, both, one.values.envelope, one.values.unit)
+
+
+def _activated(one: Seen, total: Array) -> Array:
+    return one.facts.part("activation", total)
+
+
+def _of_sum(seen: Sequence[Seen]) -> Iterator[Relation]:
+    yield from plain_relations("y")
+    yield from term_relations("residual", "y")
+
+
+# Gates --------------------------------------------------------------------------------------------------------------
+
+
+def _gate(one: Seen) -> Values:
+    x, h = one.facts.x, one.facts.part("transform", one.facts.x)
+    return _known(one, one.got - x, h - x, one.facts.gate)
+
+
+def _carry(one: Seen) -> Values:
+    x, h = one.facts.x, one.facts.part("transform", one.facts.x)
+    return _known(one, one.got - h * one.facts.gate, x, one.facts.carry)
+
+
+def _logits_of(gate: Callable[[Seen], Values], role: str) -> Callable[[Seen], Values | None]:
+    """The logits that a gate was made of, where it is neither open nor shut."""
+
+    def made(one: Seen) -> Values:
+        values, z = gate(one), one.facts.part(role, one.facts.x)
+        t = values.got
+        slope = t * (1 - t)
+        unsure = values.envelope / slope
+        lost = ~((t > 0) & (t < 1) & (unsure < 0.1) & np.isfinite(z))
+        got = np.where(lost, z, np.log(t) - np.log1p(-t))
+        return Values(got, z, np.where(lost, np.inf, unsure), one.values.unit)
+
+    return made
+
+
+def _of_gate(role: str) -> Callable[[Sequence[Seen]], Iterator[Relation]]:
+    def relations(seen: Sequence[Seen]) -> Iterator[Relation]:
+        yield from plain_relations("t")
+        for words, change in _SQUASHED:
+            yield Relation(said(words), lambda one, change=change: change(one.facts.part(role, one.facts.x)))
+
+    return relations
+
+
+#: What else may stand in place of the logistic function of logits.
+_SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+    ("(1 + tanh(z)) / 2, z being its logits,", lambda z: (1 + np.tanh(z)) / 2),
+    ("z / 6 + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z / 6 + 0.5, 0, 1)),
+    ("z / 4 + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z / 4 + 0.5, 0, 1)),
+    ("z + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z + 0.5, 0, 1)),
+    ("1 where its logits are positive, else 0,", lambda z: np.where(z > 0, 1.0, 0.0)),
+    ("the square of the logistic function of its logits", lambda z: logistic(z) ** 2),
+    ("the root of the logistic function of its logits", lambda z: np.sqrt(logistic(z))),
+    ("exp(-z^2), z being its logits,", lambda z: np.exp(-np.square(z))),
+    ("1/2 + arctan(z) / pi, z being its logits,", lambda z: 0.5 + np.arctan(z) / np.pi),
+    ("1 - exp(-max(z, 0)), z being its logits,", lambda z: -np.expm1(-np.maximum(z, 0))),
+    ("the mean of its row", lambda z: np.broadcast_to(logistic(z).mean(axis=-1, keepdims=True), z.shape)),
+    ("that of the mean of its row's logits", lambda z: np.broadcast_to(logistic(z.mean(-1, keepdims=True)), z.shape)),
+    ("that of the last value of its row", lambda z: np.broadcast_to(logistic(z[..., -1:]), z.shape)),
+)
+
+
+def _of_carry(seen: Sequence[Seen]) -> Iterator[Relation]:
+    yield from plain_relations("c")
+    for words, change in _CARRIED:
+        yield Relation(said(words), lambda one, change=change: change(one.facts.gate))
+
+
+_CARRIED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+    ("1 - t^2", lambda t: 1 - t * t),
+    ("(1 - t)^2", lambda t: (1 - t) ** 2),
+    ("1 - t / 2", lambda t: 1 - t / 2),
+    ("the root of 1 - t^2", lambda t: np.sqrt(1 - t * t)),
+    ("the root of 1 - t", lambda t: np.sqrt(1 - t)),
+)
+
+
+def _plain(seen: Sequence[Seen]) -> Iterable[Relation]:
+    return plain_relations("z")
+
+
+# Weights of branches --------------------------------------------------------------------------------------------
+
+
+def _weights(one: Seen) -> Values | None:
+    """The weights of branches, by least squares; None where they do not explain y, or the branches are too alike."""
+    logits, branches = one.facts.given("logits"), one.facts.branches
+    if logits is None or not branches or one.case.parts.get("fuse") is not None or not one.judged.all():
+        return None
+    columns = np.stack([branch.reshape(-1) for branch in branches], axis=1)
+    beside = (one.got - one.facts.x).reshape(-1)
+    if len(beside) < 2 * len(branches) or not (np.isfinite(beside).all() and np.isfinite(columns).all()):
+        return None
+    inverse = np.linalg.pinv(columns)
+    slack = one.slack.reshape(-1)
+    got, unsure = inverse @ beside, np.abs(inverse) @ slack
+    if (np.abs(columns @ got - beside) > slack + np.abs(columns) @ unsure).any():
+        return None
+    with np.errstate(all="ignore"):
+        weights = np.exp(logits - logits.max())
+    return Values(got, weights / weights.sum(), unsure, one.values.unit)
+
+
+def _logits(one: Seen) -> Values | None:
+    """What branches were weighed by the exponentials of, but for a constant."""
+    values, logits = _weights(one), one.facts.given("logits")
+    if values is None or logits is None or (values.got <= 2 * values.envelope).any() or not np.isfinite(logits).all():
+        return None
+    got = np.log(values.got)
+    return Values(got - got.mean(), logits - logits.mean(), 2 * values.envelope / values.got, values.unit)
+
+
+def _of_weights(seen: Sequence[Seen]) -> Iterator[Relation]:
+    yield from plain_relations("w")
+    for words, change in _WEIGHED:
+        yield Relation(said(words), lambda one, change=change: change(np.asarray(one.facts.given("logits"))))
+
+
+def _softmax(z: Array) -> Array:
+    weights = np.exp(z - z.max())
+    return weights / weights.sum()
+
+
+_WEIGHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+    ("1/K", lambda z: np.full(z.shape, 1 / z.size)),
+    ("the logistic function of its logit", logistic),
+    ("the square of the right one", lambda z: _softmax(z) ** 2),
+    ("the square of the right one, divided by their sum,", lambda z: _softmax(2 * z)),
+    ("the root of the right one", lambda z: np.sqrt(_softmax(z))),
+    ("1 for the largest logit and 0 for the others", lambda z: (np.arange(z.size) == z.argmax()).astype(float)),
+    ("the right one divided by the largest", lambda z: np.exp(z - z.max())),
+    ("|z| / sum |z|, z being the logits,", lambda z: np.abs(z) / np.abs(z).sum()),
+    ("that of the logits divided by the root of K", lambda z: _softmax(z / np.sqrt(z.size))),
+    ("that of the logits divided by K", lambda z: _softmax(z / z.size)),
+    ("that of tanh of the logits", lambda z: _softmax(np.tanh(z))),
+    ("that of max(z, 0), z being the logits,", lambda z: _softmax(np.maximum(z, 0))),
+    ("1 - w, w being the right one,", lambda z: 1 - _softmax(z)),
+    ("the right one, but 1 for the first branch", lambda z: np.r_[1.0, _softmax(z)[1:]]),
+    ("the right one, but 1 for the last branch", lambda z: np.r_[_softmax(z)[:-1], 1.0]),
+    ("the right one, and 1 more for the first branch", lambda z: np.r_[1 + _softmax(z)[0], _softmax(z)[1:]]),
+    ("that of the logits in order of size", lambda z: np.sort(_softmax(z))),
+)
+
+_INNER: Mapping[str, tuple[Inner, ...]] = {
+    "residual": (
+        Inner(
+            "the sum that an activation would be handed",
+            ("leaf", "tanh_linear", "linear", "shortcut", "shared", "square"),
+            _sum,
+            _of_sum,
+            ("activation", "post_activation", "projected"),
+            _activated,
+            shaped=True,
+        ),
+    ),
+    "pre_norm": (
+        Inner("what the sublayer is handed", ("scaled", "negated", "identity"), _handed, _of_layer_norm, shaped=True),
+    ),
+    "post_norm": (
+        Inner("the weight of x in the sum, beside the sublayer's,", ("leaf", "tanh_linear"), _ratio, _plain),
+    ),
+    "highway": (
+        Inner("the transform gate", ("leaf", "linear", "square"), _gate, _of_gate("gate")),
+        Inner("the transform gate's logit", ("leaf", "linear", "square"), _logits_of(_gate, "gate"), _plain),
+        Inner("the carry gate", ("leaf", "linear", "leaf_carry", "chain_carry"), _carry, _of_carry),
+        Inner("the carry gate", ("leaf_carry", "chain_carry"), _carry, _of_gate("carry")),
+        Inner("the carry gate's logit", ("leaf_carry", "chain_carry"), _logits_of(_carry, "carry"), _plain),
+    ),
+    "mhc": (
+        Inner("the weight of each branch", ("leaf",), _weights, _of_weights),
+        Inner("the logit of each branch, but for a constant,", ("leaf",), _logits, _plain),
+    ),
+}

@@ -1,0 +1,61 @@
+"""The search for a second mistake: what one violates that is known leaves violations which another explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from .candidates import Candidate, paired
+from .question import Question
+from .search import Found, Search
+
+
+@attrs.define(slots=False)
+class Second(Search):
+    """
+    The search on a subject of which one mistake is known, for one beside it.
+
+    Two mistakes that have nothing to do with one another are not found together: the violations that say most are all
+    the one's. Where others are left, each mistake against one of their requirements is put beside the first.
+    """
+
+    first: Found | None = None
+
+    @classmethod
+    def beside(cls, search: Search, first: Found) -> Second:
+        """The search for what a first one has left; what that has asked is known."""
+        second = cls(search.subject, search.violations, search.satisfied, search.known, first=first)
+        second._answers.update(search.answered)
+        return second
+
+    def found(self) -> Found | None:
+        """The first mistake with the one that explains more than it does; None where no other is found."""
+        assert self.first is not None
+        if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
+            return None
+        left = [name for name, question in self._broken.items() if not self._is_of_the_first(question)]
+        named = self._survivors([one for one in self._both(left) if self._agrees(one, [*self._asked_of(one, left)])])
+        return self._explained(named) if named else None
+
+    def _is_of_the_first(self, question: Question) -> bool:
+        assert self.first is not None
+        return any(self._same(one, question) for one in self.first.candidates)
+
+    def _both(self, left: list[str]) -> Iterator[Candidate]:
+        """Each of the first mistakes with each that is one against a requirement which is left."""
+        assert self.first is not None
+        for other in self._candidates:
+            if other.faults[0].requirement in left:
+                for first in self.first.candidates:
+                    both = paired(first, other)
+                    if both is not None:
+                        yield both
+
+    def _asked_of(self, both: Candidate, left: list[str]) -> Iterator[Question]:
+        """What both together have to answer as the target does: first what the second is a mistake against."""
+        own = next(fault.requirement for fault in both.faults if fault.requirement in left)
+        yield self._broken[own]
+        yield from self._asked_anew([own])
+        yield from self._questions([self._broken[name] for name in self._broken if name not in left])
+        yield from (self._broken[name] for name in left if both.answer(self._broken[name]).words)

@@ -1,0 +1,43 @@
+"""Two mistakes in one function: both are named, and neither wrongly."""
+
+from __future__ import annotations
+
+import pytest
+
+from .pairs import Pair, drawn, together
+from .runs import FAULT
+
+#: Pairs of which each fault is of a kind of its own.
+SAMPLE = (
+    ("ln-missing-gamma-refused", "ln-strides-ignored"),
+    ("in-jvp-detached", "in-median-for-mean"),
+    ("hw-squashed-twice", "hw-nan-leaks"),
+)
+
+
+def named(pair: Pair) -> list[tuple[str, ...]]:
+    """The names that are given to the causes of a pair."""
+    return [cause.faults for cause in pair.report(explain=True).causes if cause.faults]
+
+
+@pytest.mark.parametrize("names", SAMPLE, ids=" and ".join)
+def test_two_mistakes_of_different_kinds_are_both_named(names):
+    """What one mistake leaves unexplained is explained by another beside it."""
+    pair = together(*(FAULT[name] for name in names))
+    assert pair is not None
+    found = named(pair)
+    assert len(found) == 2
+    assert all(any(name in cause for cause in found) for name in names), found
+
+
+@pytest.mark.campaign
+def test_of_pairs_drawn_at_random_no_name_is_wrong():
+    """Of seventy pairs, whose share with both names is printed, no cause has a name that is none of the two."""
+    both = 0
+    for pair in drawn():
+        found = named(pair)
+        assert all(set(cause) & set(pair.names) for cause in found), (pair.names, found)
+        own = [name for name in pair.names if any(name in cause for cause in found)]
+        both += len(own) == 2
+        print(f"{len(own)} of {' and '.join(pair.names)}: {found}")
+    print(f"both named: {both} of 70")
