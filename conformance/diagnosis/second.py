@@ -35,8 +35,19 @@ class Second(Search):
         if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
         left = [name for name, question in self._broken.items() if not self._is_of_the_first(question)]
-        named = self._survivors([one for one in self._both(left) if self._agrees(one, [*self._asked_of(one, left)])])
+        named = self._survivors([one for one in self._both(left) if self._is_it(one, left)])
         return self._explained(named) if named else None
+
+    def _is_it(self, both: Candidate, left: list[str]) -> bool:
+        """
+        Whether both together answer as the target does.
+
+        What the second is a mistake against has to be answered alike: that gradients may be those of a wrong formula,
+        and that those which are not finite say nothing, holds for the first alone.
+        """
+        own = next(fault.requirement for fault in both.faults if fault.requirement in left)
+        asked = (self._broken[own], *self._asked_anew([own]))
+        return all(self._same(both, question) for question in asked) and self._agrees(both, self._asked_of(left, both))
 
     def _is_of_the_first(self, question: Question) -> bool:
         assert self.first is not None
@@ -52,10 +63,7 @@ class Second(Search):
                     if both is not None:
                         yield both
 
-    def _asked_of(self, both: Candidate, left: list[str]) -> Iterator[Question]:
-        """What both together have to answer as the target does: first what the second is a mistake against."""
-        own = next(fault.requirement for fault in both.faults if fault.requirement in left)
-        yield self._broken[own]
-        yield from self._asked_anew([own])
-        yield from self._questions([self._broken[name] for name in self._broken if name not in left])
-        yield from (self._broken[name] for name in left if both.answer(self._broken[name]).words)
+    def _asked_of(self, left: list[str], both: Candidate) -> list[Question]:
+        """What both together have to answer beside that."""
+        known = self._questions([question for name, question in self._broken.items() if name not in left])
+        return [*known, *(self._broken[name] for name in left if both.answer(self._broken[name]).words)]
