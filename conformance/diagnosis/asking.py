@@ -149,10 +149,15 @@ class Asking:
         return self._values_on(one.violated_on for one in self.violations if one.violated_on is not None)
 
     def fresh(self) -> Iterator[Question]:
-        """The outputs and gradients of cases that were chosen for no violation."""
-        plain = [one for one in self._deck(0) if one.n and one.count_of_groups]
+        """
+        The outputs and gradients of cases that were chosen for no violation.
+
+        Groups of one value are among them, since they tell divisors apart; large ones are not (sizes).
+        """
+        plain = [one for one in self._deck(0) if one.n and one.count_of_groups and not one.large]
         most = _FRESH_SLOW if self.subject.slow else _FRESH
-        return self._values_on(plain[:: max(1, len(plain) // most)])
+        single = (one for one in plain if one.n == 1)
+        return self._values_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])
 
     def fresh_checks(self, requirement: str) -> Iterator[Question]:
         """The check of a requirement, on cases that were not chosen by it."""
