@@ -62,4 +62,5 @@ def test_the_table_says_what_is_known(table, operator):
 def test_modules_and_functions_do_the_same():
     """The spellings of one operator wrap the same code: apart from defaults no row differs."""
     table = compare("torch", all_bindings=True)
-    assert not [row.key for _, row in table.differences if not row.key.startswith("default")]
+    # Each BatchNorm takes x of a rank of its own, and a layout of one rank may be one that another does not have.
+    assert not [row.key for _, row in table.differences if not row.key.startswith(("default", "layouts"))]
