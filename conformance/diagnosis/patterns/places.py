@@ -407,7 +407,8 @@ def _by_measure(seen: Sequence[Seen], measures: Iterable[_Measure]) -> Iterator[
         for sign in (1.0, -1.0):
             edge = float((sign * wrong).min())
             below = sign * right[sign * right < edge]
-            if not below.size:
+            # Beside an eps of 0 some measures are infinite: no number parts that from what is finite.
+            if not below.size or not np.isfinite((edge, below.max())).all():
                 continue
             limit, near = sign * edge, sign * float(below.max())
             told, value = _limit(words, limit, near, sign, whole=whole)
