@@ -50,7 +50,8 @@ def test_no_report_depends_on_what_is_kept(alone, tmp_path, monkeypatch):
 
     damage(tmp_path, 200)
     assert told(tmp_path) == alone
-    assert 150 <= store.misses <= 204  # several runs of one case share an entry: each is computed once
+    # Several runs of one case share an entry, which is computed once; what is not kept is missed in both runs.
+    assert 150 <= store.misses <= 208
 
     monkeypatch.setattr(content, "_version", lambda: b"another")
     store.hits = 0
