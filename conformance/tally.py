@@ -170,7 +170,7 @@ def findings(
         elif check.raising == "unsupported":
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
-        elif check.raising == "violates" and plain_works(check, subject, case, failure):
+        elif check.raising == "violates" and is_about(check, subject, case, failure):
             add(Finding(case, violated=True, output=output, note=note, failure=shown_as(failure)))
         elif tally is not None:
             tally.error = tally.error or (f"the call {note}" if raised else note)
@@ -186,18 +186,19 @@ def of_gradients(failure: TargetRaised | BadOutput) -> bool:
     return failure.stage == "vjp" if isinstance(failure, TargetRaised) else failure.kind == "gradient"
 
 
-def plain_works(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
-    """Whether the plain call of the case (and its gradient) works, so that the check's own twist is what failed."""
+def is_about(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
+    """
+    Whether what failed is what the check is about.
+
+    That is its own twist, where the plain call of the case (and its gradient) works; or the plain call itself.
+    """
     before = len(subject.log)
     try:
         _ = subject.observe(case).outputs
         if check.gradient or of_gradients(failure):
             _ = subject.observe(case).gradients
     except CALL_FAILED:
-        # A check that itself makes the plain call speaks for it: sizes, ranges. What is about memory, layouts and NaN
-        # compares with that call.
-        about_it = not check.requirement.startswith(("CM-N", "CM-P", "CM-V"))
-        return case.only and "CM-P2" not in case.requirements and about_it
+        return check.plain
     finally:
         del subject.log[before:]  # these calls show nothing
     return True

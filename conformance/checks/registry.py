@@ -43,6 +43,8 @@ class Check:
     gradient: bool = False
     #: The modes of batch_norm in which the requirement has a meaning.
     modes: tuple[str, ...] = BOTH
+    #: Whether it is about the plain call itself, so that the call violates it where it raises.
+    plain: bool = False
     #: What it is a theorem of. Where that holds it cannot fail by more than the envelopes of its calls.
     of: Theorem = ""
 
@@ -59,6 +61,7 @@ def check(
     dtypes: tuple[str, ...] | None = None,
     gradient: bool = False,
     modes: tuple[str, ...] | None = None,
+    plain: bool = False,
     of: Theorem = "",
 ) -> Callable[[Body], Body]:
     """
@@ -68,6 +71,7 @@ def check(
     registered together), and on every case of which ``every`` is true; of these on those of which ``when`` is true.
 
     By default those of the common page have a meaning in both modes of batch_norm, and those of its own in training.
+    ``plain``: where ``raising`` is "violates", the plain call may be what raises, and not the check's own twist.
     ``of``: what it follows from, whatever else is right.
     """
 
@@ -78,7 +82,7 @@ def check(
             if requirement in CHECKS and CHECKS[requirement].body.__code__ != body.__code__:
                 raise ValueError(f"{requirement} has two checks")  # a file that is loaded twice enters the same again
             own = ("training",) if requirement.startswith("BN-") else BOTH
-            made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own, of=of)
+            made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own, plain=plain, of=of)
             CHECKS[requirement] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 

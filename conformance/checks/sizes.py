@@ -13,7 +13,7 @@ from ..subject import Subject
 from .registry import check, in_training
 
 
-@check("CM-S1", raising="violates")
+@check("CM-S1", raising="violates", plain=True)
 def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
     """Long groups, many groups, and counts just past a power of two are treated like any other."""
     note = f"x of shape {case.x.shape}"

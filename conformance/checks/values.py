@@ -32,6 +32,7 @@ def _first_group(regime: str) -> When:
     when=_first_group("huge"),
     dtypes=("bfloat16", "float32"),
     raising="violates",
+    plain=True,
 )
 def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
     """Data whose squares overflow still has its finite result."""
@@ -48,6 +49,7 @@ def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
     when=_first_group("wide"),
     dtypes=("bfloat16", "float32"),
     raising="violates",
+    plain=True,
     gradient=True,
 )
 def wide_data(subject: Subject, case: Case) -> Iterator[Finding]:

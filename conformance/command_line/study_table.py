@@ -17,6 +17,12 @@ _STYLES = {
     Verdict.DOES_NOT_HOLD.value: "bold red",
 }
 
+#: What a reader of a --quick run has to know before the verdict is quoted.
+_SMALLER = (
+    "Models are smaller here, with fewer steps and points than is told above, and the verdict is about these. Leave"
+    " --quick out for the one on the claim."
+)
+
 #: Columns: where the text of a labelled paragraph begins, and the width of a number.
 _LABEL, _NUMBER = 11, 10
 
@@ -37,8 +43,7 @@ def print_outcome(outcome: Mapping[str, Any], console: Console) -> None:
         _print(console, "source", Text("{paper}, {place}, {link}".format(**source)))
     _print(console, "measured", Text(outcome["measured"]))
     _print(console, "target", Text(f"{outcome['target']}: {', '.join(dict.fromkeys(outcome['called'].values()))}"))
-    seeds = f"{outcome['seeds'][0]} to {outcome['seeds'][-1]}"
-    _print(console, "seeds", Text(f"{seeds}{', --quick: smaller than the claim' if outcome['quick'] else ''}"))
+    _print(console, "seeds", Text(f"{outcome['seeds'][0]} to {outcome['seeds'][-1]}"))
     console.print()
     _print_facts(outcome["facts"], console)
     console.print()
@@ -47,6 +52,8 @@ def print_outcome(outcome: Mapping[str, Any], console: Console) -> None:
     if outcome["conditions"]:
         _print(console, "if", Text(outcome["conditions"]))
     _print(console, "because", Text(outcome["because"]))
+    if outcome["quick"]:
+        _print(console, "--quick", Text(_SMALLER, style="yellow"))
 
 
 def _print(console: Console, label: str, text: Text) -> None:

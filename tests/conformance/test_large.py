@@ -100,12 +100,17 @@ AXES = {
 }
 
 
-@pytest.mark.parametrize("name", AXES)
-@pytest.mark.parametrize("operator", ["batch_norm", "group_norm", "instance_norm"])
+@pytest.mark.parametrize(
+    ("operator", "name"),
+    [
+        (operator, name)
+        for operator in ("batch_norm", "group_norm", "instance_norm")
+        for name in AXES
+        if operator == "batch_norm" or not name.startswith("axis 0")  # along which samples lie in the other two
+    ],
+)
 def test_a_channel_axis_is_tried_everywhere(operator: str, name: str) -> None:
     """A function that is right for channels second or last alone is caught."""
-    if operator != "batch_norm" and name.startswith("axis 0"):
-        pytest.skip("samples lie along axis 0 there")
     sound = IMPLEMENTATIONS[operator]().implementation().call
 
     def call(x: Array, *rest: Any, channel_axis: int, **settings: Any) -> Any:

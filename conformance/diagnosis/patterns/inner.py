@@ -28,6 +28,8 @@ Array = np.ndarray
 _KNOWN = 2.0**-6
 #: What is made of it rounds a few times more.
 _STEPS = 8.0
+#: Of a logit more than this must not be left open: that is a tenth of the gate, relative, at most.
+_LOGIT_KNOWN = 0.1
 
 
 @attrs.frozen(eq=False)
@@ -177,7 +179,7 @@ def _logits_of(gate: Callable[[Seen], Values], role: str) -> Callable[[Seen], Va
         t = values.got
         slope = t * (1 - t)
         unsure = values.envelope / slope
-        lost = ~((t > 0) & (t < 1) & (unsure < 0.1) & np.isfinite(z))
+        lost = ~((t > 0) & (t < 1) & (unsure < _LOGIT_KNOWN) & np.isfinite(z))
         got = np.where(lost, z, np.log(t) - np.log1p(-t))
         return Values(got, z, np.where(lost, np.inf, unsure), one.values.unit)
 
