@@ -46,13 +46,9 @@ def _shapes(operator: str) -> tuple[Fields, ...]:
         many, long = {"n": 6, "repeat": _MANY, "samples": 3, "rank": 3}, {"n": _LONG, "samples": 2, "rank": 4}
         return tuple({**one, "training": training} for training in (True, False) for one in (many, long))
     if record.groups is Groups.SAMPLE_CHANNELS:
+        many, long = {"n": 6, "repeat": _MANY, "rank": 3}, {"n": _LONG, "rank": 4}
         width = {} if record.channels_alone else {"width": 2}
-        return {"n": 6, "repeat": _MANY, "samples": 2, "rank": 3, **width}, {
-            "n": _LONG,
-            "samples": 2,
-            "rank": 4,
-            **width,
-        }
+        return tuple({**one, "samples": 2, **width} for one in (many, long))
     return ({"n": _LONG},)
 
 
