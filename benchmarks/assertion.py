@@ -1,4 +1,4 @@
-"""What the assertions of `normspec.testing` catch and cost. docs/assertion.md has the figures.
+"""What the assertions of `normspec.testing` catch and cost. docs/testing.md has the figures.
 
 python benchmarks/assertion.py caught [DATA ...]   the library's faults and its sound functions, beside assert_close
 python benchmarks/assertion.py alarms [DRAWS]      sound functions on 10,000 draws of randn, or as many as are named

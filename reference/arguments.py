@@ -85,6 +85,8 @@ def nonnegative(name: str, value: float, most: float = math.inf) -> float:
 
 def _integer(value: object) -> int | None:
     """Return an integer of Python or NumPy as an int; None for anything else, True and False included."""
+    if type(value) is int:  # nearly always, and a protocol is slow to ask for
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return None
     try:

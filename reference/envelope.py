@@ -6,7 +6,7 @@ to. See spec/accuracy.md for what is promised and why.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -19,6 +19,8 @@ from .envelope_derivatives import DerivativeEnvelope
 from .envelope_results import RowEnvelope
 from .envelope_rows import Array, Rows
 
+T = TypeVar("T", bound=np.generic)
+
 
 def _float64(z: Any) -> Array:
     return np.asarray(z).astype(np.float64)
@@ -30,7 +32,7 @@ def as_rows(layout: Layout, values: Any) -> Array:
     return layout.rows(values if values.shape == layout.shape else np.broadcast_to(values, layout.shape))
 
 
-def in_shape(layout: Layout, rows: Array) -> Array:
+def in_shape(layout: Layout, rows: NDArray[T]) -> NDArray[T]:
     """What broadcasts to such a matrix in x's shape."""
     matrix = (layout.count, layout.size)
     return layout.back(rows if rows.shape == matrix else np.broadcast_to(rows, matrix))
@@ -120,7 +122,7 @@ class OperatorEnvelope:
         ``gradient``: those of dx, for the cotangent ``g`` where one is given. ``gain``: those in which gamma meets r,
         which are y's and dx's.
         """
-        rows, gamma = self.forward.rows, self.forward.gamma
+        gamma = self.forward.gamma
         within = self.forward.range
         inside = within.squares & within.stored
         if gain:
@@ -131,7 +133,7 @@ class OperatorEnvelope:
             inside = inside & within.cube
         if gradient and g is not None:
             inside = inside & within.pulled(np.abs(as_rows(self.layout, g)) * np.maximum(1.0, np.abs(gamma)))
-        return in_shape(self.layout, np.where(inside, 1.0, np.zeros(rows.x.shape))) > 0
+        return in_shape(self.layout, inside)
 
     @property
     def statistics(self) -> Rows:

@@ -66,15 +66,20 @@ class Float64Values:
 
     def gradients(self, g: Array) -> tuple[DD, DD, DD]:
         """dx, dgamma and dbeta."""
-        rows, gamma, *_, layout = self._parts
-        g = layout.rows(g.astype(np.float64))
+        rows, *_, layout = self._parts
+        of_rows = layout.rows(g.astype(np.float64))
         with np.errstate(all="ignore"):
-            dx = rows.r * self._project(gamma * g)
             return (
-                self._data(dx),
-                self._parameter(layout.total(g * rows.xh)),
-                self._parameter(layout.total(g)),
+                self.dx(g),
+                self._parameter(layout.total(of_rows * rows.xh)),
+                self._parameter(layout.total(of_rows)),
             )
+
+    def dx(self, g: Array) -> DD:
+        """r P(gamma g)."""
+        rows, gamma, *_, layout = self._parts
+        with np.errstate(all="ignore"):
+            return self._data(rows.r * self._project(gamma * layout.rows(g.astype(np.float64))))
 
     def jvp(self, tx: Array, tgamma: Array | None, tbeta: Array | None) -> DD:
         """gamma r P tx + tgamma xhat + tbeta."""

@@ -125,13 +125,13 @@ class Layout:
 
     def rows(self, values: A) -> A:
         """An array of x's shape as a matrix with one group a row."""
-        if self._moves:
+        if self.moves:
             values = values.transpose(*self._order)
         return values.reshape(self.count, self.size)
 
     def back(self, rows: A) -> A:
         """Such a matrix in x's shape."""
-        if not self._moves:
+        if not self.moves:
             return rows.reshape(*self.shape)
         order = self._order
         return rows.reshape(*self._sizes(order)).transpose(*(order.index(axis) for axis in range(len(order))))
@@ -169,7 +169,8 @@ class Layout:
         return (*self.before, *self.parameter, *self.after)
 
     @cached_property
-    def _moves(self) -> bool:
+    def moves(self) -> bool:
+        """Whether the axes of a group do not stand last in x, or not in their order."""
         return self._order != tuple(range(len(self.shape)))
 
     def _sizes(self, axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -69,7 +69,9 @@ def __getattr__(name: str) -> Any:
 
     kind = name.partition("_")[0]
     file = {"assert": "assertions", "envelope": "envelopes", "OutsideEnvelope": "asserting"}.get(kind, "judgement")
-    return getattr(import_module(f".{file}", __name__), name)
+    found = getattr(import_module(f".{file}", __name__), name)
+    globals()[name] = found  # the next use of it asks nobody
+    return found
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..reference.arguments import FORMATS
+from ..reference.formats import FORMATS, format_of
 
 #: What copies an array of a framework to NumPy: TensorFlow and ONNX Runtime, MXNet, CuPy.
 _COPIES = ("numpy", "asnumpy", "get")
@@ -23,8 +23,10 @@ def array(name: str, value: Any) -> np.ndarray:
     found = _numpy(value)
     if found is None:
         raise TypeError(f"{name} is {_article(type(value).__name__)}: pass an array, of NumPy or of a framework")
-    if found.dtype.name not in FORMATS:
-        raise TypeError(f"{name} is of dtype {found.dtype}: pass an array of one of {', '.join(FORMATS)}")
+    try:
+        format_of(found.dtype)
+    except KeyError:
+        raise TypeError(f"{name} is of dtype {found.dtype}: pass an array of one of {', '.join(FORMATS)}") from None
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..reference.arguments import channel_from_front, group_count, nonnegative, sample_channels, trailing_shape
 from ..reference.formats import FORMATS
 from ..spec.operators import OPERATORS, Groups
-from . import judging, parameters
+from . import judging
 from .arrays import array, optional
 from .call import Call, sampled
 from .cause import Mistake, mistakes
@@ -64,8 +64,8 @@ def judged(
     result = next((value for value in (got.get("y"), cotangent) if value is not None), given["x"])
     assert result is not None
     call = Call(operator, given, settings, result.dtype, terms.accuracy)
-    found: dict[str, Judgement] = {}
-    for name, judgement in _judgements(call, got, cotangent, terms):
+    found = _judgements(call, got, cotangent, terms)
+    for name, judgement in found.items():
         if not judgement.holds:
             raise OutsideEnvelope(
                 judgement, partial(_explained, call, judgement, got[judgement.name], cotangent, terms)
@@ -75,29 +75,24 @@ def judged(
                 f"nothing of {name} could be judged: all of it lies where intermediate results may overflow or"
                 " underflow (R1 to R6 of spec/accuracy.md), or depends on what is not finite"
             )
-        found[name] = judgement
     return found
 
 
-def _judgements(
-    call: Call, got: Mapping[str, np.ndarray], g: np.ndarray | None, terms: Terms
-) -> Iterator[tuple[str, Judgement]]:
+def _judgements(call: Call, got: dict[str, np.ndarray], g: np.ndarray | None, terms: Terms) -> dict[str, Judgement]:
     """Every result judged, those of x's shape first."""
     groups = sampled(call, terms.sample, terms.seed)
-    large = {name: value for name, value in got.items() if name in ("y", "dx")}
-    if large:
-        yield from judging.judge(call, large, g, groups, terms.seed).items()
-    small = tuple(name for name in got if name not in large)
-    if small:
-        looked_at = groups if call.layout.along_columns else None
-        for name, known in _parameter_values(call, small, g, terms, groups).items():
-            yield name, known.judge(call, name, got[name], terms.seed, looked_at)
+    summed = next((name for name in got if name not in judging.OF_X), "")
+    if summed and groups is not None and not call.layout.along_columns:
+        raise ValueError(
+            f"{summed} is a sum over all groups, which a sample of them does not tell: leave out sample or {summed}"
+        )
+    return judging.judge(call, got, g, groups, terms)
 
 
 def _explained(call: Call, judgement: Judgement, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
     """What an error says: with the mistake where it is known, and otherwise with what would have allowed for it."""
     causes: tuple[Mistake, ...] = ()
-    if judgement.name in ("y", "dx"):
+    if judgement.name in judging.OF_X:
         causes = mistakes(call, {judgement.name: got}, g, judgement.groups_outside)
     return message(judgement, causes, "" if causes else _allowing(call, judgement.name, got, g, terms))
 
@@ -107,7 +102,7 @@ def _allowing(call: Call, name: str, got: np.ndarray, g: np.ndarray | None, term
     for option, value in wider(terms, narrow=call.arithmetic.narrow, centred=call.record.centred):
         other = attrs.evolve(terms, **{option: value})
         again = attrs.evolve(call, accuracy=other.accuracy)
-        if all(judgement.holds for _, judgement in _judgements(again, {name: got}, g, other)):
+        if all(judgement.holds for judgement in _judgements(again, {name: got}, g, other).values()):
             return f'{option}="{value}"'
     return ""
 
@@ -124,13 +119,7 @@ def enveloped(
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
     x = given["x"]
     assert x is not None
-    call = Call(operator, given, settings, x.dtype, terms.accuracy)
-    small = tuple(name for name in names if name not in ("y", "dx"))
-    found = {name: judging.envelope(call, name, cotangent) for name in names if name not in small}
-    if small:
-        known = _parameter_values(call, small, cotangent, terms, None)
-        found |= {name: one.envelope(call.layout.parameter_shape) for name, one in known.items()}
-    return found
+    return judging.envelopes(Call(operator, given, settings, x.dtype, terms.accuracy), names, cotangent, terms)
 
 
 def _arguments(
@@ -209,17 +198,3 @@ def _fitting(name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None],
             f" check_dtype=False, which judges it rounded to {owner.dtype}"
         )
     return own
-
-
-def _parameter_values(
-    call: Call, names: tuple[str, ...], g: np.ndarray | None, terms: Terms, groups: np.ndarray | None
-) -> dict[str, parameters.Known]:
-    """What gradients of parameters, or running statistics, must be."""
-    if g is None:
-        found = parameters.statistics(call, terms.running_variance == "bessel", groups)
-        return {name: found[name] for name in names}
-    if groups is not None and not call.layout.along_columns:
-        raise ValueError(
-            f"{names[0]} is a sum over all groups, which a sample of them does not tell: leave out sample or {names[0]}"
-        )
-    return parameters.gradients(call, g, names, groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
@@ -16,6 +16,9 @@ from ..reference.envelope_results import RowEnvelope
 from ..reference.envelope_rows import Rows
 from ..spec.layout import Layout
 from ..spec.operators import OPERATORS, Groups, Operator
+
+#: The settings that say which values are a group.
+_PLACES = ("axes", "channel_axis", "groups")
 
 #: Values in a block: its float64 intermediates take a few MiB, and smaller ones are slower.
 _BLOCK = 1 << 17
@@ -49,16 +52,15 @@ class Call:
     @cached_property
     def layout(self) -> Layout:
         """How the groups lie in x."""
-        return Layout.of(self.operator, self.x.shape, self.settings)
+        said = tuple((name, self.settings[name]) for name in _PLACES if name in self.settings)
+        return _layout(self.operator, self.x.shape, said)
 
     @cached_property
     def arithmetic(self) -> Arithmetic:
         """The numbers that the envelope depends on."""
-        data, accuracy = self.x.dtype, self.accuracy
+        data = self.x.dtype
         others = (value.dtype for name, value in self.inputs.items() if name != "x" and value is not None)
-        if data.itemsize > 2:  # the classes of storage are about 16-bit data
-            accuracy = attrs.evolve(accuracy, storage="H0", cast="last")
-        return Arithmetic.of(data, next((dtype for dtype in others if dtype != data), data), accuracy, self.result)
+        return _arithmetic(data, next((dtype for dtype in others if dtype != data), data), self.accuracy, self.result)
 
     @property
     def constant(self) -> bool:
@@ -84,9 +86,12 @@ class Call:
             yield chosen[start : start + step]
 
     def rows(self, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """The values of some groups, in an array of x's shape, as a matrix with one group a row."""
+        """The values of some groups of an array of x's shape: a matrix with one group a row; a view if it can be."""
+        layout, first, count = self.layout, int(groups[0]), len(groups)
+        if int(groups[-1]) - first == count - 1 and not layout.moves and values.flags.c_contiguous:
+            return values.reshape(layout.count, layout.size)[first : first + count]
         view, places = self._view(values, groups)
-        return view[places].reshape(len(groups), self.layout.size)
+        return view[places].reshape(count, layout.size)
 
     def put(self, values: np.ndarray, groups: np.ndarray, rows: np.ndarray) -> None:
         """Write such a matrix into an array of x's shape."""
@@ -118,7 +123,7 @@ class Call:
             return np.full((1, 1), default)
         each = value.astype(np.float64).reshape(layout.blocks, layout.width)
         if layout.blocks == 1:
-            return each.repeat(layout.positions, 1)
+            return each if layout.positions == 1 else each.repeat(layout.positions, 1)
         found = each[groups % layout.blocks]
         return found if layout.width == 1 else found.repeat(layout.positions, 1)
 
@@ -139,26 +144,48 @@ class Call:
             centred=self.record.centred,
         )
         gamma, beta = self.parameter_rows("gamma", groups, 1.0), self.parameter_rows("beta", groups, 0.0)
-        forward = RowEnvelope(rows, gamma, beta, self._block_layout(len(groups)))
-        matrix = Layout.trailing((len(groups), self.layout.size), 1)
+        beside, matrix = _of_block(self.layout, self.record.groups, len(groups))
+        forward = RowEnvelope(rows, gamma, beta, beside)
         return OperatorEnvelope(forward, DerivativeEnvelope(forward), matrix)
-
-    def _block_layout(self, count: int) -> Layout:
-        """How gamma lies beside so many groups, of which sums over groups are taken where they have all of it."""
-        whole = self.layout
-        after = tuple(whole.shape[axis] for axis in whole.after)
-        if self.record.groups is Groups.TRAILING:
-            return Layout.trailing((count, *whole.parameter_shape), len(whole.parameter))
-        if whole.along_columns:
-            return Layout.channels((count, *after), 0)
-        return Layout.of_samples((max(count // whole.blocks, 1), whole.parameters, *after), 1, whole.blocks)
 
     def place(self, group: int, position: int) -> tuple[int, ...]:
         """Where in x, or in y, a value of a group is."""
         layout = self.layout
         order = self._order
-        found = np.unravel_index(group * layout.size + position, tuple(layout.shape[axis] for axis in order))
-        return tuple(int(found[order.index(axis)]) for axis in range(len(order)))
+        at, found = group * layout.size + position, {}
+        for axis in reversed(order):
+            at, found[axis] = divmod(at, layout.shape[axis])
+        return tuple(found[axis] for axis in range(len(order)))
+
+
+# The same for every call of a test on the same shapes and dtypes.
+
+
+@lru_cache(maxsize=256)
+def _layout(operator: str, shape: tuple[int, ...], settings: tuple[tuple[str, Any], ...]) -> Layout:
+    return Layout.of(operator, shape, dict(settings))
+
+
+@lru_cache(maxsize=256)
+def _of_block(whole: Layout, groups: Groups, count: int) -> tuple[Layout, Layout]:
+    """How gamma lies beside so many groups, of which sums are taken where they have all of it; and their matrix."""
+    after = tuple(whole.shape[axis] for axis in whole.after)
+    if groups is Groups.TRAILING:
+        beside = Layout.trailing((count, *whole.parameter_shape), len(whole.parameter))
+    elif whole.along_columns:
+        beside = Layout.channels((count, *after), 0)
+    else:
+        beside = Layout.of_samples((max(count // whole.blocks, 1), whole.parameters, *after), 1, whole.blocks)
+    return beside, Layout.trailing((count, whole.size), 1)
+
+
+@lru_cache(maxsize=256)
+def _arithmetic(
+    data: np.dtype[Any], parameter: np.dtype[Any], accuracy: AccuracyClass, result: np.dtype[Any]
+) -> Arithmetic:
+    if data.itemsize > 2:  # the classes of storage are about 16-bit data
+        accuracy = attrs.evolve(accuracy, storage="H0", cast="last")
+    return Arithmetic.of(data, parameter, accuracy, result)
 
 
 def sampled(call: Call, sample: int | None, seed: int) -> np.ndarray | None:

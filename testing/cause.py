@@ -12,7 +12,8 @@ from ..conformance.diagnosis.answers import TELLING, Values
 from ..reference.formats import format_of
 from ..spec.operators import Groups
 from .call import Call
-from .judging import envelope
+from .judging import envelopes
+from .options import Terms
 
 #: Values of x up to which all groups are put to every known mistake, and values of a few groups of larger data: a
 #: hundred calls of so many take a second, which only a failure waits for.
@@ -55,7 +56,7 @@ def mistakes(
         return ()
     asked = {}
     for name, value in results.items():
-        got, found = fewer.taken(value), envelope(some, name, cotangent)
+        got, found = fewer.taken(value), envelopes(some, (name,), cotangent, Terms())[name]
         unit = format_of(got.dtype).unit_roundoff
         asked[name] = Values(got.astype(np.float64), found.exact, found.bound, unit)
     if not any(values.off() >= TELLING for values in asked.values()):
@@ -75,13 +76,15 @@ def _alike(asked: Values, answer: np.ndarray) -> bool:
 
 
 def _answers(implementation: Implementation, call: Call, g: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
+    # Copies: a mistake may be that it writes into what it is given, which is the user's.
+    given = [None if value is None else value.copy() for value in call.inputs.values()]
     try:
         with np.errstate(all="ignore"):
             if g is None:
-                found = implementation.call(*call.inputs.values(), **call.settings)
+                found = implementation.call(*given, **call.settings)
                 yield "y", found[0] if isinstance(found, tuple) else found
             else:
-                yield "dx", implementation.vjp(*call.inputs.values(), g, **call.settings)[0]
+                yield "dx", implementation.vjp(*given, g.copy(), **call.settings)[0]
     except Exception:  # a mistake may be that it raises
         return
 

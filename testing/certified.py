@@ -160,13 +160,13 @@ class Certified:
         terms = g * self.rows.xh
         return terms, _known(SECOND * (np.abs(g) * self.xh_error + U * np.abs(terms)) + _UNDERFLOW)
 
-    def mean(self) -> tuple[Array, Array]:
-        """The mean of each group and its error, as columns."""
-        return self.rows.mu, _known(self.off + _UNDERFLOW)
+    def mean_error(self) -> Array:
+        """The error of the mean of each group, a column."""
+        return _known(self.off + _UNDERFLOW)
 
-    def variance(self) -> tuple[Array, Array]:
-        """The variance of each group and its error, as columns."""
-        return self.rows.v, _known(self.v_error + _UNDERFLOW)
+    def variance_error(self) -> Array:
+        """The error of the variance of each group, a column."""
+        return _known(self.v_error + _UNDERFLOW)
 
 
 def _known(error: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Judging y and dx, block by block."""
+"""Judging what was returned, block by block: all of a block while its envelope is at hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from ..reference.envelope_rows import Array
 from .call import Call
 from .deciding import decided_ratios
 from .judgement import Envelope, Judgement, Worst
+from .options import Terms
+from .parameters import Parameters
 from .values import Block
+
+#: The results that have x's shape.
+OF_X = ("y", "dx")
 
 
 @attrs.define(eq=False)
@@ -32,7 +37,7 @@ class Tally:
         ratio, expected, bound = _ratios(block, name, got)
         self.looked_at += len(block.groups)
         self.judged += int(np.count_nonzero(ratio >= 0))
-        row, position = (int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape))
+        row, position = divmod(int(ratio.argmax()), ratio.shape[1])
         if ratio[row, position] > (-1.0 if self.worst is None else self.worst.ratio):
             if ratio[row, position] > 1 and block.call.wide:
                 expected[row] = block.exactly(name, np.array([row])).hi[0]
@@ -60,35 +65,54 @@ class Tally:
 
 
 def judge(
-    call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray | None, seed: int
+    call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray | None, terms: Terms
 ) -> dict[str, Judgement]:
-    """Judge "y" or "dx" in all groups, or in some."""
-    tallies = {name: Tally(call) for name in results}
+    """Judge results by name in all groups, or in some; those of x's shape come first."""
+    tallies = {name: Tally(call) for name in results if name in OF_X}
+    small = _parameters(call, tuple(results), g, groups, terms)
     with np.errstate(all="ignore"):
         for chosen in call.blocks(groups):
             block = Block(call, chosen, g)
-            for name, got in results.items():
-                tallies[name].add(block, name, call.rows(got, chosen))
-    return {name: tally.judgement(name, seed) for name, tally in tallies.items()}
+            for name, tally in tallies.items():
+                tally.add(block, name, call.rows(results[name], chosen))
+            if small.names:
+                small.add(block)
+        found = {name: tally.judgement(name, terms.seed) for name, tally in tallies.items()}
+        for name, known in small.known().items():
+            found[name] = known.judge(call, name, results[name], terms.seed, groups)
+    return found
 
 
-def envelope(call: Call, name: str, g: np.ndarray | None = None) -> Envelope:
-    """The exact "y" or "dx", and its envelope, in x's shape."""
-    exact, bound = np.zeros(call.x.shape), np.zeros(call.x.shape)
+def envelopes(call: Call, names: tuple[str, ...], g: np.ndarray | None, terms: Terms) -> dict[str, Envelope]:
+    """The exact value of results and their envelope, by name."""
+    found = {name: Envelope(np.zeros(call.x.shape), np.zeros(call.x.shape)) for name in names if name in OF_X}
+    small = _parameters(call, names, g, None, terms)
     with np.errstate(all="ignore"):
         for chosen in call.blocks():
-            block = Block(call, chosen, g)
-            every = np.arange(len(chosen))
-            call.put(exact, chosen, block.exactly(name, every).hi if call.wide else block.nearly(name)[0])
-            call.put(bound, chosen, block.bound(name))
-    return Envelope(exact, bound)
+            block, every = Block(call, chosen, g), np.arange(len(chosen))
+            for name, one in found.items():
+                call.put(one.exact, chosen, block.exactly(name, every).hi if call.wide else block.nearly(name)[0])
+                call.put(one.bound, chosen, block.bound(name))
+            if small.names:
+                small.add(block)
+        return found | {name: one.envelope(call.layout.parameter_shape) for name, one in small.known().items()}
+
+
+def _parameters(
+    call: Call, names: tuple[str, ...], g: np.ndarray | None, groups: np.ndarray | None, terms: Terms
+) -> Parameters:
+    """Those of the results of which there is one value a parameter."""
+    small = tuple(name for name in names if name not in OF_X)
+    return Parameters(call, small, g, terms.running_variance == "bessel", groups)
 
 
 def _ratios(block: Block, name: str, got: np.ndarray) -> tuple[Array, Array, Array]:
     """|got - exact| / bound of every element, -1 where it is not judged; the exact values, and the bounds."""
     bound = block.bound(name)
     value, error = block.nearly(name)
+    finite = bool(np.isfinite(value).all())
     ratio = decided_ratios(got, value, error, bound, lambda rows: block.exactly(name, rows))
-    if name == "y":
+    # What shows in y makes its value no finite number.
+    if name == "y" and not finite:
         ratio[block.shows() & np.isfinite(got)] = np.inf
     return ratio, value, bound

@@ -57,23 +57,27 @@ class Known:
 
 
 @attrs.frozen(eq=False)
-class _Sum:
-    """A sum over groups in float64, and how far it may be from the exact one."""
+class _Value:
+    """Values in float64, and how far they may be from the exact ones; None where the envelope covers that."""
 
     value: Array
-    error: Array
+    error: Array | None
 
-    def __add__(self, other: _Sum) -> _Sum:
+    def __add__(self, other: _Value) -> _Value:
         value = self.value + other.value
-        return _Sum(value, SECOND * (self.error + other.error + U * np.abs(value)))
+        if self.error is None or other.error is None:
+            return _Value(value, None)
+        return _Value(value, SECOND * (self.error + other.error + U * np.abs(value)))
 
     @classmethod
-    def of(cls, layout: Layout, terms: Array, errors: Array | float) -> _Sum:
-        """The sum of terms that are off by these."""
+    def summed(cls, layout: Layout, terms: Array, errors: Array | float | None) -> _Value:
+        """The sum over groups of terms that are off by these."""
 
         def added(z: Array) -> Array:
             return total(z)[:, 0] if layout.along_columns else layout.total(z)
 
+        if errors is None:
+            return cls(added(terms), None)
         steps = height(layout.sharing) if layout.along_columns else layout.sharing - 1
         errors = np.broadcast_to(errors, terms.shape)
         return cls(added(terms), SECOND * (added(errors) + U * steps * added(np.abs(terms))))
@@ -86,8 +90,8 @@ class _Part:
     sums: ParameterSums
     #: Where every value that shares the parameter is in range.
     inside: np.ndarray
-    dgamma: _Sum
-    dbeta: _Sum
+    dgamma: _Value
+    dbeta: _Value
 
     def __add__(self, other: _Part) -> _Part:
         both = self.inside & other.inside
@@ -97,12 +101,12 @@ class _Part:
     def of(cls, block: Block) -> _Part:
         """The part of a block."""
         forward, g = block.envelope.forward, block.cotangent
-        layout = forward.layout
+        layout, wide = forward.layout, block.call.wide
         return cls(
             forward.parameter_sums(g, block.call.layout.sharing),
             np.asarray(layout.stretches(block.envelope.in_range()).all(axis=(0, 2))),
-            _Sum.of(layout, *block.certified.terms(g)),
-            _Sum.of(layout, g, 0.0),
+            _Value.summed(layout, *(block.certified.terms(g) if wide else (g * forward.rows.xh, None))),
+            _Value.summed(layout, g, 0.0 if wide else None),
         )
 
     def bound(self, name: str) -> Array:
@@ -113,19 +117,62 @@ class _Part:
         return np.where(self.inside & (found < self.sums.arithmetic.largest / 4), found, np.inf)
 
 
-def gradients(call: Call, g: np.ndarray, names: tuple[str, ...], groups: np.ndarray | None) -> dict[str, Known]:
-    """What "dgamma" and "dbeta" must be; of a sample of groups only where each group has a parameter of its own."""
-    with np.errstate(all="ignore"):
-        parts = [_Part.of(Block(call, chosen, g)) for chosen in call.blocks(groups)]
-        if not call.layout.along_columns:
-            parts = [reduce(_Part.__add__, parts)]
-        found = {}
-        for name in names:
-            sums = [getattr(one, name) for one in parts]
-            value, error = (np.concatenate([getattr(one, which) for one in sums]) for which in ("value", "error"))
-            bound = np.concatenate([one.bound(name) for one in parts])
-            found[name] = Known(value, error if call.wide else None, bound, _exact_gradient(call, g, name, groups))
-    return found
+@attrs.define(eq=False)
+class Parameters:
+    """Some of dgamma and dbeta, or of the running statistics, as blocks of groups come by."""
+
+    call: Call
+    names: tuple[str, ...]
+    #: The cotangent of y; without one the running statistics are asked for.
+    g: np.ndarray | None
+    bessel: bool
+    #: The groups that are looked at; None: all.
+    groups: np.ndarray | None
+    _parts: list[_Part] = attrs.field(init=False, factory=list)
+    _statistics: list[dict[str, _Statistic]] = attrs.field(init=False, factory=list)
+
+    def add(self, block: Block) -> None:
+        """Take in what a block has to say."""
+        if self.g is None:
+            if not self._given:
+                self._statistics.append({name: _Statistic.of(block, name, self.bessel) for name in self.names})
+            return
+        part = _Part.of(block)
+        if self._parts and not self.call.layout.along_columns:
+            self._parts[0] = self._parts[0] + part
+        else:
+            self._parts.append(part)
+
+    def known(self) -> dict[str, Known]:
+        """What each must be, of the blocks that came by."""
+        return {name: self._statistic(name) if self.g is None else self._gradient(name) for name in self.names}
+
+    @property
+    def _given(self) -> bool:
+        """Whether the running statistics are returned as they were given."""
+        return self.call.constant or not self.call.layout.size
+
+    def _gradient(self, name: str) -> Known:
+        assert self.g is not None
+        value, error = _joined([getattr(one, name) for one in self._parts])
+        bound = np.concatenate([one.bound(name) for one in self._parts])
+        return Known(value, error, bound, _exact_gradient(self.call, self.g, name, self.groups))
+
+    def _statistic(self, name: str) -> Known:
+        call = self.call
+        channels = np.arange(call.layout.count) if self.groups is None else self.groups
+        exactly = _exact_statistic(call, channels, name, self.bessel)
+        if self._given:
+            return Known(call.statistic(_statistic_of(name), channels)[:, 0], None, np.zeros(len(channels)), exactly)
+        found = [one[name] for one in self._statistics]
+        value, error = _joined([one.new for one in found])
+        return Known(value, error, np.concatenate([one.bound for one in found]), exactly)
+
+
+def _joined(parts: list[_Value]) -> tuple[Array, Array | None]:
+    """The values of blocks one behind the other, and how far they may be from the exact ones."""
+    errors = [one.error for one in parts if one.error is not None]
+    return np.concatenate([one.value for one in parts]), np.concatenate(errors) if errors else None
 
 
 def _exact_gradient(call: Call, g: np.ndarray, name: str, groups: np.ndarray | None) -> Callable[[np.ndarray], DD]:
@@ -143,38 +190,35 @@ def _exact_sum(block: Block, name: str) -> Scaled:
     return block.envelope.forward.layout.total(g * block.normalised().xhat if name == "dgamma" else g)
 
 
-def statistics(call: Call, bessel: bool, groups: np.ndarray | None) -> dict[str, Known]:
-    """What "new_running_mean" and "new_running_var" must be."""
-    channels = np.arange(call.layout.count) if groups is None else groups
-    found = {}
-    for name in call.record.statistics:
-        if call.constant or not call.layout.size:  # they are returned as given
-            value, error, bound = call.statistic(name, channels)[:, 0], None, np.zeros(len(channels))
-        else:
-            with np.errstate(all="ignore"):
-                parts = [_statistic(Block(call, chosen), name, bessel) for chosen in call.blocks(groups)]
-            value, error, bound = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        found[f"new_{name}"] = Known(
-            value, error if call.wide else None, bound, _exact_statistic(call, channels, name, bessel)
-        )
-    return found
+def _statistic_of(name: str) -> str:
+    return name.removeprefix("new_")
 
 
-def _statistic(block: Block, name: str, bessel: bool) -> tuple[Array, Array, Array]:
-    """A running statistic of the channels of a block, how far it may be from the exact one, and its envelope."""
-    call, forward, certified = block.call, block.envelope.forward, block.certified
-    momentum, of_variance = call.settings["momentum"], name == "running_var"
-    old = call.statistic(name, block.groups)[:, 0]
-    bound = forward.running(old, momentum, variance=of_variance, bessel=bessel)
-    inside = block.envelope.in_range().all(axis=1)
-    bound = np.where(inside & (bound < call.arithmetic.largest / 4), bound, np.inf)
-    new, error = certified.variance() if of_variance else certified.mean()
-    factor = _bessel(forward.rows.n) if of_variance and bessel else 1.0
-    new, error = factor * new[:, 0], factor * error[:, 0]
-    value = (1 - momentum) * old + momentum * new
-    # Each of: the factor and its product, 1 - momentum, the two products, and the sum.
-    sizes = 2 * np.abs((1 - momentum) * old) + 4 * np.abs(momentum * new) + np.abs(value)
-    return value, SECOND * (momentum * error + U * sizes), bound
+@attrs.frozen(eq=False)
+class _Statistic:
+    """A running statistic of the channels of a block, and its envelope."""
+
+    new: _Value
+    bound: Array
+
+    @classmethod
+    def of(cls, block: Block, name: str, bessel: bool) -> _Statistic:
+        """ "new_running_mean" or "new_running_var"."""
+        call, forward, certified = block.call, block.envelope.forward, block.certified
+        momentum, of_variance = call.settings["momentum"], name == "new_running_var"
+        old = call.statistic(_statistic_of(name), block.groups)[:, 0]
+        bound = forward.running(old, momentum, variance=of_variance, bessel=bessel)
+        inside = block.envelope.in_range().all(axis=1)
+        bound = np.where(inside & (bound < call.arithmetic.largest / 4), bound, np.inf)
+        factor = _bessel(forward.rows.n) if of_variance and bessel else 1.0
+        batch = factor * (forward.rows.v if of_variance else forward.rows.mu)[:, 0]
+        value, error = (1 - momentum) * old + momentum * batch, None
+        if call.wide:
+            # Each of: the factor and its product, 1 - momentum, the two products, and the sum.
+            sizes = 2 * np.abs((1 - momentum) * old) + 4 * np.abs(momentum * batch) + np.abs(value)
+            off = factor * (certified.variance_error() if of_variance else certified.mean_error())[:, 0]
+            error = SECOND * (momentum * off + U * sizes)
+        return cls(_Value(value, error), bound)
 
 
 def _bessel(n: int) -> float:
@@ -184,10 +228,10 @@ def _bessel(n: int) -> float:
 def _exact_statistic(call: Call, channels: np.ndarray, name: str, bessel: bool) -> Callable[[np.ndarray], DD]:
     def exactly(places: np.ndarray) -> DD:
         chosen = channels[places]
-        old, weight = Scaled.of(call.statistic(name, chosen)), Scaled.of(call.settings["momentum"])
+        old, weight = Scaled.of(call.statistic(_statistic_of(name), chosen)), Scaled.of(call.settings["momentum"])
         rows, n = Block(call, chosen).normalised(), call.layout.size
-        new = rows.variance if name == "running_var" else rows.mean
-        if name == "running_var" and bessel and n > 1:
+        new = rows.variance if name == "new_running_var" else rows.mean
+        if name == "new_running_var" and bessel and n > 1:
             new = new * Scaled.of(float(n)) / Scaled.of(float(n - 1))
         return DD(*(word[:, 0] for word in ((ONE - weight) * old + weight * new).to_dd()))
 

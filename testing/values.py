@@ -56,7 +56,7 @@ class Block:
         """The values in float64, and how far they may be from the exact ones; None where the envelope covers that."""
         if not self.call.wide:
             values = Float64Values(self.envelope)
-            return (values.y() if name == "y" else values.gradients(self.cotangent)[0]).hi, None
+            return (values.y() if name == "y" else values.dx(self.cotangent)).hi, None
         return self.certified.y() if name == "y" else self.certified.dx(self.cotangent)
 
     def exactly(self, name: str, which: np.ndarray) -> DD:

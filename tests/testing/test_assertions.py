@@ -96,6 +96,20 @@ def test_a_mistake_is_named_with_the_worst_element(op):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+def test_a_message_leaves_what_was_given_as_it_is(op):
+    """The mistakes that it is compared with are handed copies: some of them write into their inputs."""
+    inputs, settings, g = drawn(op, np.float32)
+    outputs, gradients = build(op, inputs, settings, g)
+    given = {name: value.copy() for name, value in inputs.items()}, g.copy()
+    for results in ({**outputs, "y": outputs["y"] + 1}, gradients), (outputs, {**gradients, "dx": gradients["dx"] + 1}):
+        with pytest.raises(OutsideEnvelope) as caught:
+            judge(op, *results, inputs, settings, g)
+        assert "bound" in str(caught.value)
+        assert all(np.array_equal(inputs[name], value) for name, value in given[0].items())
+        assert np.array_equal(g, given[1])
+
+
+@pytest.mark.parametrize("op", OPERATORS)
 def test_exact_values_and_bounds_are_those_of_the_reference(op):
     """`envelope_...` returns what the reference computes on the whole array, and its envelope."""
     inputs, settings, _ = drawn(op, np.float64)
