@@ -20,6 +20,7 @@ from ..library import Library, fitted
 from ..profiles import profile_of
 from ..subject import Subject
 from ..verdicts import Result
+from .extremes import is_extreme, tamed
 from .question import Question, call_first
 
 #: Cases beside the violated ones that a name must survive, and the same where calls are slow; with what the candidates
@@ -145,16 +146,21 @@ class Asking:
         return found
 
     def plain(self) -> Iterator[Question]:
-        """The outputs and gradients of the cases that show violations."""
-        return self._values_on(one.violated_on for one in self.violations if one.violated_on is not None)
+        """
+        The outputs and gradients of the cases that show violations.
+
+        Extreme groups are among them where no others show any: what a wrong formula gives there says little of it.
+        """
+        shown = [one.violated_on for one in self.violations if one.violated_on is not None]
+        return self._values_on([one for one in shown if not is_extreme(one)] or shown)
 
     def fresh(self) -> Iterator[Question]:
         """
         The outputs and gradients of cases that were chosen for no violation.
 
-        Groups of one value are among them, since they tell divisors apart; large ones are not (sizes).
+        Groups of one value are among them, since they tell divisors apart; large ones (sizes) and extreme ones are not.
         """
-        plain = [one for one in self._deck(0) if one.n and one.count_of_groups and not one.large]
+        plain = [tamed(one) for one in self._deck(0) if one.n and one.count_of_groups and not one.large]
         most = _FRESH_SLOW if self.subject.slow else _FRESH
         single = (one for one in plain if one.n == 1)
         return self._values_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])

@@ -13,7 +13,7 @@ from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
-from ..checks.purity import other
+from ..checks.purity import last_changed, other
 from ..checks.registry import Check
 from ..folding import telling
 from ..library import fitted
@@ -219,11 +219,8 @@ class Consequences:
         """Whether something is seen on the case that shows a violation or on another, and on none the contrary."""
         if result.counterexample is None:
             return False
-        fresh = (fitted(one, self.subject.binding) for one in self._others())
-        cases = [_case_of(self.subject, result.counterexample)]
-        cases += [self.subject.library.fresh(one) for one in fresh if one is not None]
         found = []
-        for case in cases:
+        for case in (_case_of(self.subject, result.counterexample), *self._fresh()):
             with contextlib.suppress(*CALL_FAILED):
                 found.append(seen(case))
         return True in found and False not in found
@@ -310,7 +307,7 @@ class Consequences:
     def _repeats_itself(self, shown: Counterexample) -> bool:
         """
         Whether the value that is wrong is that of the call whatever was asked before it: its bits stay, after a call
-        with other values too, and they are not those of the call before, which had other arguments.
+        with other values too, and they are not kept of the call before, which had other arguments.
         """
         case, name = _case_of(self.subject, shown), shown.output
         of_outputs = name in case.record.outputs
@@ -318,13 +315,39 @@ class Consequences:
         try:
             (first,), _ = calls(case, 1), calls(other(case), 1)
             others = calls(case, self.subject.repetitions(case))
-            before = [calls(one, 1)[0][name] for one in self._before(shown, case)]
+            before = [(one, calls(one, 1)[0][name]) for one in self._before(shown, case)]
         except CALL_FAILED:
             return False
         if shown.got is None or float(first[name][shown.index]) != shown.got:
             return False
         alike = all(np.array_equal(first[name], one[name], equal_nan=True) for one in others)
-        return alike and not any(np.array_equal(first[name], one, equal_nan=True) for one in before)
+        as_before = [one for one, found in before if np.array_equal(first[name], found, equal_nan=True)]
+        return alike and not any(self._keeps(case, one, name) for one in as_before)
+
+    def _keeps(self, case: Case, before: Case, name: str) -> bool:
+        """
+        Whether a result that two calls share is kept of the first of them.
+
+        A wrong formula may give the same for both: of few values, say, which are all that it looks at. So the inputs
+        that differ between the two are changed likewise in others, of which one such formula tells some apart.
+        """
+        moved = [one for one, value in case.inputs.items() if not _same(value, before.inputs[one])]
+        calls = self.subject.outputs if name in case.record.outputs else self.subject.pull
+        for fresh in self._fresh():
+            given = {one: value for one in moved if (value := fresh.inputs[one]) is not None and value.size}
+            with contextlib.suppress(*CALL_FAILED):
+                first = calls(fresh)[name]
+                later = calls(fresh.replace(**{one: last_changed(value) for one, value in given.items()}))[name]
+                if len(given) == len(moved) and not np.array_equal(first, later, equal_nan=True):
+                    return False
+        return True
+
+    def _fresh(self) -> Iterator[Case]:
+        """Cases beside those that show violations."""
+        for description in self._others():
+            fit = fitted(description, self.subject.binding)
+            if fit is not None:
+                yield self.subject.library.fresh(fit)
 
     def _before(self, shown: Counterexample, case: Case) -> list[Case]:
         """The case of the last call before the one that shows a violation which had other arguments of this shape."""
@@ -364,8 +387,11 @@ def _case_of(subject: Subject, shown: Counterexample) -> Case:
 
 def _alike(some: Mapping[str, np.ndarray | None], others: Mapping[str, np.ndarray | None]) -> bool:
     """Whether inputs are the same numbers."""
-    pairs = [(some.get(name), value) for name, value in others.items()]
-    return all(np.array_equal(one, two, equal_nan=True) for one, two in pairs if one is not None and two is not None)
+    return all(_same(some.get(name), value) for name, value in others.items())
+
+
+def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is None or other is None or np.array_equal(one, other, equal_nan=True)
 
 
 def _gradient(output: str) -> str:

@@ -39,6 +39,9 @@ _PAIRED = 60
 #: Pairs that are tried, the likeliest first: some two seconds. Counted, so that no report depends on time.
 _PAIRS = 200
 
+#: Faults that are tried beside any other, where one of the two hides what the other does: those that answer the most.
+_LEADING = 3
+
 
 @attrs.frozen(eq=False)
 class Found:
@@ -272,7 +275,24 @@ class Search:
         few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_PAIRED]
         together = sorted(itertools.combinations(few, 2), key=lambda two: -len(alike[two[0]] | alike[two[1]]))
         both = (paired(*two) for two in together[:_PAIRS])
-        return [one for one in both if one is not None and self._agrees(one, questions)]
+        named = [one for one in both if one is not None and self._agrees(one, questions)]
+        return named or [*self._hidden(few[:_LEADING], candidates, questions)]
+
+    def _hidden(
+        self, leading: Sequence[Candidate], candidates: Sequence[Candidate], questions: Sequence[Question]
+    ) -> Iterator[Candidate]:
+        """
+        Pairs of which one mistake is seen in no answer by itself.
+
+        All gradients of a wrong formula are wrong, say, and so none is what a mistake in the backward pass alone gives.
+        What the first does not answer as the target does is asked first: nearly all pairs end there.
+        """
+        for place, first in enumerate(leading):
+            left = [question for question in questions if not self._same(first, question)]
+            for other in candidates:
+                both = None if other in leading[: place + 1] else paired(first, other)
+                if both is not None and self._agrees(both, left) and self._agrees(both, questions):
+                    yield both
 
     def _survivors(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Those of which the target shows everything that a run of theirs shows."""

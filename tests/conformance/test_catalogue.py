@@ -8,7 +8,15 @@ from .catalogue import CATALOGUE
 from .catalogue.table import BUGS, FILE, kept, printed, text
 
 #: Of several operators, and quickly run; the tests marked `campaign` have all of them.
-SAMPLE = ("eps-added-twice", "rms-no-gradient", "activation-before-the-sum", "rms-right")
+SAMPLE = (
+    "eps-added-twice",
+    "rms-no-gradient",
+    "activation-before-the-sum",
+    "rms-right",
+    "rms-root-of-the-root",
+    "groups-interleaved",
+    "batch-unbiased-variance",
+)
 
 
 def _told_as_kept(name: str) -> None:

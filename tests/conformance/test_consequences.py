@@ -158,6 +158,15 @@ def test_what_is_remembered_follows_from_no_formula() -> None:
     assert "CM-P2" in standing(report)
 
 
+def test_what_looks_at_few_values_is_not_said_to_remember() -> None:
+    """A wrong formula that gives two calls the same result keeps nothing of the first: it follows from the formula."""
+
+    def signs(d, variance, gamma, beta, eps, n):
+        return np.sign(d) * gamma + beta
+
+    assert standing(judged(signs, ("LN-F1", "CM-P2"))) == {"LN-F1"}
+
+
 def test_the_report_tells_what_follows_in_one_line() -> None:
     """In the text beside the violation that stands, which leads the cause, and in the JSON with each that follows."""
     report = judged(_padded, ("LN-F1", "LN-F2", "LN-L11"))

@@ -7,11 +7,12 @@ import pytest
 from .pairs import Pair, drawn, together
 from .runs import FAULT
 
-#: Pairs of which each fault is of a kind of its own.
+#: Pairs of which each fault is of a kind of its own; of the last, one is seen in no gradient by itself.
 SAMPLE = (
     ("ln-missing-gamma-refused", "ln-strides-ignored"),
     ("in-jvp-detached", "in-median-for-mean"),
     ("hw-squashed-twice", "hw-nan-leaks"),
+    ("ln-eps-tenfold", "ln-x-overwritten"),
 )
 
 

@@ -15,6 +15,7 @@ from ...cases.generate import generate
 from ...folding import telling
 from ...profiles import profile_of
 from ...verdicts import Result
+from ..extremes import tamed
 from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
@@ -43,8 +44,6 @@ _SEED = 1 << 65
 _FEW = 0.1
 #: Where calls are slow, the search and the description together make so many calls.
 _MOST_SLOW = 30
-#: Groups in whose squares the range of a dtype ends.
-_EXTREME = frozenset({"subnormal", "near_overflow"})
 #: An inner value is seen in so many cases at least, formed and fresh.
 _LEAST = 5
 #: So many of the violated cases are looked at.
@@ -160,7 +159,7 @@ class Describer:
         """y of cases with these recipes."""
         plain = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
         chosen = plain[:: max(1, len(plain) // _FORMED)]
-        described = (_tamed(attrs.evolve(one, recipe=recipes[i % len(recipes)])) for i, one in enumerate(chosen))
+        described = (tamed(attrs.evolve(one, recipe=recipes[i % len(recipes)])) for i, one in enumerate(chosen))
         yield from (one for one in self.observer.seen(self._cases(described)) if one.name == "y")
 
     def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False) -> Pattern | None:
@@ -243,7 +242,7 @@ class Describer:
     def _fresh(self) -> list[Case]:
         free = [one for one in generate(self.operator, _SEED, _FRESH) if _ordinary(one)]
         other = [one for one in profile_of("quick").cases(self.operator, _SEED) if _ordinary(one)]
-        return self._cases(_tamed(one) for one in (*free, *other[:: max(1, len(other) // _FRESH)]))
+        return self._cases(tamed(one) for one in (*free, *other[:: max(1, len(other) // _FRESH)]))
 
     def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
         found = [self.observer.case(one) for one in descriptions]
@@ -338,12 +337,6 @@ def _lively(case: Case) -> bool:
     """Whether gamma is not zero throughout: nothing is known there of how far roundings carry."""
     gamma = case.inputs.get("gamma")
     return gamma is None or bool(np.any(gamma != 0))
-
-
-def _tamed(description: Description) -> Description:
-    """The case without groups in which a wrong formula may underflow or overflow where the right one does not."""
-    groups = tuple(("normal", index) if name in _EXTREME else (name, index) for name, index in description.groups)
-    return attrs.evolve(description, groups=groups)
 
 
 def _where(one: Seen, place: Place | None) -> Array:

@@ -170,8 +170,9 @@ def other_than_at_first(observer: Observer, violations: Sequence[Result]) -> str
         given = {name: value for name, value in shown.inputs.items() if name != "g"}
         again = _calls(observer, attrs.evolve(shown.case, inputs=given, settings=shown.settings), gradients=False)
         if again is not None and shown.envelope is not None:
-            apart = abs(float(again[shown.output][shown.index]) - shown.got)
-            changed.append(not apart <= 2 * shown.envelope)
+            now = float(again[shown.output][shown.index])
+            stays = (np.isnan(now) and np.isnan(shown.got)) or now == shown.got
+            changed.append(not (stays or abs(now - shown.got) <= 2 * shown.envelope))
     if sum(changed) < _AGREE or 2 * sum(changed) < len(changed):
         return ""
     return "a call gives something else than it gave with the same arguments before other calls were made"
