@@ -61,13 +61,13 @@ def measure(operators: Operators, scale: Scale) -> Findings:
 
 
 def _attention(operators: Operators, scale: Scale, facts: list[Fact]) -> Curves:
-    """The panel of attention branches; highway and MHC are made of two halves, which attention has not."""
+    """The panel of attention branches."""
     depths = [4, 16] if scale.quick else [2, 4, 8, 16, 32, 64]
     shape = (2 if scale.quick else 4, POSITIONS, stacks.WIDTH)
     x, g = scale.normal("x of attention", *shape), scale.normal("g of attention", *shape)
     layers = stacks.attention_layers(scale, max(depths))
     lines = []
-    for kind in list(stacks.KINDS)[:5]:
+    for kind in [kind for kind in stacks.KINDS if kind not in stacks.OF_HALVES]:
         norms = _norms(Chain.of(x, [stacks.KINDS[kind](operators, layer) for layer in layers]), depths, g)
         lines.append(_line(kind, depths, norms))
         facts.append(Fact(f"{kind}: attention", norms[-1][0] / norms[-1][-1]))

@@ -106,3 +106,6 @@ KINDS: Mapping[str, Callable[[Operators, Layer], Step]] = {
     "highway": _highway,
     "MHC, 2 branches": _mhc,
 }
+
+#: Those made of the two halves of a branch: attention has no halves.
+OF_HALVES = ("highway", "MHC, 2 branches")
