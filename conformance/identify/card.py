@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,19 @@ class Card:
     device: str
     formula: str
     lines: tuple[Line, ...]
+
+    @property
+    def failing(self) -> str:
+        """How calls fail, most of them so, where none returned a result; empty where one did."""
+        failures = Counter(line.evidence.get("reason", line.text) for line in self.lines if line.kind is Kind.RAISES)
+        # That there is no function of a derivative is known without a call.
+        returned = any(line.kind is Kind.MEASURED and line.subject != "derivatives" for line in self.lines)
+        return "" if returned or not failures else failures.most_common(1)[0][0]
+
+    @property
+    def established(self) -> int:
+        """The number of lines that say what the binding does."""
+        return 0 if self.failing else sum(line.kind not in (Kind.UNCLEAR, Kind.LOST) for line in self.lines)
 
     def line(self, key: str) -> Line:
         """The line of this key. Raises KeyError."""

@@ -43,7 +43,10 @@ def identify(
         targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
         time_limit=time_limit, memory_limit=memory_limit, progress=progress, every_operator=True,
     )  # fmt: skip
-    return Identification(tuple(_cards(found)), found.partial, found.seconds, found.exit_status)
+    cards = tuple(_cards(found))
+    failing = [bool(card.failing) for card in cards]
+    status = 2 if failing and all(failing) else found.exit_status or (3 if any(failing) else 0)
+    return Identification(cards, found.partial, found.seconds, status)
 
 
 def _cards(found: Comparison) -> list[Card]:

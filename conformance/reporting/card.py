@@ -30,8 +30,8 @@ def print_identification(found: Cards, console: Console, *, brief: bool = False)
         print_prose(Text("It has none of the operators that were asked for.", style="bold yellow"), console)
         return
     count = sum(len(card.lines) for card in found.cards)
-    unknown = sum(line.kind in (Kind.UNCLEAR, Kind.LOST) for card in found.cards for line in card.lines)
-    words = f"{count - unknown} of {count} lines established, {found.seconds:.1f} s"
+    established = sum(card.established for card in found.cards)
+    words = f"{established} of {count} lines established, {found.seconds:.1f} s"
     print_prose(Text(f"PARTIAL: {words}" if found.partial else words, style="bold"), console)
 
 
@@ -51,6 +51,10 @@ def _print_card(card: Card, console: Console, *, brief: bool) -> None:
     console.print(Text(symbols.rule * min(console.width, 100), style="dim"), no_wrap=True, crop=True)
     if card.formula:
         print_prose(Text(card.formula, style="bold"), console, indent=2, first=Text("  "))
+    if card.failing:
+        print_prose(Text("Nothing is established: no call returned a result.", style="bold red"), console, indent=2)
+        print_prose(Text(card.failing), console, indent=2, first=Text("  "))
+        return
     subject = ""
     for line in card.lines:
         if line.subject != subject:

@@ -105,6 +105,16 @@ def test_a_function_that_is_none_of_them_has_no_formula() -> None:
     assert found.line("eps_placement").kind.value == "unclear"
 
 
+def test_nothing_is_established_of_what_always_raises(tmp_path, capsys) -> None:
+    """One sentence says so, with the error, in place of a card of lines that each say it; the status is 2."""
+    file = tmp_path / "mine.py"
+    file.write_text('def rms_norm(x, gamma, *, eps, axes):\n    raise RuntimeError("no kernel")\n')
+    assert main(["identify", f"{file}:rms_norm", "--framework", "numpy"]) == 2
+    told = capsys.readouterr().out
+    assert "Nothing is established: no call returned a result." in told and "RuntimeError: no kernel" in told
+    assert told.count("no kernel") == 1 and "0 of " in told
+
+
 def test_accuracy_is_told_with_its_margin() -> None:
     """The class, and how much of its envelope the worst result takes."""
     words, at, rest = card(target("layer_norm")).line("accuracy").text.partition(", at ")
