@@ -113,7 +113,7 @@ def _both(operator: str) -> list[Description]:
         d(6, _NEAR, "LN-F3", eps=1e-3),
         d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
         d(3, _BELOW, "LN-F4", eps=1e-5, gamma="ones", beta="none"),
-        d(7, _BELOW, "LN-F4", eps=1e-6, gamma="large", beta="none"),
+        d(7, _BELOW, "LN-F4", eps=1e-6, gamma="huge", beta="none"),
         d(5, _BELOW, "LN-F4", eps=1e-3, gamma="powers", beta="none"),
         d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
@@ -155,7 +155,7 @@ def _trailing(operator: str) -> list[Description]:
     return [
         d(1, (("normal", 0), ("scaled", 2), ("constant", 3))),
         d(20, nine[:3], *AXES, eps=_NONE, features=(4, 5), leading=(3,)),
-        d(3, nine[:6], *AXES, eps=_NONE, features=(3,), leading=(2, 3)),
+        d(3, nine, *AXES, eps=_NONE, features=(3,), leading=(3, 3)),
         d(9, nine[:3], *AXES, "LN-F5", eps=_NONE, features=(3, 3), leading=(3,)),
         d(8, nine[:5], *AXES, eps=_NONE, features=(2, 2, 2), leading=(5,)),
         d(24, nine[:6], *AXES, eps=_NONE, features=(2, 3, 2, 2), leading=(3, 2)),

@@ -12,7 +12,7 @@ from ...reference.formats import Format
 from .stream import Stream
 
 #: gamma and beta: none, neutral, or values of both signs with zeros and powers of two among them.
-AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
+AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small", "huge")
 #: Cotangents: mostly not uniform, since with a gamma of ones dx is then zero by law; the sparse ones single out
 #: one element; the uniform one is that of ``y.sum().backward()``.
 COTANGENT = ("mixed", "one_hot", "integers", "small", "ones")
@@ -40,7 +40,9 @@ def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, 
         flat = values.reshape(-1)
         for place, special in enumerate(_SPECIAL[: max(0, flat.size - 2)]):
             flat[(3 * place + role) % flat.size] = special
-        values = values * {"mixed": 1.0, "large": 64.0, "small": 2.0**-6}[kind]
+        # Huge: results are beyond float16's largest number, in every other format.
+        huge = 2.0**20 if format.largest > 2.0**40 else 64.0
+        values = values * {"mixed": 1.0, "large": 64.0, "small": 2.0**-6, "huge": huge}[kind]
     return values.astype(format.dtype)
 
 

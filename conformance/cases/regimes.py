@@ -104,15 +104,22 @@ def _one_hot(drawing: Drawing) -> Array:
 
 
 def _offset(drawing: Drawing) -> Array:
-    """A mean far above the deviation, still resolved by the format: deviations of a few ulps and up."""
-    digits = -math.log2(drawing.format.unit_roundoff)
-    # In 16 bits, computed on in float32, deviations may be single ulps; a wider format keeps a few digits
-    # of them, since an algorithm on that format has no others.
-    lost = (0, 1, 2, 2) if drawing.format.narrow else (3, 4, 6, 8)
-    ratio = min(2.0 ** (digits - 1 - lost[drawing.index % 4]), 2.0**30)
+    """A mean far above the deviation, still resolved by the format: from a few ulps to a 64th of the mean."""
+    digits, place = int(-math.log2(drawing.format.unit_roundoff)), drawing.index % 4
+    deviations = drawing.random.integers(-4, 5, drawing.n).astype(np.float64)
+    if drawing.format.narrow:  # computed on in float32, where deviations may be single ulps
+        ratio = 2.0 ** (digits - 1 - (0, 1, 2, 2)[place])
+    else:
+        # A few digits of the deviations are kept, since an algorithm on that format has no others. The smallest mean
+        # is for code that takes the variance in one pass up to some mean; its deviations have all their digits, since
+        # squares of small integers would be exact.
+        most, least = min(digits - 4, 30), 8
+        ratio = 2.0 ** (least + (most - least) * (3 - place) // 3)
+        if place == 3:
+            deviations += drawing.random.random(drawing.n) / 2
     sign = -1.0 if drawing.index % 2 else 1.0
     scale = (1.0, 0.25, 1.0, 2.0**-6)[drawing.index // 4 % 4]
-    return sign * scale * (ratio + drawing.random.integers(-4, 5, drawing.n))
+    return sign * scale * (ratio + deviations)
 
 
 def _heavy_tailed(drawing: Drawing) -> Array:

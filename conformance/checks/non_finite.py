@@ -119,33 +119,44 @@ def _shows(case: Case) -> bool:
     return several and not case.parts.get("activation")
 
 
-def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Finding:
-    """Whether y is NaN, or at least not finite, wherever it has to be."""
-    y = subject.outputs(bad)["y"].astype(np.float64)
-    wrong = shown & (~np.isnan(y) if nan else np.isfinite(y))
-    if not wrong.any():
-        return Finding(bad, violated=False)
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return Finding(
-        bad, violated=True, output="y", index=index, expected=float("nan"), got=float(y[index]), note=note,
-    )  # fmt: skip
+def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Iterator[Finding]:
+    """Whether each output is NaN, or at least not finite, wherever it has to be."""
+    outputs = subject.outputs(bad)
+    for name, where in {"y": shown, **_statistics_shown(bad)}.items():
+        value = outputs[name].astype(np.float64)
+        wrong = where & (~np.isnan(value) if nan else np.isfinite(value))
+        if not wrong.any():
+            yield Finding(bad, violated=False, output=name)
+            continue
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        yield Finding(
+            bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]), note=note,
+        )  # fmt: skip
+
+
+def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
+    """Where the new running statistics have to show what x holds: in its channel, where they take anything of x."""
+    if _inference(bad) or not bad.settings.get("momentum"):
+        return {}
+    channels = np.asarray(~np.isfinite(bad.layout.rows(bad.x).astype(np.float64)).all(axis=1))
+    return {f"new_{name}": channels for name in bad.record.statistics}
 
 
 @check("CM-N3", when=_shows, raising="violates")
 def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in x makes NaN every y that depends on it."""
+    """A NaN in x makes NaN every element of an output that depends on it."""
     _ = subject.observe(case).outputs
     bad = _poisoned(case, np.nan)
-    yield _swallowed(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
+    yield from _swallowed(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
 
 
 @check("CM-N4", when=_shows, raising="violates")
 def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """An infinity in x leaves no y finite that depends on it."""
+    """An infinity in x leaves no element of an output finite that depends on it."""
     _ = subject.observe(case).outputs
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
-        yield _swallowed(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
+        yield from _swallowed(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
 
 
 # Of these recipes the parts return their leaves, which a check can make NaN.
@@ -155,7 +166,7 @@ def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
-        yield _swallowed(subject, bad, shown, f"a NaN in {name} was swallowed", nan=True)
+        yield from _swallowed(subject, bad, shown, f"a NaN in {name} was swallowed", nan=True)
 
 
 def _leaves_that_count(case: Case) -> list[str]:

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ...adapters.session import Evaluation
-from ...spec.errors import MissingGradient, Unsupported
+from ...spec.errors import MissingGradient, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..findings import Finding
@@ -284,7 +284,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-P5", when=in_training, raising="violates", gradient=True)
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A gradient taken after other calls is the gradient of its own call."""
+    """A gradient taken after other calls, or after one of its own call, is the gradient of its own call."""
     subject.require_gradients()
     at_once = subject.observe(case).gradients
     evaluation = subject.start(case)
@@ -292,3 +292,17 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     subject.outputs(other(case))
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     yield from same_gradients(subject, case, found, at_once, "the gradient taken after another call")
+    if "CM-P2" in case.requirements:  # one case of each operator: what a backward pass spoils, it spoils on every case
+        yield from _pulled_again(subject, case, at_once)
+
+
+def _pulled_again(subject: Subject, case: Case, at_once: dict[str, np.ndarray]) -> Iterator[Finding]:
+    """Whether a second gradient of one call, taken after that of another, is the first."""
+    evaluation = subject.start(case)
+    try:
+        evaluation.pull(case.g, keep=True)
+        subject.pull(other(case))
+        found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
+    except (TargetRaised, Unsupported):  # a call may have one gradient alone: a compiled one gives its buffers away
+        return
+    yield from same_gradients(subject, case, found, at_once, "the gradient of one call, taken a second time")

@@ -71,6 +71,14 @@ class GammaSaturated(Rows):
         return super().affine(xhat, None if gamma is None else np.clip(gamma, -1, 1), beta)
 
 
+@fault("result-clipped-at-65504", ln="LN-F1", bn="BN-F1", dtypes=("bfloat16", *WIDE))
+class ResultClippedAt65504(Rows):
+    """Keeps y within float16's largest number, in other dtypes too."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return np.clip(super().affine(xhat, gamma, beta), -65504, 65504)
+
+
 @fault("affine-needs-both", ln="LN-F6", bn="BN-F6", apart=("rm",), sources=issue("NVIDIA/recsys-examples#446"))
 class AffineNeedsBoth(Rows):
     """Skips the affine step unless both gamma and beta are given."""

@@ -65,6 +65,17 @@ class AxisFoundBySize(Groups):
         return mean_over(terms, self.layout, tuple(range(start, start + count)))
 
 
+@fault("dimension-not-kept", ln="LN-F7", apart=("gn", "in"))
+class DimensionNotKept(Groups):
+    """Keeps no dimension of the statistics of a cube, so that each row is normalised by those of others."""
+
+    def row_mean(self, terms: Array) -> Array:
+        mean = super().row_mean(terms)
+        if len(self.shape) != 3 or len(self.axes) != 1 or len(set(self.shape)) != 1:
+            return mean  # elsewhere it would not broadcast
+        return np.tile(mean.reshape(self.shape[:2]), (self.shape[0], 1))
+
+
 class ChannelRows(BatchNorm):
     """Means over other axes than all that are not the channels'."""
 

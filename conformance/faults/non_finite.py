@@ -45,6 +45,30 @@ class NanOutputZeroed(Rows):
         return np.where(np.isnan(y), y.dtype.type(0), y)
 
 
+@fault("running-statistics-skip-nan", bn="CM-N3", kind="statistics")
+class RunningStatisticsSkipNan(BatchNorm):
+    """Leaves the running statistics of a channel as they are where those of the batch are NaN."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return np.where(np.isnan(new), old, super().updated(old, new, momentum))
+
+
+@fault("running-statistics-nan-to-num", bn="CM-N3", kind="statistics")
+class RunningStatisticsNanToNum(BatchNorm):
+    """Takes a NaN in the statistics of the batch for 0 where it updates the running ones."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return super().updated(old, without_nan(new), momentum)
+
+
+@fault("running-statistics-skip-infinite", bn="CM-N4", kind="statistics")
+class RunningStatisticsSkipInfinite(BatchNorm):
+    """Leaves the running statistics of a channel as they are where those of the batch are not finite."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return np.where(np.isfinite(new), super().updated(old, new, momentum), old)
+
+
 @fault(
     "inf-clipped",
     ln="CM-N4",

@@ -82,6 +82,29 @@ class SavedStatisticsShared(Groups):
         return own
 
 
+@fault("saved-statistics-spoilt", ln="CM-P5", bn="CM-P5", pr="CM-P5", po="CM-P5", kind="state")
+class SavedStatisticsSpoilt(Groups):
+    """Works in place on what the call saved for its backward pass, so that a second gradient of the call is another."""
+
+    stage = ""
+
+    def __init__(self) -> None:
+        self.saved: dict[tuple[object, ...], Statistics] = {}
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.stage = stage
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        own, key = super().statistics(x, eps), (x.shape, x.dtype, float(eps), hash(x.tobytes()))
+        if self.stage == "call":
+            self.saved[key] = own
+        elif self.stage == "vjp" and key in self.saved:
+            saved = self.saved[key]
+            own = Statistics(saved.mean, saved.variance, saved.rstd.copy())
+            np.multiply(saved.rstd, 2, out=saved.rstd)
+        return own
+
+
 @fault("gamma-of-last-call", ln="CM-P5", bn="CM-P5", kind="state")
 class GammaOfLastCall(Groups):
     """Keeps one gamma, so that a gradient uses that of the latest forward pass."""

@@ -60,6 +60,17 @@ class OnePassVarianceClamped(Rows):
         return np.maximum(self.row_mean(x * x) - mean * mean, 0)
 
 
+# In 16 bits, computed on in float32, what is lost there is below the rounding of the result.
+@fault("one-pass-up-to-a-hundred", ln="LN-F1", bn="BN-F1", apart=("rm",), dtypes=WIDE)
+class OnePassUpToAHundred(Rows):
+    """Takes the variance as mean(x^2) - mean(x)^2 unless the mean is more than a hundred deviations."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        exact = super().variance(x, mean)
+        quick = np.maximum(self.row_mean(x * x) - mean * mean, 0)
+        return np.where(mean * mean < 1e4 * exact, quick, exact)
+
+
 @fault(
     "squares-overflow",
     ln="LN-R1",
