@@ -276,10 +276,11 @@ def test_as_many_results_as_three_frameworks_have_are_one_small_page(browser, re
 
 @pytest.fixture(scope="module")
 def three_frameworks(tmp_path_factory) -> Path:
-    """The page of `normspec check torch jax tensorflow --profile quick --op layer_norm --dtype float32`, as it was."""
-    stored = Path(__file__).with_name("three_frameworks.json.gz")
+    """The page of a run over torch, jax and tensorflow, as three_frameworks.py stored its report."""
+    from .three_frameworks import STORED  # here: this file is a target, which is imported by itself
+
     path = tmp_path_factory.mktemp("page") / "three.html"
-    report = json.loads(gzip.decompress(stored.read_bytes()))
+    report = json.loads(gzip.decompress(STORED.read_bytes()))
     path.write_text(page_of([Document("three.json", report)]), encoding="utf-8")
     return path
 
