@@ -145,8 +145,13 @@ class Subject:
         return Library(self.format, one_plus=self._translation.gain, promoted=promoted)
 
     @property
+    def one_plus(self) -> bool:
+        """Whether it is handed gamma - 1."""
+        return self.binding.record.has_gain and self.conventions.get("gain") == "one-plus-gamma"
+
+    @property
     def _translation(self) -> Translation:
-        gain = self.binding.record.has_gain and self.conventions.get("gain") == "one-plus-gamma"
+        gain = self.one_plus
         wide = self.format != self.dtype
         return Translation(gain, wide, beside=wide and not OPERATORS[self.operator].composed)
 

@@ -45,7 +45,10 @@ class Translation:
         found = {name: self.array(value) for name, value in arrays.items()}
         gamma = found.get(_GAIN)
         if self.gain and gamma is not None:
-            found[_GAIN] = _less_one(gamma)
+            found[_GAIN] = less = _less_one(gamma)
+            dtype = np.asarray(found["x"]).dtype
+            if _held(less, dtype) and not _held(gamma, dtype):  # 1 + w of a w in the dtype of x; see between
+                found = {name: None if value is None else value.astype(dtype) for name, value in found.items()}
         if self.beside and found.get("x") is not None:
             found["x"] = _beside(np.asarray(found["x"]))
         return found
@@ -110,6 +113,23 @@ def one_plus(gamma: np.ndarray) -> np.ndarray:
     less, exact = _less(gamma)
     near = np.where(exact, gamma, (less.astype(np.float64) + 1).astype(gamma.dtype)) + np.zeros((), gamma.dtype)
     return np.where(_less(near)[1], near, np.asarray(2, gamma.dtype))
+
+
+def between(gamma: np.ndarray) -> np.ndarray | None:
+    """
+    Gains 1 + w in float32, for w of gamma's 16-bit dtype, of which some are no number of that dtype; None for none.
+
+    Beside an x of that dtype, who stores gamma - 1 is handed w in it, and has to add the 1 in more digits.
+    """
+    wide = (gamma * gamma.dtype.type(2.0**-6)).astype(np.float32) + np.float32(1)
+    less, exact = _less(wide)
+    return wide if exact.all() and _held(less, gamma.dtype) and not _held(wide, gamma.dtype) else None
+
+
+def _held(values: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether all of these are numbers of a dtype."""
+    with np.errstate(all="ignore"):
+        return bool(np.array_equal(values.astype(dtype).astype(values.dtype), values, equal_nan=True))
 
 
 def _beside(x: np.ndarray) -> np.ndarray:

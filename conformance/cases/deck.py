@@ -118,7 +118,7 @@ def _both(operator: str) -> list[Description]:
         d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
         d(6, _TINY, eps=0.0, gamma="powers"),
-        d(7, _PLAIN, "LN-F5", eps=_NONE, gamma="mixed", beta="large"),
+        d(7, _PLAIN, "LN-F5", eps=_NONE, gamma="mixed", beta="huge"),
         d(9, _PLAIN, "LN-F5", eps=_NONE, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
         d(6, _PLAIN, "LN-F6", eps=_NONE, gamma="none", beta="none"),

@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..cases.case import Case
+from ..findings import Finding
+from ..subject import Subject
+from ..translated import between
 from .derived import affine_names, at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
 from .exactly import exact
 from .received import Claim, Received, Run
@@ -128,6 +131,22 @@ def _affine(runs: Runs) -> Iterator[Claim]:
     yield Claim(full.case, full.y, want, "y", note)
 
 
+def _affine_and_its_one(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The affine map; and of a target that is handed gamma - 1, that the sum of it and 1 is not rounded to 16 bits."""
+    yield from AFFINE.judged(subject, case)
+    gamma, stored = case.inputs["gamma"], subject.conventions.get("storage", "H0")
+    if not subject.one_plus or not subject.narrow or stored == "native" or gamma is None or gamma.dtype != case.x.dtype:
+        return
+    gains = between(gamma)
+    if gains is None:
+        return
+    others = {name: case.inputs[name] for name in case.record.parameters if name != "gamma"}
+    wide = {name: None if value is None else value.astype(np.float32) for name, value in others.items()}
+    one = case.replace(gamma=gains, **wide)
+    note = f"handed w in {case.x.dtype.name}, of which 1 + w is no number there"
+    yield subject.judge_output(one, "y", subject.outputs(one)["y"], note=note)
+
+
 def _absent_and_filled(case: Case) -> dict[str, Case] | None:
     if all(case.inputs[name] is not None for name in affine_names(case)):
         return None
@@ -213,7 +232,7 @@ ACCURATE = Relation("accurate under a large mean", _far_and_near, _alike, given=
 check("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2", raising="violates")(DIVISOR.judged)
 check(*INSIDE.says, raising="violates", modes=BOTH)(INSIDE.judged)
 check("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4", raising="violates", modes=BOTH)(AS_GIVEN.judged)
-check(*AFFINE.says, raising="violates", modes=BOTH)(AFFINE.judged)
+check(*AFFINE.says, raising="violates", modes=BOTH)(_affine_and_its_one)
 check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", raising="violates", modes=BOTH)(ABSENT.judged)
 # In inference no axes are normalised together: any case says that a value is by itself.
 check(

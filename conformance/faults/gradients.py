@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from .axes import mean_over
-from .registry import fault, issue
+from .registry import WIDE, fault, issue
 
 
 @fault("dx-no-mean", ln="LN-G4", bn="BN-G5", kind="gradient")
@@ -136,6 +138,18 @@ class DxGammaClamped(Rows):
 
     def backward_gamma(self, gamma: Array) -> Array:
         return np.copysign(np.maximum(np.abs(gamma), gamma.dtype.type(1e-3)), gamma)
+
+
+# y is kept in float32, so that in float16, whose beta is never far from gamma, nothing is lost that shows.
+@fault("xhat-from-y", ln="LN-G1", bn="BN-G1", kind="gradient", apart=("rm",), dtypes=("bfloat16", *WIDE))
+class XhatFromY(Rows):
+    """Saves y in place of x: xhat in the gradients is (y - beta) / gamma, of which a large beta leaves little."""
+
+    def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
+        p = super().pull(x, gamma, beta, g, s)
+        kept = np.abs(p.gamma) > 2.0**-7
+        y = p.gamma * p.xhat + p.beta
+        return replace(p, xhat=np.where(kept, (y - p.beta) / np.where(kept, p.gamma, 1), p.xhat))
 
 
 @fault("dx-uses-y", ln="LN-G1", bn="BN-G1", kind="gradient")

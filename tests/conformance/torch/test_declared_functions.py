@@ -38,6 +38,11 @@ def one_plus(x, weight, beta, *, eps, axes):
     return functional.layer_norm(x.to(wide), x.shape[-len(axes) :], gamma, beta, eps).to(x.dtype)
 
 
+def nemotron(x, weight, beta, *, eps, axes):
+    """NemotronLayerNorm1P as it is written: the 1 is added in the dtype of the weight."""
+    return one_plus(x, None if weight is None else (weight + 1).to(torch.float32) - 1, beta, eps=eps, axes=axes)
+
+
 def gemma(x, weight, beta, *, eps, axes):
     """Gemma's (1 + weight) * xhat, about a mean."""
     d = x.to(torch.promote_types(x.dtype, torch.float32))
@@ -80,6 +85,19 @@ def test_a_wrapper_conforms_as_it_declares(function, key, value, dtypes):
     wanted = {"LN-F1", "LN-G1", "CM-D2"}
     failing = {r.dtype for r in run(target, dtypes=dtypes, requirements=wanted).failures()}
     assert failing == set(dtypes)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("function", "storage", "verdict"),
+    [(nemotron, "H0", "fail"), (nemotron, "native", "pass"), (one_plus, "H0", "pass"), (gemma, "H0", "pass")],
+)
+def test_the_1_of_a_stored_gain_is_added_in_float32(function, storage, verdict, dtype):
+    """1 + w rounded to 16 bits violates LN-F5, on weights that no gamma of 16 bits stands for; unless all may round."""
+    target = Target("own", "torch", BRIDGE.version, BRIDGE, (Binding("layer_norm", "own", function),))
+    conventions = {"gain": "one-plus-gamma", "storage": storage}
+    report = run(target, dtypes=(dtype,), conventions=conventions, requirements={"LN-F5"})
+    assert [result.verdict.value for result in report.results] == [verdict]
 
 
 def test_an_undeclared_promotion_violates_its_dtype_alone():
