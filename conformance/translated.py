@@ -46,7 +46,8 @@ class Translation:
         gamma = found.get(_GAIN)
         if self.gain and gamma is not None:
             found[_GAIN] = less = _less_one(gamma)
-            dtype = np.asarray(found["x"]).dtype
+            x = found.get("x")
+            dtype = gamma.dtype if x is None else x.dtype
             if _held(less, dtype) and not _held(gamma, dtype):  # 1 + w of a w in the dtype of x; see between
                 found = {name: None if value is None else value.astype(dtype) for name, value in found.items()}
         if self.beside and found.get("x") is not None:
