@@ -27,12 +27,17 @@ def ensure_writable(name: str, option: str = "--json") -> None:
     if path.exists():
         if not os.access(path, os.W_OK):
             raise UnwritableFile(f"{told} may not be written; name another file")
+        if path.suffix in _SOURCES and path.suffix != _ENDINGS.get(option):
+            raise UnwritableFile(f"{told} would be overwritten, and it is no report; name another file")
         return
     if not path.parent.is_dir():
         raise UnwritableFile(f"{told} has no folder to lie in; create {path.parent} first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UnwritableFile(f"{told} lies in a folder that may not be written; name another file")
 
+
+#: Endings of what people write by hand: targets and configuration. A report takes no such file's place.
+_SOURCES = (".py", ".toml")
 
 #: What the name of a file that an option writes usually ends in.
 _ENDINGS = {

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+#: Options that say nothing where no target is named; tests of `normspec.conforms` have their own.
+_ABOUT_TARGETS = tuple(f"--normspec-{name}" for name in ("op", "dtype", "framework", "profile", "seed"))
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options, and their likes in the configuration."""
@@ -46,6 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from .session import Asked
 
         config.pluginmanager.register(Asked.of(config, targets), "normspec of this run")
+    elif about := [option for option in _ABOUT_TARGETS if config.getoption(option) is not None]:
+        raise pytest.UsageError(
+            f"{about[0]} is about the targets of --normspec, and there is none: add --normspec TARGET"
+        )
 
 
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:

@@ -149,6 +149,10 @@ def test_expected_failures_are_those_of_pytest(run, pytester):
             ("--normspec", "mine.py:layer_norm", "--normspec-profile", "fast"),
             "ERROR: normspec: unknown profile 'fast'*",
         ),
+        (
+            ("--normspec-op", "layer_norm"),
+            "ERROR: --normspec-op is about the targets of --normspec, and there is none*",
+        ),
     ],
 )
 def test_what_cannot_be_tested_is_one_clear_error(run, options, words):
