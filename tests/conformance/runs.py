@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 from normspec import Report, Result
 from normspec.adapters.binding import DERIVATIVES, Binding
@@ -65,6 +66,18 @@ def run(
     )
     made = Run(plan, listener)
     return excused(made, diagnosed(made, made.report()))
+
+
+def others_at_night(values: Iterable[Any], now: Collection[Any]) -> list[Any]:
+    """
+    Values of a parameter, tuples for several at once: each run has those of ``now``, and `tox -e nightly` the others.
+
+    The others are more of a kind: what breaks one of them breaks one of ``now`` too, or is a chance worth a night.
+    """
+    return [
+        pytest.param(*one if isinstance(one, tuple) else (one,), marks=() if one in now else pytest.mark.nightly)
+        for one in values
+    ]
 
 
 def specimen(made: Fault | Sound, *, declared: bool = True) -> Target:

@@ -17,7 +17,7 @@ from normspec.conformance.folding import folded
 from normspec.conformance.shrink import Shrinker
 from normspec.conformance.verdicts import Counterexample, Verdict
 
-from .runs import FAULT, function, result, run, specimen
+from .runs import FAULT, function, others_at_night, result, run, specimen
 
 SOUND = LayerNorm().implementation()
 
@@ -176,7 +176,13 @@ def test_a_violation_shows_no_ratio_below_one() -> None:
         assert one.counterexample is not None and one.counterexample.why
 
 
-@pytest.mark.parametrize("name", ["ln-eps-on-std", "ln-nan-to-zero", "ln-x-overwritten", "ln-strides-ignored"])
+@pytest.mark.parametrize(
+    "name",
+    others_at_night(
+        ["ln-eps-on-std", "ln-nan-to-zero", "ln-x-overwritten", "ln-strides-ignored"],
+        ["ln-nan-to-zero", "ln-x-overwritten"],
+    ),
+)
 def test_every_violation_says_why(name: str) -> None:
     """Whatever a fault violates, in one sentence."""
     report = explained(specimen(FAULT[name]))

@@ -19,7 +19,7 @@ from normspec.conformance.selftest import judge_fault
 from normspec.conformance.specimens import target_of
 from normspec.conformance.subject import Subject
 
-from .runs import FAULT, function, run
+from .runs import FAULT, function, others_at_night, run
 
 Function = Callable[..., Any]
 
@@ -246,7 +246,10 @@ def test_two_mistakes_are_both_named():
 
 @pytest.mark.parametrize(
     "change",
-    [_a_hundredth_too_large, _a_third_of_eps, _ninth_root, _one_eps_for_all, _padded_to_eight, _eleven_bits],
+    others_at_night(
+        [_a_hundredth_too_large, _a_third_of_eps, _ninth_root, _one_eps_for_all, _padded_to_eight, _eleven_bits],
+        [_a_third_of_eps, _one_eps_for_all, _eleven_bits],
+    ),
 )
 def test_what_is_not_in_the_library_has_no_name(change):
     """A mistake that no fault makes is given no other's name."""
@@ -272,7 +275,9 @@ def diagnosed_as(fault: str) -> list[tuple[str, ...]]:
     return [cause.faults for cause in report.causes if cause.faults]
 
 
-@pytest.mark.parametrize("fault", SAMPLE)
+@pytest.mark.parametrize(
+    "fault", others_at_night(SAMPLE, ["ln-eps-max", "ln-jvp-detached", "gn-rms-norm", "hw-tanh-gate"])
+)
 def test_a_fault_is_diagnosed_by_its_own_name(fault):
     """A fault of the library is named as itself."""
     assert any(fault in names for names in diagnosed_as(fault)), diagnosed_as(fault)
