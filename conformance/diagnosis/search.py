@@ -239,11 +239,19 @@ class Search:
         return tuple(one for one in singles(self._like) if one.faults[0].requirement not in satisfied)
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
+        if not self._may_answer(candidate, question):
+            return False
         answer, other = self.answer(question), candidate.answer(question)
         if answer.agrees(other):
             return True
         returned = question.plain and not answer.words and not other.words
         return returned and answer.agrees(candidate.unstable_answer(question))
+
+    def _may_answer(self, candidate: Candidate, question: Question) -> bool:
+        """Whether it can be wrong there: what keeps nothing from call to call is asked for no repeated calls."""
+        repeats = question.check is not None and question.check.requirement in _VARYING
+        keeps = any(fault.kind == "state" for fault in candidate.faults)
+        return keeps or not (repeats and self.answer(question).telling)
 
     def _agrees(self, candidate: Candidate, questions: Sequence[Question]) -> bool:
         """
@@ -269,7 +277,7 @@ class Search:
     ) -> list[Candidate]:
         """Two mistakes together: those first that answer, one or the other alone, the most questions as it does."""
         alike = {
-            one: frozenset(q for q in telling if self._same(one, q) or self.answer(q).errs_alike(one.answer(q)))
+            one: frozenset(q for q in telling if self._may_answer(one, q) and self._errs_alike(one, q))
             for one in candidates
         }
         few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_PAIRED]
@@ -277,6 +285,9 @@ class Search:
         both = (paired(*two) for two in together[:_PAIRS])
         named = [one for one in both if one is not None and self._agrees(one, questions)]
         return named or [*self._hidden(few[:_LEADING], candidates, questions)]
+
+    def _errs_alike(self, candidate: Candidate, question: Question) -> bool:
+        return self._same(candidate, question) or self.answer(question).errs_alike(candidate.answer(question))
 
     def _hidden(
         self, leading: Sequence[Candidate], candidates: Sequence[Candidate], questions: Sequence[Question]
