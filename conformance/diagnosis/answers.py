@@ -128,7 +128,8 @@ class Mark:
             return (self.expected, self.got) == (other.expected, other.got)
         with np.errstate(all="ignore"):
             if self.bitwise:
-                return bool(np.sign(self.got - self.expected) == np.sign(other.got - other.expected))
+                off, also = np.sign(self.got - self.expected), np.sign(other.got - other.expected)
+                return bool(off == also or (np.isnan(off) and np.isnan(also)))
             largest = max(abs(self.got), abs(self.expected))
             slack = _ROUNDINGS * self.unit * (largest if np.isfinite(largest) else 0.0)
             return np.allclose(

@@ -36,6 +36,11 @@ class Candidate:
         """The names of the faults."""
         return tuple(fault.name for fault in self.faults)
 
+    @property
+    def varies(self) -> bool:
+        """Whether its results depend on other calls than the one that is made, of a single fault."""
+        return self.faults[0].kind == "state"
+
     @cached_property
     def implementation(self) -> Implementation:
         """The function on NumPy arrays, with fresh state."""

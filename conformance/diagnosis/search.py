@@ -22,13 +22,10 @@ from .asking import COSTLY, Asking
 from .candidates import Candidate, named_so, paired, singles
 from .following import follow
 from .question import Question
-from .series import Series
+from .varying import Varying
 
 #: Candidates of which one may be named that are told apart by what they violate themselves, each by a run of its own.
 _FINALISTS = 12
-
-#: What is violated by a function of which repeated calls may give other results each time.
-_VARYING = ("CM-P2", "CM-P3")
 
 #: So often a violated check is asked again of a function whose calls vary: of three that are one right, one is met.
 _ASKED_AGAIN = 5
@@ -74,9 +71,8 @@ class Search:
 
     def found(self) -> Found | None:
         """The one mistake, or the two together, that the target has; None where the library has none such."""
-        if self._varying:  # no other question has one answer
-            named = [one for one in self._candidates if one.faults[0].kind == "state" and self._varies_alike(one)]
-            return self._found_to_vary(named) if named else None
+        if self._varying is not None:  # no other question has one answer
+            return self._found_to_vary(self._varying)
         telling = self._telling()
         for names in self.known:
             # What is known from another dtype need not be telling here, where few digits may hide it.
@@ -188,41 +184,39 @@ class Search:
     # -- calls that are repeated -----------------------------------------------------------------
 
     @cached_property
-    def _varying(self) -> list[tuple[Series, bool]]:
-        """What repeated calls of the target give, where that varies; each with whether it is gradients."""
-        first = self._asking.settling
-        if first is None or not any(name in self._broken for name in _VARYING):
-            return []
-        ways = (False,) if self.subject.forward_only else (False, True)
-        series = [
-            (Series.of(self.subject, case, first, gradients=gradients), gradients)
-            for case in self._asking.repeated()
-            for gradients in ways
-        ]
-        return series if any(one.varies for one, _ in series) else []
+    def _varying(self) -> Varying | None:
+        """The series of a target of which repeated calls do not give the same; None of any other."""
+        found = Varying(self._asking, tuple(self._broken))
+        return found if found.series else None
 
-    def _varies_alike(self, candidate: Candidate) -> bool:
-        """Whether a candidate's repeated calls change as the target's do, from some call on."""
-        first = self._asking.settling
-        assert first is not None
-        telling_first = sorted(self._varying, key=lambda one: not one[0].varies)
-        return all(
-            series.is_within(
-                Series.of(candidate.subject, series.case, first, gradients=gradients, more=True), self.subject
-            )
-            for series, gradients in telling_first
-        )
+    def _found_to_vary(self, varying: Varying) -> Found | None:
+        """The one mistake of which repeated calls change as the target's do, or one with another beside it."""
+        named = [one for one in self._candidates if one.varies and varying.alike(one)]
+        named = named or [*varying.pairs(self._candidates)]
+        return self._explained_to_vary(named) if named else None
 
-    def _found_to_vary(self, named: Sequence[Candidate]) -> Found:
-        """What a run of the first candidate violates, and what is not violated each time that it is asked."""
-        violated = {one.requirement for one in self._run(named[0], self._broken).results if is_violation(one)}
-        violated.add(named[0].faults[0].requirement)
-        explained = {
-            name: (0,)
-            for name, question in self._broken.items()
-            if name in violated or any(not question.put_to(self.subject).words for _ in range(_ASKED_AGAIN))
-        }
+    def _explained_to_vary(self, named: Sequence[Candidate]) -> Found:
+        """
+        What a run of the first candidate violates, each with the faults that do so by themselves.
+
+        What is not violated each time that it is asked is the one's whose calls change.
+        """
+        alone = [Candidate((fault,), self._like) for fault in named[0].faults]
+        violated = [{one.faults[0].requirement, *self._violates(one)} for one in alone]
+        together = self._violates(named[0]) if len(alone) > 1 else ()
+        explained = {}
+        for name, question in self._broken.items():
+            places = tuple(place for place, names in enumerate(violated) if name in names)
+            if not places and name in together:
+                places = tuple(range(len(alone)))
+            elif not places and any(not question.put_to(self.subject).words for _ in range(_ASKED_AGAIN)):
+                places = (next(place for place, one in enumerate(alone) if one.varies),)
+            if places:
+                explained[name] = places
         return Found(tuple(named), explained)
+
+    def _violates(self, candidate: Candidate) -> list[str]:
+        return [one.requirement for one in self._run(candidate, self._broken).results if is_violation(one)]
 
     # -- candidates ------------------------------------------------------------------------------
 

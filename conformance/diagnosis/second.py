@@ -34,20 +34,27 @@ class Second(Search):
         assert self.first is not None
         if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
+        if self._varying is not None:
+            left = [name for name in self._broken if name not in self.first.explains]
+            named = [one for one in self._both(left) if self._answers_its_own(one, left) and self._varying.alike(one)]
+            return self._explained_to_vary(named) if named else None
         left = [name for name, question in self._broken.items() if not self._is_of_the_first(question)]
         named = self._survivors([one for one in self._both(left) if self._is_it(one, left)])
         return self._explained(named) if named else None
 
     def _is_it(self, both: Candidate, left: list[str]) -> bool:
-        """
-        Whether both together answer as the target does.
+        """Whether both together answer as the target does."""
+        return self._answers_its_own(both, left) and self._agrees(both, self._asked_of(left, both))
 
-        What the second is a mistake against has to be answered alike: that gradients may be those of a wrong formula,
-        and that those which are not finite say nothing, holds for the first alone.
+    def _answers_its_own(self, both: Candidate, left: list[str]) -> bool:
+        """
+        Whether both answer alike what the second is a mistake against.
+
+        That gradients may be those of a wrong formula, and that those which are not finite say nothing, holds for the
+        first alone.
         """
         own = next(fault.requirement for fault in both.faults if fault.requirement in left)
-        asked = (self._broken[own], *self._asked_anew([own]))
-        return all(self._same(both, question) for question in asked) and self._agrees(both, self._asked_of(left, both))
+        return all(self._same(both, question) for question in (self._broken[own], *self._asked_anew([own])))
 
     def _is_of_the_first(self, question: Question) -> bool:
         assert self.first is not None

@@ -78,17 +78,19 @@ class Series:
                 if here != there:
                     return False
             elif set(here) != set(there) or not all(
-                self._values(name, value, subject).agree(self._values(name, there[name], subject))
+                values_of(subject, self.case, name, value).agree(values_of(subject, self.case, name, there[name]))
                 for name, value in here.items()
             ):
                 return False
         return True
 
-    def _values(self, name: str, got: np.ndarray, subject: Subject) -> Values:
-        truth = subject.truth(self.case)
-        exact = (truth.outputs() if name in self.case.record.outputs else truth.gradients())[name]
-        bound = np.broadcast_to(subject.bound(self.case, name)(False), got.shape)
-        return Values(_wide(got), exact.hi, bound, format_of(got.dtype).unit_roundoff)
+
+def values_of(subject: Subject, case: Case, name: str, got: np.ndarray) -> Values:
+    """An output or a gradient of a case beside the exact one and its envelope."""
+    truth = subject.truth(case)
+    exact = (truth.outputs() if name in case.record.outputs else truth.gradients())[name]
+    bound = np.broadcast_to(subject.bound(case, name)(False), got.shape)
+    return Values(_wide(got), exact.hi, bound, format_of(got.dtype).unit_roundoff)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:

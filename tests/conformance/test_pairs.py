@@ -7,12 +7,14 @@ import pytest
 from .pairs import Pair, drawn, together
 from .runs import FAULT
 
-#: Pairs of which each fault is of a kind of its own; of the last, one is seen in no gradient by itself.
+#: Pairs of which each fault is of a kind of its own: one that hides the other, NaN that two calls share, and state.
 SAMPLE = (
     ("ln-missing-gamma-refused", "ln-strides-ignored"),
     ("in-jvp-detached", "in-median-for-mean"),
     ("hw-squashed-twice", "hw-nan-leaks"),
-    ("ln-eps-tenfold", "ln-x-overwritten"),
+    ("ln-first-stride-ignored", "ln-nan-leaks-to-neighbour"),
+    ("rm-nan-leaks-to-neighbour", "rm-zero-cotangent-nan"),
+    ("gn-dbeta-times-gamma", "gn-drifts-after-ten-calls"),
 )
 
 
