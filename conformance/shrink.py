@@ -10,6 +10,7 @@ import attrs
 from .cases.description import Description
 from .cases.plain import oddness, plainer, plainest
 from .cases.shapes import elements
+from .checks.purity import REPEATED
 from .checks.registry import Check
 from .findings import Finding
 from .library import Library, fitted
@@ -64,6 +65,8 @@ class Shrinker:
         """Return the violation of the tally's requirement on the case, of those tried, that tells most."""
         assert tally.violation is not None and tally.description is not None
         each, all_of_them = SLOW_TRIES if subject.slow else TRIES
+        if not tally.violation.note.startswith(REPEATED):  # repetitions take the most time, and showed nothing
+            subject = attrs.evolve(subject, repeats=0, large_repeats=0)
         search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
         met = Shown(tally.violation, tally.description)
         try:

@@ -83,6 +83,11 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
     yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
 
 
+#: How the note of a violation begins that repetitions of one call have shown.
+REPEATED = "a repeated call"
+#: The note of one that the first call on a single thread has shown.
+_ALONE = "a call on one thread"
+
 #: After so many repetitions of a call there is one of another, of the same shapes: what a target keeps changes then.
 _OTHERS = 32
 
@@ -109,7 +114,7 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
             if first is not None:
                 found.difference = found.difference or (name, first, value)
             judge = subject.judge_output if name in OPERATORS[case.operator].outputs else subject.judge_gradient
-            found.findings.append(judge(case, name, value, note="a repeated call"))
+            found.findings.append(judge(case, name, value, note=_ALONE if first is None else REPEATED))
             if found.violated:
                 break
         subject.repeated[case] = found  # not before: where a call raised, nothing was found out
@@ -241,7 +246,7 @@ def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
     difference = _repeated(subject, case).difference
     if difference is not None:
         name, first, value = difference
-        yield changed(first, value, case, name, "a repeated call gave other bits")
+        yield changed(first, value, case, name, f"{REPEATED} gave other bits")
         return
     yield Finding(case, violated=False)
 

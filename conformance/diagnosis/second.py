@@ -24,9 +24,10 @@ class Second(Search):
 
     @classmethod
     def beside(cls, search: Search, first: Found) -> Second:
-        """The search for what a first one has left; what that has asked is known."""
-        second = cls(search.subject, search.violations, search.satisfied, search.known, first=first)
-        second._answers.update(search.answered)
+        """The search for what a first one has left; all that was asked, and what came of it, is known."""
+        second = cls(search.subject, search.violations, search.satisfied, search.known)
+        vars(second).update(vars(search))
+        second.first = first
         return second
 
     def found(self) -> Found | None:
