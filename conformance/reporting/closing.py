@@ -17,7 +17,7 @@ from .last_word import last_word, of_target
 from .layout import print_prose, width_of
 from .symbols import COLOURS, Symbols
 from .versions import in_words
-from .wording import several
+from .wording import cases_in_words, several
 
 #: By exit status, the verdict whose sign stands before a target.
 SIGNS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.NOT_EXERCISED, 3: Verdict.ERROR}
@@ -54,7 +54,7 @@ def _print_how(report: Outcome, console: Console) -> None:
     """Print what repeats the run, and what is to be known of how it came about."""
     cases = sum(r.cases for r in report.results)
     told = [
-        f"profile {report.profile}, seed {report.seed}, {cases:,} cases, {report.seconds:.1f} s",
+        f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}, {report.seconds:.1f} s",
         in_words(report.versions),
     ]
     told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))

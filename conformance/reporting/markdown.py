@@ -15,6 +15,7 @@ from .last_word import last_word, of_target
 from .located import definition_in_words
 from .symbols import UNICODE
 from .versions import in_words
+from .wording import cases_in_words
 
 #: Violations of a target that are told one by one, and lines of each part of what changed.
 _SHOWN = 20
@@ -31,7 +32,7 @@ def as_markdown(report: Outcome, against: Changes | None = None) -> str:
     if against is not None:
         lines += ["", "#### What changed", "", escaped(verdict_on(against)), *_changes(against)]
     cases = sum(result.cases for result in report.results)
-    told = f"profile {report.profile}, seed {report.seed}, {cases:,} cases; {in_words(report.versions)}"
+    told = f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}; {in_words(report.versions)}"
     text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
     if len(text) > _MOST:
         text = text[:_MOST].rpartition("\n")[0] + "\n\n(cut off here: the whole is in the JSON)\n"

@@ -36,6 +36,11 @@ def page_order(identifiers: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(identifiers), key=lambda i: position.get(i, len(position))))
 
 
+def cases_in_words(count: int) -> str:
+    """How many cases there were: "1 case", "2,498 cases"."""
+    return f"{count:,} case{'' if count == 1 else 's'}"
+
+
 def several(words: Sequence[str], most: int = 4) -> str:
     """The words, each once, in one line: the first few, and how many there are beside them."""
     kept = list(dict.fromkeys(words))

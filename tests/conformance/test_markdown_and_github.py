@@ -169,3 +169,10 @@ def test_a_comment_is_not_longer_than_github_takes(count):
     results = [one(Verdict.FAIL, target=f"{number}.py:f", binding=f"{number}.py:f") for number in range(count)]
     text = of(*results, subjects=()).to_markdown()
     assert len(text) < 65_536 and text.endswith("(cut off here: the whole is in the JSON)\n")
+
+
+@pytest.mark.parametrize(("cases", "words"), [(0, "0 cases"), (1, "1 case"), (2498, "2,498 cases")])
+def test_a_number_of_cases_is_a_number_of_them(cases, words):
+    """One is a case, in the report and in the comment."""
+    report = of(one(Verdict.PASS, cases=cases))
+    assert f"seed 0, {words};" in report.to_markdown() and f"seed 0, {words}, " in str(report)

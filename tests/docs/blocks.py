@@ -264,5 +264,5 @@ def plain(line: str) -> str:
     """A line without what differs from run to run and from version to version: times, versions, numbers of cases."""
     line = re.sub(r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION", line)
     line = re.sub(r"\b[\d,]+(\.\d+)? (s|ms|min|seconds|minutes)\b", "TIME", line)
-    line = re.sub(r"\b[\d,]+ cases\b", "CASES", line)
+    line = re.sub(r"\b[\d,]+ cases?\b", "CASES", line)
     return re.sub(r"\s+", " ", line).strip()
