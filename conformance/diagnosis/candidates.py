@@ -38,8 +38,8 @@ class Candidate:
 
     @property
     def varies(self) -> bool:
-        """Whether its results depend on other calls than the one that is made, of a single fault."""
-        return self.faults[0].kind == "state"
+        """Whether its results depend on other calls than the one that is made."""
+        return any(fault.kind == "state" for fault in self.faults)
 
     @cached_property
     def implementation(self) -> Implementation:

@@ -22,7 +22,7 @@ from .asking import COSTLY, Asking
 from .candidates import Candidate, named_so, paired, singles
 from .following import follow
 from .question import Question
-from .varying import Varying
+from .varying import VARYING, Varying
 
 #: Candidates of which one may be named that are told apart by what they violate themselves, each by a run of its own.
 _FINALISTS = 12
@@ -243,9 +243,8 @@ class Search:
 
     def _may_answer(self, candidate: Candidate, question: Question) -> bool:
         """Whether it can be wrong there: what keeps nothing from call to call is asked for no repeated calls."""
-        repeats = question.check is not None and question.check.requirement in _VARYING
-        keeps = any(fault.kind == "state" for fault in candidate.faults)
-        return keeps or not (repeats and self.answer(question).telling)
+        repeats = question.check is not None and question.check.requirement in VARYING
+        return candidate.varies or not (repeats and self.answer(question).telling)
 
     def _agrees(self, candidate: Candidate, questions: Sequence[Question]) -> bool:
         """

@@ -16,7 +16,7 @@ from .candidates import Candidate, paired
 from .series import Series, values_of
 
 #: What is violated by a function of which repeated calls may give other results each time.
-_VARYING = ("CM-P2", "CM-P3")
+VARYING = ("CM-P2", "CM-P3")
 
 #: Calls of a fresh case: what stays in all of them does not vary.
 _STEADY = 16
@@ -37,7 +37,7 @@ class Varying:
     def series(self) -> list[tuple[Series, bool]]:
         """What repeated calls of the target give, where that varies; each with whether it is gradients."""
         first = self.asking.settling
-        if first is None or not any(name in self.violated for name in _VARYING):
+        if first is None or not any(name in self.violated for name in VARYING):
             return []
         subject = self.asking.subject
         series = [
