@@ -83,7 +83,9 @@ class Search:
         if not telling:
             return None
         questions = self._questions(telling)
-        named = self._survivors([one for one in self._candidates if self._agrees(one, questions)])
+        named = self._survivors(
+            [one for one in self._candidates if _may_answer(one, telling) and self._agrees(one, questions)]
+        )
         if not named:
             named = self._survivors(self._pairs(self._candidates, telling, questions))
         return self._explained(self._nearest(named)) if named else None
@@ -233,18 +235,11 @@ class Search:
         return tuple(one for one in singles(self._like) if one.faults[0].requirement not in satisfied)
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
-        if not self._may_answer(candidate, question):
-            return False
         answer, other = self.answer(question), candidate.answer(question)
         if answer.agrees(other):
             return True
         returned = question.plain and not answer.words and not other.words
         return returned and answer.agrees(candidate.unstable_answer(question))
-
-    def _may_answer(self, candidate: Candidate, question: Question) -> bool:
-        """Whether it can be wrong there: what keeps nothing from call to call is asked for no repeated calls."""
-        repeats = question.check is not None and question.check.requirement in VARYING
-        return candidate.varies or not (repeats and self.answer(question).telling)
 
     def _agrees(self, candidate: Candidate, questions: Sequence[Question]) -> bool:
         """
@@ -270,7 +265,7 @@ class Search:
     ) -> list[Candidate]:
         """Two mistakes together: those first that answer, one or the other alone, the most questions as it does."""
         alike = {
-            one: frozenset(q for q in telling if self._may_answer(one, q) and self._errs_alike(one, q))
+            one: frozenset(q for q in telling if _may_answer(one, [q]) and self._errs_alike(one, q))
             for one in candidates
         }
         few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_PAIRED]
@@ -370,6 +365,16 @@ class Search:
         """Whether it is its values that are wrong, and not derivatives alone."""
         broken = (question for question in self._broken.values() if not question.derivative)
         return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
+
+
+def _may_answer(candidate: Candidate, telling: Sequence[Question]) -> bool:
+    """
+    Whether a candidate can be wrong in all of these.
+
+    Repeated calls are among them only where no formula is wrong: what keeps nothing from call to call is right there.
+    """
+    repeated = any(one.check is not None and one.check.requirement in VARYING for one in telling)
+    return candidate.varies or not repeated
 
 
 def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
