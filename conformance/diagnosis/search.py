@@ -28,7 +28,7 @@ from .varying import VARYING, Varying
 _FINALISTS = 12
 
 #: So often a violated check is asked again of a function whose calls vary: of three that are one right, one is met.
-_ASKED_AGAIN = 5
+ASKED_AGAIN = 5
 
 #: Faults of which two are tried together: those that answer the most questions as the target does.
 _PAIRED = 60
@@ -211,7 +211,7 @@ class Search:
             places = tuple(place for place, names in enumerate(violated) if name in names)
             if not places and name in together:
                 places = tuple(range(len(alone)))
-            elif not places and any(not question.put_to(self.subject).words for _ in range(_ASKED_AGAIN)):
+            elif not places and any(not question.put_to(self.subject).words for _ in range(ASKED_AGAIN)):
                 places = (next(place for place, one in enumerate(alone) if one.varies),)
             if places:
                 explained[name] = places

@@ -8,7 +8,7 @@ import attrs
 
 from .candidates import Candidate, paired
 from .question import Question
-from .search import Found, Search
+from .search import ASKED_AGAIN, Found, Search
 
 
 @attrs.define(slots=False)
@@ -36,8 +36,8 @@ class Second(Search):
         if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
         if self._varying is not None:
-            left = [name for name in self._broken if name not in self.first.explains]
-            named = [one for one in self._both(left) if self._answers_its_own(one, left) and self._varying.alike(one)]
+            left = [name for name in self._broken if not self._may_be_of_the_first(name)]
+            named = [one for one in self._both(left) if self._answers_its_own(one) and self._varying.alike(one)]
             return self._explained_to_vary(named) if named else None
         left = [name for name, question in self._broken.items() if not self._is_of_the_first(question)]
         named = self._survivors([one for one in self._both(left) if self._is_it(one, left)])
@@ -45,27 +45,40 @@ class Second(Search):
 
     def _is_it(self, both: Candidate, left: list[str]) -> bool:
         """Whether both together answer as the target does."""
-        return self._answers_its_own(both, left) and self._agrees(both, self._asked_of(left, both))
+        return self._answers_its_own(both) and self._agrees(both, self._asked_of(left, both))
 
-    def _answers_its_own(self, both: Candidate, left: list[str]) -> bool:
+    def _answers_its_own(self, both: Candidate) -> bool:
         """
         Whether both answer alike what the second is a mistake against.
 
         That gradients may be those of a wrong formula, and that those which are not finite say nothing, holds for the
         first alone.
         """
-        own = next(fault.requirement for fault in both.faults if fault.requirement in left)
+        own = next(fault.requirement for fault in both.faults if fault.name not in self._known)
         return all(self._same(both, question) for question in (self._broken[own], *self._asked_anew([own])))
+
+    @property
+    def _known(self) -> set[str]:
+        """The names of the first mistake: of several, where no question tells them apart."""
+        assert self.first is not None
+        return {name for one in self.first.candidates for name in one.names}
 
     def _is_of_the_first(self, question: Question) -> bool:
         assert self.first is not None
         return any(self._same(one, question) for one in self.first.candidates)
 
+    def _may_be_of_the_first(self, name: str) -> bool:
+        """Whether the first mistake explains a violation, or by itself shows one too in some call of several."""
+        assert self.first is not None
+        question = self._broken[name]
+        asked = (question.put_to(one.subject) for one in self.first.candidates for _ in range(ASKED_AGAIN))
+        return name in self.first.explains or any(answer.words for answer in asked)
+
     def _both(self, left: list[str]) -> Iterator[Candidate]:
         """Each of the first mistakes with each that is one against a requirement which is left."""
         assert self.first is not None
         for other in self._candidates:
-            if other.faults[0].requirement in left:
+            if other.faults[0].requirement in left and other.faults[0].name not in self._known:
                 for first in self.first.candidates:
                     both = paired(first, other)
                     if both is not None:
