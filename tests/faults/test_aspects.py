@@ -32,11 +32,15 @@ BESIDE = {
     "reciprocal-root-twelve-bits": {"F3", "F4"},  # the root has fewer digits than var + eps needs
     "reciprocal-root-single-precision": {"F3", "F4"},  # likewise
     "halves-merged-as-moments": {"F2"},  # (x, x) has other halves than x
+    "one-pass-up-to-a-hundred": {"F8"},  # what it loses, it loses under a mean
+    "result-clipped-at-65504": {"F5"},  # a case of the affine map has results beyond that
 }
 #: What a fault of an aspect fails beside that and the formula, and why.
 BOTH = {
     # What is scaled is eps too.
     "rm-scaled-by-root-of-n-inverted": {"F4"},
+    # Cases of eps have a gamma of another size than the calls before them.
+    "rm-stale-gamma": {"F4"},
     # Some cases of gamma have as many channels as positions, and gamma is read along the other axis too.
     **{f"{prefix}-channel-axis-{what}": {"F5"} for prefix in ("gn", "in") for what in ("found-by-size", "always-one")},
     **{f"{prefix}-negative-channel-axis-misread": {"F5"} for prefix in ("gn", "in")},
