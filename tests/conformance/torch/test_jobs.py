@@ -74,7 +74,7 @@ def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
         "    y = (x if shortcut is None else shortcut(x)) + branch(x) + x.abs().max() * 1e-3\n"
         "    return y if activation is None else activation(y)\n"
     )
-    request = attrs.evolve(REQUEST, targets=(f"{file}:residual",))
+    request = attrs.evolve(REQUEST, targets=(f"{file}:residual",), dtypes=("float32", "float64"))
     first, second = by(1, request), by(2, request)
     assert first.failures() and told(first) == told(second)
 
