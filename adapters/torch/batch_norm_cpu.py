@@ -56,6 +56,11 @@ _MISREAD: dict[str, Any] = {
 }
 
 
+def _moved(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether the channels do not come second, so that the layer is handed a view of x."""
+    return settings["channel_axis"] % inputs["x"].ndim != 1
+
+
 # Strided data of 16 bits ---------------------------------------------------------------------------------
 
 
@@ -169,9 +174,15 @@ ON_CPU = (
             outputs=outputs,
             dtypes=("float16", "bfloat16"),
             devices=("cpu",),
+            where=where,
+            cases=cases,
             predicts=_each_step_rounded,
             always=False,  # the accuracy class of 16-bit data hides most of it
         )
-        for requirement, outputs in (("CM-V1", ("y", "dx", "dgamma")), ("CM-V2", ("dx", "dgamma")))
+        for requirement, outputs, where, cases in (
+            ("CM-V1", ("y", "dx", "dgamma"), "", None),
+            ("CM-V2", ("dx", "dgamma"), "", None),
+            ("CM-S1", ("y", "dx", "dgamma"), "x whose channels do not come second", _moved),
+        )
     ),
 )

@@ -303,11 +303,15 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _pulled_again(subject: Subject, case: Case, at_once: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Whether a second gradient of one call, taken after that of another, is the first."""
-    evaluation = subject.start(case)
+    evaluation, between = subject.start(case), other(case)
     try:
         evaluation.pull(case.g, keep=True)
-        subject.pull(other(case))
-        found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
-    except (TargetRaised, Unsupported):  # a call may have one gradient alone: a compiled one gives its buffers away
+    except (TargetRaised, Unsupported):  # it keeps nothing: a compiled call gives its buffers to the first gradient
         return
+    subject.pull(between)
+    try:
+        again = evaluation.pull(case.g)
+    except (TargetRaised, Unsupported):  # nor does one that says so at the second
+        return
+    found = subject.named_gradients(again.gradients(), case)
     yield from same_gradients(subject, case, found, at_once, "the gradient of one call, taken a second time")

@@ -72,7 +72,7 @@ def others_at_night(values: Iterable[Any], now: Collection[Any]) -> list[Any]:
     """
     Values of a parameter, tuples for several at once: each run has those of ``now``, and `tox -e nightly` the others.
 
-    The others are more of a kind: what breaks one of them breaks one of ``now`` too, or is a chance worth a night.
+    The others are more of the same kind: what breaks one of them nearly always breaks one of ``now`` too.
     """
     return [
         pytest.param(*one if isinstance(one, tuple) else (one,), marks=() if one in now else pytest.mark.nightly)

@@ -131,6 +131,17 @@ def test_the_forward_of_strided_16_bit_data_rounds_every_step(strided: bool, y: 
     assert found.flatten().tolist() == [y] * 4
 
 
+@pytest.mark.parametrize(("contiguous", "y"), [(True, -0.2294921875), (False, -0.25)])
+def test_channels_that_do_not_come_second_are_strided_data(contiguous: bool, y: float) -> None:
+    """Of 2 - 2 (x - mean) / sqrt(var + eps) = -0.22937, each step is rounded to bfloat16 where x is a view."""
+    x = torch.full((2, 2, 8), 0.49609375, dtype=torch.bfloat16).movedim(-1, 1)
+    mean, variance, gamma, beta = (
+        torch.full((8,), one, dtype=torch.bfloat16) for one in (-1.84375, 4.40625, -2.0, 2.0)
+    )
+    found = functional.batch_norm(x.contiguous() if contiguous else x, mean, variance, gamma, beta)
+    assert found.flatten().tolist() == [y] * x.numel()
+
+
 @pytest.mark.parametrize("strided", [False, True])
 def test_the_steps_of_strided_16_bit_data_overflow(strided: bool) -> None:
     """16384 * 8 is infinite on the way to dgamma = 2 * 16384 * 8 / 32, and 60000 + 30000 on the way to y."""
