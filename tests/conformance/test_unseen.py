@@ -19,6 +19,7 @@ SAMPLE = (
     "zeros-after-300",
     "tail-of-blocks-lost",
     "every-third-call",
+    "looked-up-by-three-values",
     "beta-doubled-in-place",
     "refuses-multiples-of-three",
     "residual-weighed",

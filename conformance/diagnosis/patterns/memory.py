@@ -10,7 +10,7 @@ import numpy as np
 from ....reference.formats import FORMATS
 from ...calls import CALL_FAILED
 from ...cases.case import Case
-from ...checks.purity import other
+from ...checks.purity import last_changed, other
 from ...verdicts import Result
 from .facts import Facts
 from .observing import Observer
@@ -30,7 +30,7 @@ def remembered(observer: Observer, cases: Sequence[Case]) -> str:
     chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_CASES]
     if observer.most is not None or len(chosen) < _AGREE:
         return ""
-    for tell in (_later_on, _in_turn, _left_over, _kept):
+    for tell in (_later_on, _in_turn, _left_over, _looked_up, _kept):
         told = [words for case in chosen if (words := tell(observer, case))]
         if len(told) >= _AGREE and len(set(told)) == 1:
             return told[0]
@@ -138,6 +138,22 @@ def _left_over(observer: Observer, case: Case) -> str:
                 if as_asked(observer, before, result, got):
                     return f"{result} is that of the {name} of the call before, where the shapes are the same"
                 return f"{result} is wrong after a call of the same shapes with another {name}, and right without"
+    return ""
+
+
+def _looked_up(observer: Observer, case: Case) -> str:
+    """Whether a right result is returned again for other arguments, which differ late."""
+    for gradients in (False, True) if not observer.subject.forward_only else (False,):
+        for name, value in case.inputs.items():
+            if value is None or not value.size:
+                continue
+            later = case.replace(**{name: last_changed(value)})
+            first, again = (_calls(observer, one, gradients=gradients) or {} for one in (case, later))
+            for result in first.keys() & again.keys():
+                got = first[result]
+                same = np.array_equal(got, again[result]) and as_asked(observer, case, result, got)
+                if same and not as_asked(observer, later, result, got):
+                    return f"a call returns what an earlier one did whose {name} differs in its last value alone"
     return ""
 
 

@@ -266,6 +266,19 @@ def _third_call() -> Callable[..., Array]:
     return call
 
 
+def _looked_up() -> Callable[..., Array]:
+    kept: dict[tuple[object, ...], Array] = {}
+
+    def call(x, gamma, beta, *, eps, axes):
+        key = (x.shape, x.dtype, axes, eps, x.reshape(-1)[:3].tobytes())
+        if key not in kept:
+            w = wide(x)
+            kept[key] = standard(w, gamma, beta, w.dtype.type(eps), axes).astype(x.dtype)
+        return kept[key].copy()
+
+    return call
+
+
 def _largest_variance() -> Callable[..., Array]:
     largest = [0.0]
 
@@ -340,6 +353,7 @@ def _flat() -> Callable[..., Array]:
 
 NORMS += [
     Mistake("every-third-call", "layer_norm", "returns zeros in every third call", _third_call),
+    Mistake("looked-up-by-three-values", "layer_norm", "keeps results by shape and three values of x", _looked_up),
     Mistake(
         "largest-variance-kept", "layer_norm", "divides by the largest variance that it ever met", _largest_variance
     ),
