@@ -153,7 +153,9 @@ def _looked_up(observer: Observer, case: Case) -> str:
                 got = first[result]
                 same = np.array_equal(got, again[result]) and as_asked(observer, case, result, got)
                 if same and not as_asked(observer, later, result, got):
-                    return f"a call returns what an earlier one did whose {name} differs in its last value alone"
+                    return (
+                        "a call returns what an earlier one did whose arguments differ in the last value of one alone"
+                    )
     return ""
 
 
