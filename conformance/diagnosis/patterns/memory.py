@@ -153,9 +153,7 @@ def _looked_up(observer: Observer, case: Case) -> str:
                 got = first[result]
                 same = np.array_equal(got, again[result]) and as_asked(observer, case, result, got)
                 if same and not as_asked(observer, later, result, got):
-                    return (
-                        "a call returns what an earlier one did whose arguments differ in the last value of one alone"
-                    )
+                    return "a result is that of an earlier call that differs in one value alone, the last of an array"
     return ""
 
 
