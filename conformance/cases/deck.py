@@ -14,6 +14,7 @@ from ...spec.operators import OPERATORS, Groups
 from .composed_deck import composed_deck
 from .description import Description
 from .large import large_deck
+from .parameters import HUGE
 from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
 
@@ -113,12 +114,12 @@ def _both(operator: str) -> list[Description]:
         d(6, _NEAR, "LN-F3", eps=1e-3),
         d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
         d(3, _BELOW, "LN-F4", eps=1e-5, gamma="ones", beta="none"),
-        d(7, _BELOW, "LN-F4", eps=1e-6, gamma="huge", beta="none"),
+        d(7, _BELOW, "LN-F4", eps=1e-6, gamma=HUGE, beta="none"),
         d(5, _BELOW, "LN-F4", eps=1e-3, gamma="powers", beta="none"),
         d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
         d(6, _TINY, eps=0.0, gamma="powers"),
-        d(7, _PLAIN, "LN-F5", eps=_NONE, gamma="mixed", beta="huge"),
+        d(7, _PLAIN, "LN-F5", eps=_NONE, gamma="mixed", beta=HUGE),
         d(9, _PLAIN, "LN-F5", eps=_NONE, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=_NONE, gamma="large", beta="mixed", cotangent="integers"),
         d(6, _PLAIN, "LN-F6", eps=_NONE, gamma="none", beta="none"),

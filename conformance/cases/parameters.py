@@ -12,7 +12,9 @@ from ...reference.formats import Format
 from .stream import Stream
 
 #: gamma and beta: none, neutral, or values of both signs with zeros and powers of two among them.
-AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small", "huge")
+AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
+#: One that is for a few cases of the deck alone: beside it nothing else of a case shows.
+HUGE = "huge"
 #: Cotangents: mostly not uniform, since with a gamma of ones dx is then zero by law; the sparse ones single out
 #: one element; the uniform one is that of ``y.sum().backward()``.
 COTANGENT = ("mixed", "one_hot", "integers", "small", "ones")
@@ -26,7 +28,7 @@ _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
 
 def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, role: int) -> NDArray[Any] | None:
     """Return gamma (role 1) or beta (role 2) of this kind and shape, or None."""
-    random = Stream(seed, 1000 + role, math.prod(shape), AFFINE.index(kind))
+    random = Stream(seed, 1000 + role, math.prod(shape), (*AFFINE, HUGE).index(kind))
     if kind == "none":
         return None
     if kind == "ones":
@@ -42,7 +44,7 @@ def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, 
             flat[(3 * place + role) % flat.size] = special
         # Huge: results are beyond float16's largest number, in every other format.
         huge = 2.0**20 if format.largest > 2.0**40 else 64.0
-        values = values * {"mixed": 1.0, "large": 64.0, "small": 2.0**-6, "huge": huge}[kind]
+        values = values * {"mixed": 1.0, "large": 64.0, "small": 2.0**-6, HUGE: huge}[kind]
     return values.astype(format.dtype)
 
 

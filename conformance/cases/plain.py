@@ -16,6 +16,7 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
+from .parameters import HUGE
 from .shapes import elements, shape_of
 
 Kinds = tuple[tuple[str, int], ...]
@@ -29,7 +30,7 @@ _FAR = 24
 #: Regimes by how readily their numbers are read, and the others after them.
 _READ = ("witness", "integers", "constant", "one_hot")
 #: What is not given needs no explanation; ones and zeros need little.
-_AFFINE = ("none", "ones", "powers", "mixed", "small", "large", "huge", "zeros")
+_AFFINE = ("none", "ones", "powers", "mixed", "small", "large", HUGE, "zeros")
 _COTANGENTS = ("integers", "one_hot", "ones", "mixed", "small", "edges")
 
 #: The eps that are tried. The first shows beside (-1, 1) in 16 bits too, where it is in the wrong place; the second is

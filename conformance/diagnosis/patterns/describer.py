@@ -22,7 +22,7 @@ from .backward import backward_relations
 from .inner import Inner, inner_values
 from .inputs import rounded_inputs
 from .memory import other_than_at_first, overwritten, remembered
-from .moments import parameter_relations, spread_relation
+from .moments import parameter_relations, spread_relations
 from .observing import Observer, Seen
 from .pattern import Pattern, Wrong
 from .places import EVERYWHERE, Place, place_of_some, places_of, says_it_all, share
@@ -75,11 +75,9 @@ class Describer:
         formed, fresh = self._formed(), self._fresh()
         if self.observer.most is not None:  # what calls are left go to cases that nothing was formed on
             list(self.observer.seen(fresh))
-        for find in (self._of_calls, self._of_refusals, self._of_values, self._of_sizes, self._of_the_rest):
-            found = find(formed, fresh)
-            if found is not None:
-                return found
-        return None
+        finds = (self._of_calls, self._of_refusals, self._of_values, self._of_sizes, self._of_the_rest)
+        with np.errstate(all="ignore"):  # formulas that are tried divide by zero, and what is wrong may overflow
+            return next((found for find in finds if (found := find(formed, fresh)) is not None), None)
 
     # -- kinds of patterns -----------------------------------------------------------------------
 
@@ -304,9 +302,7 @@ class Describer:
             yield from clipped_relations()
             inside = [] if place is None else [(one, _where(one, place)) for one in seen]
             if inside and all(where.all() or not where.any() for _, where in inside):
-                found = spread_relation([one for one, where in inside if where.all()])
-                if found is not None:
-                    yield found
+                yield from spread_relations([one for one, where in inside if where.all()])
 
     def _explained(self, wrong: Sequence[Wrong], seen: Sequence[Seen]) -> tuple[str, ...]:
         """The violations on whose cases one of the results is wrong where the description says so."""

@@ -16,7 +16,7 @@ from ....spec.parts import Part
 from ..answers import Values
 from .axes import axes_relations
 from .facts import logistic
-from .moments import parameter_relations, spread_relation
+from .moments import parameter_relations, spread_relations
 from .observing import Seen
 from .pattern import Wrong
 from .relation import Relation, plain_relations, said
@@ -135,9 +135,7 @@ def _of_layer_norm(seen: Sequence[Seen]) -> Iterator[Relation]:
     yield from parameter_relations()
     yield from axes_relations("layer_norm")
     yield from clipped_relations()
-    found = spread_relation(seen)
-    if found is not None:
-        yield found
+    yield from spread_relations(seen)
 
 
 # A residual sum ---------------------------------------------------------------------------------------------------

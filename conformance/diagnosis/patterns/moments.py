@@ -22,7 +22,7 @@ from .relation import Relation, said
 Array = np.ndarray
 #: Numbers that somebody may have written into a formula; beyond them it is the data that shows.
 _LEAST, _MOST = 1e-16, 1e4
-#: What every bound allows and the values do not: after so many the bounds say too little.
+#: After so many that every bound allows, and the values do not, the bounds say too little.
 _MOST_TRIED = 20
 #: One number for each group, as a column.
 Column = Callable[[Facts], Array]
@@ -459,23 +459,21 @@ _PLACES: tuple[_Place, ...] = (
 )
 
 
-def spread_relation(seen: Sequence[Seen]) -> Relation | None:
-    """The plainest centre and spread that make the formula return y on everything seen; None where none do."""
+def spread_relations(seen: Sequence[Seen]) -> Iterator[Relation]:
+    """Each centre and spread that makes the formula return y on everything seen, the plainest first."""
     # Those that are far off exclude most: they come first.
     seen = sorted(seen, key=lambda one: not one.telling)
     tried = 0
-    with np.errstate(all="ignore"):
-        for centre, middle in _CENTRES:
-            bounds = list(_all_bounds(seen, middle))
-            if len(bounds) < len(seen):
-                continue
-            for relation in _spreads(centre, middle, seen, bounds):
-                if relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen]):
-                    return relation
-                tried += 1
-                if tried == _MOST_TRIED:
-                    return None
-    return None
+    for centre, middle in _CENTRES:
+        bounds = list(_all_bounds(seen, middle))
+        if len(bounds) < len(seen):
+            continue
+        for relation in _spreads(centre, middle, seen, bounds):
+            if relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen]):
+                yield relation
+            tried += 1
+            if tried == _MOST_TRIED:
+                return
 
 
 def _all_bounds(seen: Sequence[Seen], middle: Column) -> Iterator[tuple[Array, Array]]:

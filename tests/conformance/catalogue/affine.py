@@ -161,7 +161,6 @@ gained("rms-offset-twice", "rms_norm", "adds 1 to a gain that holds it already",
     "rms-zero-centred-gamma-wtype-cudnn",
     dtype="bfloat16",
     conventions={"gain": "one-plus-gamma"},
-    conforms="a stored gain is handed over as gamma - 1, and adding 1 to that is exact",
 )
 def _(x, gamma, *, eps, axes):
     gain = None if gamma is None else gamma + gamma.dtype.type(1)
