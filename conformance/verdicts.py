@@ -97,6 +97,8 @@ class Counterexample:
             return self.note
         if not math.isfinite(self.got):
             return f"it is {self.got}, and must be finite" if math.isfinite(self.expected) else "it is another value"
+        if math.isnan(self.expected):
+            return "it is finite, and must not be"
         if self.envelope is None:
             return "it is another value, and must be this one to the last bit"
         if self.envelope == 0:

@@ -198,6 +198,7 @@ def test_every_violation_says_why(name: str) -> None:
         ({"expected": 1.0, "got": 1.5, "envelope": 0.0}, "it must be this value itself"),
         ({"expected": 1.0, "got": 1.5}, "to the last bit"),
         ({"expected": 1.0, "got": float("nan"), "envelope": 0.5}, "it is nan, and must be finite"),
+        ({"expected": float("nan"), "got": 1.5}, "it is finite, and must not be"),
         ({"failure": "accepts"}, "the call returned, and must raise"),
         ({"failure": "shape", "note": "y has shape (2,) in place of (3,)"}, "y has shape (2,)"),
         ({"note": "the list of branches was changed"}, "the list of branches was changed"),

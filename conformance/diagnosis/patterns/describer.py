@@ -90,7 +90,9 @@ class Describer:
         violated = self._violated("CM-P2", "CM-P5")
         words = remembered(self.observer, fresh) if violated else ""
         words = words or (other_than_at_first(self.observer, self.violations) if violated else "")
-        return Pattern(begun(f"{words}."), self._violated("")) if words else None
+        # What is about memory leads: a formula is violated only because of that.
+        explains = tuple(dict.fromkeys((*violated, *self._violated(""))))
+        return Pattern(begun(f"{words}."), explains) if words else None
 
     def _of_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         words = refusal(self.observer, self.operator, formed, fresh)
