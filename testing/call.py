@@ -23,6 +23,10 @@ _PLACES = ("axes", "channel_axis", "groups")
 #: Values in a block: its float64 intermediates take a few MiB, and smaller ones are slower.
 _BLOCK = 1 << 17
 
+# Until an array of more than 128 KiB has been freed, glibc's malloc hands each such array back to the system and asks
+# for the next one page by page. From then on it keeps what is freed, up to twice that size: all arrays of a block.
+np.empty(1 << 21)
+
 
 @attrs.frozen(eq=False, slots=False)
 class Call:
