@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from ..adapters.loading import load_operators
 from ..adapters.targets import check_operators
 from ..spec.operators import files_of
 from .api import DEFAULT_SEED, checked_dtypes
+from .cores import cores
 from .diagnosis.causes import TELLING, diagnosed
 from .engine import Run
 from .faults import Fault
@@ -70,7 +70,7 @@ def selftest(
         work += [
             (judge_fault, (f.name, wanted, profile, chosen, others, table)) for f in faults if f.operator == operator
         ]
-    rows, partial = _in_parallel(work, files_of(operators), jobs or os.cpu_count() or 1, progress)
+    rows, partial = _in_parallel(work, files_of(operators), jobs or cores(), progress)
     return Matrix(
         faults=tuple(row for row in rows if isinstance(row, FaultRow)),
         sound=tuple(row for row in rows if isinstance(row, SoundRow)),

@@ -22,6 +22,7 @@ from ...adapters.targets import TARGETS, check_operators
 from ...spec.errors import TargetRaised, UnknownDtype, Unsupported, choices
 from ..arguments import flag_of, framework_of, interpreters_of, limits_of, listener_of, targets_of, text_of, texts_of
 from ..calls import CALL_FAILED
+from ..cores import cores
 from ..naming import named
 from ..progress import Listener, Progress
 from ..request import Request
@@ -212,7 +213,7 @@ class Measuring:
         """
         apart = [found for target in self.targets if _elsewhere(target) for found in [benches[target.name]]]
         here = [found for target in self.targets if not _elsewhere(target) for found in [benches[target.name]]]
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(max_workers=cores()) as pool:
             waiting = [pool.submit(self._columns, found) for found in apart]
             try:
                 for found in here:

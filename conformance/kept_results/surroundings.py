@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..cores import cores
+
 #: With what the variables begin that an interpreter, a loader, and libraries of arithmetic read. To these come the
 #: names of the packages that a target imports: TORCH_, JAX_.
 _READ = [
@@ -67,7 +69,8 @@ def surroundings(packages: Iterable[str], device: str) -> tuple[list[str], str]:
 
     Also why it cannot be told, or "": off the CPU, the driver of another maker than NVIDIA.
     """
-    told = [sys.version, sys.executable, platform.platform(), platform.machine(), _processor(), f"{_cores()} cores"]
+    # The cores decide in how many parts a sum is taken.
+    told = [sys.version, sys.executable, platform.platform(), platform.machine(), _processor(), f"{cores()} cores"]
     beginning = (*_READ, *(f"{package.upper()}_" for package in packages))
     told += [
         f"{name}={value}"
@@ -89,11 +92,6 @@ def _processor() -> str:
     lines = _text(_PROCESSOR).splitlines()
     named = ("vendor_id", "model", "cpu family", "stepping", "flags", "Features", "CPU implementer", "CPU part")
     return "\n".join(dict.fromkeys(line for line in lines if line.startswith(named))) or platform.processor()
-
-
-def _cores() -> int:
-    """The cores that this process may run on: they decide in how many parts a sum is taken."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _text(path: Path) -> str:

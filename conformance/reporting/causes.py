@@ -16,6 +16,9 @@ from .wording import title
 #: What stands before a description that has no name.
 _NAMELESS = "No known mistake matches. "
 
+#: In place of a script that nobody asked for; pytest prints it too, and has no such option.
+_NOT_ASKED = "normspec check --reproduce DIR writes one that needs no normspec"
+
 
 def print_causes(report: Outcome, console: Console) -> None:
     """Print a paragraph for each mistake."""
@@ -30,7 +33,7 @@ def print_causes(report: Outcome, console: Console) -> None:
         )
         rows = [("right", remedy(cause)), ("breaks", ", ".join(cause.explains))]
         rows += [("fault", _named(cause))] if cause.faults else []
-        rows.append(("script", script_of_cause(report, cause) or "--reproduce DIR writes one that needs no normspec"))
+        rows.append(("script", script_of_cause(report, cause) or _NOT_ASKED))
         for label, text in rows:
             print_prose(Text(text), console, indent=11, first=Text(f"  {label}", style="dim"))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from ...adapters.dtypes import DTYPES
 from ...adapters.remote.launching import ISOLATES
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
+from ..cores import cores
 from ..request import Request
 from ..sound_names import names_a_variant
 from .alone import Alone
@@ -64,9 +63,4 @@ def worth(request: Request, asked: int | None, seeds: int = 1) -> int:
         return min(asked, units)
     frameworks = any(name in TARGETS and name != "numpy" for name in names)
     pays = units > 3 if frameworks else units > 1 and request.profile != "quick"
-    return min(_cores(), units, _MOST) if pays and request.device == "cpu" else 1
-
-
-def _cores() -> int:
-    """The cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores(), units, _MOST) if pays and request.device == "cpu" else 1

@@ -32,7 +32,7 @@ REQUEST = Request(
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
     """A machine that a second job can run on."""
-    monkeypatch.setattr(choice, "_cores", lambda: 2)
+    monkeypatch.setattr(choice, "cores", lambda: 2)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_a_killed_run_takes_the_other_process_with_it(tmp_path, checkout):
     code = (
         "import sys\n"
         "from normspec.conformance.running import choice, other\n"
-        "choice._cores = lambda: 2\n"
+        "choice.cores = lambda: 2\n"
         "started = other.Other.started.__func__\n"
         "def noted(cls, *given):\n"
         "    second = started(cls, *given)\n"
@@ -241,9 +241,9 @@ def test_what_is_worth_several_jobs(monkeypatch):
     assert found(**own, profile="standard", dtypes=("float32",)) == 1
     assert found(targets=("numpy", "torch")) == 2
     assert found(targets=("torch", lambda x: x)) == 1
-    monkeypatch.setattr(choice, "_cores", lambda: 64)
+    monkeypatch.setattr(choice, "cores", lambda: 64)
     assert found(op=None) == 8 and found() == 4
-    monkeypatch.setattr(choice, "_cores", lambda: 1)
+    monkeypatch.setattr(choice, "cores", lambda: 1)
     assert found() == 1
 
 
