@@ -35,6 +35,8 @@ class Recorder:
     calls: list[PartCall] = field(default_factory=list)
     #: The lists of parts that were handed over, each with what it held.
     lists: list[tuple[list[Any], tuple[Any, ...]]] = field(default_factory=list)
+    #: Whether the call has returned. What calls a part again for its gradients, as checkpointing does, is no call of it.
+    returned: bool = False
 
     def read(self, value: Any) -> np.ndarray | str:
         """The values as they are now, or what it is instead of a tensor."""
@@ -65,6 +67,8 @@ class Recorded:
         self._recorder = recorder
 
     def __call__(self, handed: Any) -> Any:
+        if self._recorder.returned:
+            return self._part(handed)
         values = list(handed) if isinstance(handed, (list, tuple)) else [handed]
         call = PartCall(self._role, [self._recorder.read(value) for value in values], tensors=values)
         self._recorder.calls.append(call)

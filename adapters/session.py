@@ -67,6 +67,8 @@ class Session(Caller):
         with Stage("call", arguments.optional), bridge.guarded(evaluation.size, gradients=mode == "training"):
             returned = self.called(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
             bridge.finish(self.device)
+        if evaluation.recorder is not None:
+            evaluation.recorder.returned = True
         with Stage("read"):
             evaluation.results = self.named(returned)
         return evaluation

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from normspec import Report, Verdict
+from normspec import Report, Verdict, check
 from normspec.adapters.binding import Binding
 from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
@@ -111,6 +111,20 @@ def test_a_branch_may_be_recomputed_in_the_backward_pass(reentrant, violated):
     report = run(_residual(residual))
     assert {r.requirement for r in report.failures()} == violated
     assert report.errors() == ()
+
+
+def test_a_branch_that_a_worker_recomputes_is_judged(tmp_path):
+    """The calls that checkpointing makes for the gradients, which it breaks off early, are none of the forward pass."""
+    file = tmp_path / "checkpointed.py"
+    file.write_text(
+        "from torch.utils.checkpoint import checkpoint\n\n\n"
+        "def residual(x, branch):\n"
+        "    return x + checkpoint(branch, x, use_reentrant=False)\n"
+    )
+    report = check(f"{file}:residual", dtypes=["float32"], profile="quick", only=["CM-C1", "CM-C2", "CM-C3"])
+    assert {r.requirement: r.verdict for r in report.results} == dict.fromkeys(
+        ("CM-C1", "CM-C2", "CM-C3"), Verdict.PASS
+    )
 
 
 class _Closed(torch.autograd.Function):
