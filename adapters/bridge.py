@@ -76,10 +76,10 @@ class Bridge(abc.ABC):
         """The tensor's present values in a new array. Raises BadOutput, naming ``what``, if it is no such tensor."""
 
     @abc.abstractmethod
-    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         """
-        The surroundings in which the target's code runs: gradients tracked or not, and the framework's own warnings,
-        threads and modes set. ``size`` is the number of elements of x.
+        The surroundings in which the target's code runs: gradients tracked or not, the framework's own mode of training
+        or inference where it has one, and its warnings and threads set. ``size`` is the number of elements of x.
         """
 
     def forget(self) -> None:  # noqa: B027 - most keep nothing

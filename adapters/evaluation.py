@@ -32,6 +32,11 @@ class Evaluation:
     #: The calls of the parts, where they were recorded.
     recorder: Recorder | None = None
 
+    @property
+    def tracked(self) -> bool:
+        """Whether anything is tracked for gradients."""
+        return bool(self._wrt)
+
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now: read again each time, so that a buffer that is used again shows."""
         return {name: self._caller.read(value, name) for name, value in self.results.items()}
@@ -93,7 +98,9 @@ class Evaluation:
         caller = self._caller
         call = caller.y_of(self.arguments, self.tensors, self._wrt)
         inputs = [self.tensors[name] for name in self._wrt]
-        return caller.bridge.pullback(call, inputs, cotangent)[1]
+        y, found = caller.bridge.pullback(call, inputs, cotangent)
+        self.results["y"] = y
+        return found
 
     def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
         """What a vjp that is written out returns, and what it made the parts note of their leaves."""

@@ -35,7 +35,7 @@ class Recorder:
     calls: list[PartCall] = field(default_factory=list)
     #: The lists of parts that were handed over, each with what it held.
     lists: list[tuple[list[Any], tuple[Any, ...]]] = field(default_factory=list)
-    #: Whether the call has returned. What calls a part again for its gradients, as checkpointing does, is no call of it.
+    #: Whether the call has returned. What calls a part again for the gradients, as checkpointing does, is another call.
     returned: bool = False
 
     def read(self, value: Any) -> np.ndarray | str:

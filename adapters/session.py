@@ -64,7 +64,8 @@ class Session(Caller):
     def _called(self, evaluation: Evaluation, mode: str, *, defaults: bool = False) -> Evaluation:
         """The evaluation, its call made."""
         bridge, arguments = self.bridge, evaluation.arguments
-        with Stage("call", arguments.optional), bridge.guarded(evaluation.size, gradients=mode == "training"):
+        guard = bridge.guarded(evaluation.size, gradients=evaluation.tracked, training=mode == "training")
+        with Stage("call", arguments.optional), guard:
             returned = self.called(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
             bridge.finish(self.device)
         if evaluation.recorder is not None:
@@ -83,8 +84,10 @@ class Session(Caller):
         times: int = 1,
         alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
-        """The results of so many calls, one after the other; see :meth:`start`."""
-        return [self.start(inputs, settings, parts=parts, mode=mode, alone=alone).outputs() for _ in range(times)]
+        """The results of so many calls, one after the other, for which nothing is tracked; see :meth:`start`."""
+        return [
+            self.start(inputs, settings, parts=parts, wrt=(), mode=mode, alone=alone).outputs() for _ in range(times)
+        ]
 
     def vjp(
         self,
@@ -96,8 +99,12 @@ class Session(Caller):
         wrt: Sequence[str] | None = None,
         times: int = 1,
         alone: bool = False,
-    ) -> list[dict[str, np.ndarray | None]]:
-        """The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`."""
+    ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
+        """
+        The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`.
+
+        And what the first of these calls returned, in which gradients were tracked; of a functional framework y alone.
+        """
         bridge, own = self.bridge, "vjp" in self.binding.derivatives
 
         def evaluation() -> Evaluation:
@@ -105,7 +112,10 @@ class Session(Caller):
                 return self._prepared(inputs, settings, parts, None, wrt, "training", alone=alone)
             return self.start(inputs, settings, parts=parts, wrt=wrt, alone=alone)
 
-        return [evaluation().pull(g).gradients() for _ in range(times)]
+        first = evaluation()
+        tracked = first.outputs()
+        gradients = [first.pull(g).gradients()]
+        return tracked or first.outputs(), gradients + [evaluation().pull(g).gradients() for _ in range(times - 1)]
 
     def recall(
         self,

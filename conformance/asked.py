@@ -112,8 +112,8 @@ class AskedSession:
     def vjp(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, parts: Parts | None = None,
         times: int = 1, wrt: tuple[str, ...] | None = None, **options: Any,
-    ) -> list[dict[str, Any]]:  # fmt: skip
-        """The gradients of several calls."""
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
+        """The gradients of several calls, and what the first returned."""
         with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
             return self._session.vjp(inputs, settings, g, parts=parts, times=times, wrt=wrt, **options)
 

@@ -52,6 +52,7 @@ class Observation:
     case: Case
     _outputs: dict[str, np.ndarray] | None = None
     _gradients: dict[str, np.ndarray] | None = None
+    _tracked: dict[str, np.ndarray] = attrs.field(factory=dict)
     _failure: Exception | None = None
     _gradient_failure: Exception | None = None
 
@@ -69,13 +70,29 @@ class Observation:
         return self._outputs
 
     @property
+    def tracked(self) -> dict[str, np.ndarray]:
+        """What the call returned of which the gradients are; of a functional framework y alone."""
+        _ = self.gradients
+        return self._tracked
+
+    @property
+    def started(self) -> dict[str, np.ndarray]:
+        """The outputs of a call as Subject.start makes it: one for which gradients are tracked, if there are any."""
+        if self._subject.forward_only:
+            return self.outputs
+        try:
+            return {**self.outputs, **self.tracked}
+        except CALL_FAILED:
+            return self.outputs
+
+    @property
     def gradients(self) -> dict[str, np.ndarray]:
         """ "dx", and for the other inputs that are given "dgamma", "dbeta", "dgate.z" and so on."""
         if self._gradient_failure is not None:
             raise self._gradient_failure
         if self._gradients is None:
             try:
-                self._gradients = self._subject.pull(self.case)
+                self._tracked, self._gradients = self._subject.tracked(self.case)
             except CALL_FAILED as failure:
                 self._gradient_failure = failure
                 raise
@@ -177,6 +194,8 @@ class Subject:
     def start(self, case: Case, **options: Any) -> Evaluation:
         """Call the target once; raise Unsupported where the binding does not take such a call."""
         self._require_accepted(case)
+        if self.forward_only:
+            options.setdefault("wrt", ())
         return self.session.start(case.inputs, case.settings, parts=case.parts, **options)
 
     def recall(self, case: Case, later: Case, *, fresh: bool) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -318,8 +337,15 @@ class Subject:
         self.require_gradients()
         self._require_accepted(case)
         g = case.g if g is None else g
-        found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times, alone=alone)
+        _, found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times, alone=alone)
         return [self.named_gradients(gradients, case) for gradients in found]
+
+    def tracked(self, case: Case) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The outputs of a fresh call for which gradients are tracked, and its gradients by name."""
+        self.require_gradients()
+        self._require_accepted(case)
+        outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts)
+        return checked_shapes(outputs, case), self.named_gradients(found, case)
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
         """Gradients under the names "dx", "dgamma" and so on; BadOutput where a shape is wrong."""

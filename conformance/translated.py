@@ -156,11 +156,13 @@ class TranslatedSession:
         found = self._session.call(self._translation.inputs(inputs), settings, **options)
         return [self._translation.results(one) for one in found]
 
-    def vjp(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
-        """The gradients of several calls."""
+    def vjp(
+        self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The gradients of several calls, and what the first returned."""
         handed = self._translation
-        found = self._session.vjp(handed.inputs(inputs), settings, handed.array(g), **options)
-        return [handed.results(one, "the gradient of ") for one in found]
+        tracked, found = self._session.vjp(handed.inputs(inputs), settings, handed.array(g), **options)
+        return handed.results(tracked), [handed.results(one, "the gradient of ") for one in found]
 
     def recall(
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, g: np.ndarray | None = None, **options: Any

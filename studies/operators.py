@@ -228,7 +228,7 @@ def _with_steps(session: Session, inputs, settings, roles: Mapping[str, Handed],
         found = gradients(g)
         pulled = {role: result.pull(np.asarray(found[f"{role}.value"])) for role, result in results.items()}
         back = {f"{role}.replayed": of.pop("x") for role, of in pulled.items()}
-        (own,) = session.vjp({**inputs, **values, **back}, settings, g, parts=parts("replayed"))
+        _, (own,) = session.vjp({**inputs, **values, **back}, settings, g, parts=parts("replayed"))
         kept = {name: one for name, one in own.items() if one is not None and name not in values}
         return {**kept, **{f"{role}.{name}": one for role, of in pulled.items() for name, one in of.items()}}
 
@@ -244,7 +244,7 @@ def _called(
         return evaluation.outputs(), lambda g: evaluation.pull(g, keep=True).gradients()
     # The gradients are a call of their own: no framework has to keep what a deep chain would come back for.
     outputs = session.start(inputs, settings, parts=parts, mode="inference").outputs()
-    return outputs, lambda g: session.vjp(inputs, settings, g, parts=parts)[0]
+    return outputs, lambda g: session.vjp(inputs, settings, g, parts=parts)[1][0]
 
 
 def _steps(roles: Mapping[str, Handed]) -> dict[str, Step]:

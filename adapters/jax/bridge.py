@@ -117,7 +117,7 @@ class JaxBridge(Bridge):
         # Gigabytes, after some thousand programs; those on disk are soon loaded again.
         jax.clear_caches()
 
-    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Guard(self, self._device, self._wide)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -57,8 +57,8 @@ class KerasBridge(_Backend):
         return (*found, Trait("float64", "float64", "float32", f"keras.ops.mean of 1 + 2^-40 is {mean:.17g}"))
 
     @contextmanager
-    def guarded(self, size: int, *, gradients: bool) -> Iterator[None]:
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> Iterator[None]:
         # Keras on PyTorch moves what it is handed to its own device, a GPU where there is one, unless it is told.
         device = keras.device(self._place) if BACKEND == "torch" else nullcontext()
-        with device, super().guarded(size, gradients=gradients):
+        with device, super().guarded(size, gradients=gradients, training=training):
             yield

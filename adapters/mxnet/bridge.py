@@ -30,8 +30,8 @@ class _Guard:
 
     __slots__ = ("_modes", "_warnings")
 
-    def __init__(self, size: int, gradients: bool) -> None:
-        scope = autograd.record(train_mode=True) if gradients else autograd.pause(train_mode=False)
+    def __init__(self, size: int, gradients: bool, training: bool) -> None:
+        scope = (autograd.record if gradients else autograd.pause)(train_mode=training)
         self._modes = [scope] if size else [mx.util.np_shape(True), scope]
 
     def __enter__(self) -> None:
@@ -127,8 +127,8 @@ class MxnetBridge(Bridge):
         self.check_tensor(value, what)
         return np.array(value.asnumpy(), order="C")
 
-    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
-        return _Guard(size, gradients)
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
+        return _Guard(size, gradients, training)
 
     def finish(self, device: str) -> None:
         # The engine works on its own time on the CPU too.

@@ -81,7 +81,7 @@ class NumpyBridge(Bridge):
         # The dtype is given anew because a target may return the other byte order.
         return np.array(value, dtype=DTYPES[NAMES[value.dtype]], order="C")
 
-    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Quiet()
 
     def zeros(self, x: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ OPTIONAL: Mapping[str, Any] = {
     "layers": (),
     "where": None,
     "recorded": None,
+    "tracked": {},
 }
 
 #: Whether a value is what a field of a reply has to be, where its arrays have to have these names.
@@ -50,6 +51,11 @@ def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collect
 
 def _array(value: Any, names: Collection[str] = ()) -> bool:
     return isinstance(value, np.ndarray)
+
+
+def _arrays(value: Any, names: Collection[str] = ()) -> bool:
+    """A mapping of any names."""
+    return isinstance(value, dict) and all(map(_array, value.values()))
 
 
 def _text(value: Any, names: Collection[str] = ()) -> bool:
@@ -144,7 +150,7 @@ _FORMS: Mapping[str, Form] = {
     "accepts": _fields(reason=_perhaps(_text)),
     "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
     "call": _fields(outputs=_all(_perhaps(_each(_array)))),
-    "vjp": _fields(gradients=_all(_perhaps(_each(_perhaps(_array))))),
+    "vjp": _fields(gradients=_all(_perhaps(_each(_perhaps(_array)))), tracked=_arrays),
     "start": _fields(
         outputs=_each(_array),
         recorded=_perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),

@@ -91,11 +91,14 @@ class RemoteSession:
         wrt: Sequence[str] | None = None,
         times: int = 1,
         alone: bool = False,
-    ) -> list[dict[str, np.ndarray | None]]:
-        """The gradients in so many calls; see Session.vjp."""
+    ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
+        """The gradients in so many calls, and what the first returned; see Session.vjp."""
         request = {"g": g, "wrt": wrt, "times": times, "brief": times > 1, "alone": alone}
         asked = self._asked("vjp", inputs, settings, parts, request)
-        return _whole(asked.reply(self._gradients(inputs, wrt))["gradients"])
+        found = asked.reply(self._gradients(inputs, wrt))
+        outputs = OPERATORS[self.operator].outputs
+        tracked = {name: value for name, value in found.get("tracked", {}).items() if name in outputs}
+        return tracked, _whole(found["gradients"])
 
     def recall(
         self,

@@ -94,7 +94,7 @@ class TensorFlowBridge(Bridge):
         self.check_tensor(value, what)
         return np.array(value.numpy(), order="C")
 
-    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         watched, self._noted = self._noted, []
         self._guard = Guard(self._tapes, watched if gradients else (), size, self._device)
         return self._guard

@@ -139,7 +139,7 @@ class TorchBridge(Bridge):
             return np.array(bits.view(_BFLOAT16), order="C")
         return np.array(value.numpy(force=True), order="C")
 
-    def guarded(self, size: int, *, gradients: bool) -> AbstractContextManager[Any]:
+    def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Guard(size, gradients)
 
     def finish(self, device: str) -> None:

@@ -157,8 +157,10 @@ class Server:
     def _vjp(self, request: Request) -> dict[str, Any]:
         session, inputs, wrt, times = self._session(request), request["inputs"], request["wrt"], request["times"]
         alone, parts = request.get("alone", False), _parts(request)
-        found = session.vjp(inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone)
-        return {"gradients": _brief(found) if request.get("brief") else found}
+        tracked, found = session.vjp(
+            inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone
+        )
+        return {"tracked": tracked, "gradients": _brief(found) if request.get("brief") else found}
 
     def _jvp(self, request: Request) -> dict[str, Any]:
         session, inputs = self._session(request), request["inputs"]

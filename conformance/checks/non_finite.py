@@ -91,7 +91,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     if group_count(case) < 2 and not _inference(case):
         return
     clean, lacking = subject.observe(case), None
-    y = clean.outputs["y"]
+    y = clean.started["y"]
     for poison in (np.nan, *_INFINITIES):
         bad = _poisoned(case, poison)
         note = f"{poison} elsewhere in x"

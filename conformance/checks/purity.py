@@ -16,8 +16,8 @@ from ..subject import LARGE, Subject
 from ..translated import one_plus
 from ..truth import gradient_name
 from .derived import affine_names
-from .registry import check, in_training
-from .relations import same_gradients
+from .registry import check, in_training, ordinary
+from .relations import same, same_gradients
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
@@ -235,7 +235,10 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
         except Unsupported:  # nothing can be written to in place
             return
         for name, got in outputs.items():
-            yield subject.judge_output(later, name, got, note=note)
+            found = subject.judge_output(later, name, got, note=note)
+            # A call like it may return the same, on memory of its own: that is the affair of CM-P6.
+            if not (found.violated and same_bits(got, subject.observe(later).started[name])):
+                yield found
         for name, got in gradients.items():
             yield subject.judge_gradient(later, name, got, note=note)
 
@@ -285,6 +288,15 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
             yield changed(known, value, case, name, note)
     for name, value in evaluation.outputs().items():
         yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
+
+
+@check("CM-P6", every=lambda case: ordinary(case) or "CM-S1" in case.requirements, gradient=True)
+def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
+    """What a call returns whose gradients are taken is what one returns for which nothing is tracked."""
+    observed = subject.observe(case)
+    for name, untracked in observed.outputs.items():
+        if name in observed.tracked:
+            yield same(subject, case, name, observed.tracked[name], untracked, "gradients are tracked")
 
 
 @check("CM-P5", when=in_training, raising="violates", gradient=True)

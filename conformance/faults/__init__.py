@@ -27,6 +27,7 @@ from . import (
     second_order,
     sizes,
     state,
+    tracking,
     undefined,
     variance,
 )
@@ -46,6 +47,7 @@ THEMES = (
     running_statistics,
     inference,
     state,
+    tracking,
     mutation,
     layouts,
     sizes,

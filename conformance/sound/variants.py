@@ -56,6 +56,20 @@ class ReversedSums(Rows):
         return super().parameter_sum(terms)
 
 
+@sound("other-sums-where-tracked")
+class OtherSumsWhereTracked(Rows):
+    """Sums taken last to first where gradients are tracked, and by NumPy where they are not."""
+
+    tracked = False
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note whether a gradient of the calls that follow is to be taken."""
+        self.tracked = mode == "training" and bool(wrt)
+
+    def row_sum(self, terms: Array) -> Array:
+        return sequential_sum(terms[:, ::-1]) if self.tracked else super().row_sum(terms)
+
+
 @sound("lanes-of-eight")
 class LanesOfEight(Rows):
     """Sums in eight lanes, the tail padded with zeros after centring, parameter sums in blocks of 32."""

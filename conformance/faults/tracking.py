@@ -1,0 +1,58 @@
+"""Faults of one of two paths: what is returned depends on whether gradients are to be taken."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...adapters.numpy.operators.batch_norm import BatchNorm
+from ...adapters.numpy.operators.groups import Groups
+from ...adapters.numpy.operators.rows import Array
+from ...adapters.numpy.operators.staged import Arrays, Staged
+from .registry import fault, issue
+
+
+class TwoPaths(Staged):
+    """A function that sees whether gradients are tracked in the call that it is in."""
+
+    tracked = False
+    stage = ""
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note whether a gradient of the calls that follow is to be taken."""
+        self.tracked = mode == "training" and bool(wrt)
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.stage = stage
+
+
+@fault(
+    "rounded-where-tracked",
+    **dict.fromkeys(("ln", "bn", "rm", "gn", "in_", "rs", "pr", "po", "hw", "mh"), "CM-P6"),
+    kind="state",
+    dtypes=("float16", "float32", "float64"),
+    sources=issue("pytorch/pytorch#128209"),
+)
+class RoundedWhereTracked(TwoPaths):
+    """Returns y rounded to the eight digits of bfloat16 where gradients are tracked."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage != "call" or not self.tracked:
+            return results
+        fraction, exponent = np.frexp(results[0])
+        return np.ldexp(np.round(fraction * 256) / 256, exponent).astype(results[0].dtype), *results[1:]
+
+
+@fault("eps-missing-where-tracked", ln="CM-P6", bn="CM-P6", kind="state")
+class EpsMissingWhereTracked(TwoPaths, Groups):
+    """Leaves eps out of y where gradients are tracked."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps * 0 if self.tracked and self.stage == "call" else eps)
+
+
+@fault("running-statistics-kept-where-untracked", bn="CM-P6", kind="state")
+class RunningStatisticsKeptWhereUntracked(TwoPaths, BatchNorm):
+    """Returns the running statistics as they were where no gradients are tracked, in training too."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return results if stage != "call" or self.tracked else (results[0], arrays[3].copy(), arrays[4].copy())
