@@ -290,7 +290,9 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
 
 
-@check("CM-P6", every=lambda case: ordinary(case) or "CM-S1" in case.requirements, gradient=True)
+@check(
+    "CM-P6", every=lambda case: ordinary(case) or ("CM-S1" in case.requirements and in_training(case)), gradient=True
+)
 def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
     """What a call returns whose gradients are taken is what one returns for which nothing is tracked."""
     observed = subject.observe(case)

@@ -58,9 +58,9 @@ def test_targets_become_tests_with_ids_of_their_own(run, pytester):
     found = run(
         "--normspec", "mine.py:layer_norm", "--normspec", "mine.py:outside", *FEW, "--junitxml", "out.xml", "-rfs"
     )
-    found.assert_outcomes(passed=5, failed=1, skipped=2, warnings=1, deselected=116)
+    found.assert_outcomes(passed=5, failed=1, skipped=2, warnings=1, deselected=118)
     found.stdout.fnmatch_lines([
-        "collected 124 items / 116 deselected / 8 selected",
+        "collected 126 items / 118 deselected / 8 selected",
         "*_ mine.py:outside::layer_norm::LN-F3[[]float32] _*",
         "Cause: Divides by sqrt(var) + eps. (layer_norm; float32)",
         "* LN-F3  eps inside the root",
@@ -76,7 +76,7 @@ def test_targets_become_tests_with_ids_of_their_own(run, pytester):
     assert case.get("name") == "LN-F3[float32]"
     assert "Divides by sqrt(var) + eps." in case.find("failure").get("message")
     named = ("--normspec", "mine.py:outside", *FEW[:4])
-    run(*named, "--lf").assert_outcomes(failed=1, deselected=61)
+    run(*named, "--lf").assert_outcomes(failed=1, deselected=62)
     run(*named, "mine.py:outside::layer_norm::LN-F3[float32]").assert_outcomes(failed=1)
 
 
@@ -193,7 +193,7 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
         "SKIPPED [[]1] test_own.py:12: unsupported: *",
     ])  # fmt: skip
     assert "raceback" not in found.stdout.str()
-    found.assert_outcomes(passed=2, failed=2, skipped=1, deselected=182)
+    found.assert_outcomes(passed=2, failed=2, skipped=1, deselected=185)
 
 
 @pytest.mark.exhaustive
@@ -208,14 +208,14 @@ def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
         told = [line for line in found.stdout.lines if line.startswith("normspec: ")]
         return found.parseoutcomes(), bool(told) and found.stdout.fnmatch_lines([kept]) is None
 
-    both = {"passed": 2, "deselected": 60}
+    both = {"passed": 2, "deselected": 61}
     assert outcomes() == (both, False)
     assert outcomes() == (both, True)
     assert outcomes("--normspec-no-cache") == (both, False)
     file = pytester.path / "mine.py"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("np.sqrt(variance + eps)", "np.sqrt(variance) + eps"), encoding="utf-8")
-    assert outcomes() == ({"passed": 1, "failed": 1, "deselected": 60}, False)
+    assert outcomes() == ({"passed": 1, "failed": 1, "deselected": 61}, False)
 
 
 @pytest.fixture

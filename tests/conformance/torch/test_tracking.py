@@ -1,0 +1,40 @@
+"""PyTorch functions with one path for calls whose gradients are tracked and another for those without."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.functional import layer_norm as fused
+
+from normspec.adapters.targets import resolve
+
+from ..runs import result, run
+
+
+def composed(x, gamma, beta, *, eps, axes):
+    """LayerNorm in plain operations, which autograd goes through, in the digits of the data."""
+    variance, mean = torch.var_mean(x, axes, correction=0, keepdim=True)
+    y = (x - mean) * torch.rsqrt(variance + eps)
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def kernel(x, gamma, beta, *, eps, axes):
+    """The fused LayerNorm, whose sums are in another order."""
+    return fused(x, x.shape[len(axes) * -1 :], gamma, beta, eps)
+
+
+def kernel_with_another_eps(x, gamma, beta, *, eps, axes):
+    """A fused LayerNorm that has the eps of its author."""
+    return kernel(x, gamma, beta, eps=1e-5, axes=axes)
+
+
+@pytest.mark.parametrize(("untracked", "verdict"), [(kernel, "pass"), (kernel_with_another_eps, "fail")])
+def test_both_paths_return_the_same(untracked, verdict):
+    """A quicker path without gradients may round otherwise, and computes the same."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return (composed if torch.is_grad_enabled() else untracked)(x, gamma, beta, eps=eps, axes=axes)
+
+    target = resolve(layer_norm, op="layer_norm", framework="torch")
+    assert result(run(target, requirements=("CM-P6",)), "CM-P6").verdict.value == verdict
