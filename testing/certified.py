@@ -33,9 +33,9 @@ _UNDERFLOW = 2.0**-1070
 
 
 def height(n: int) -> int:
-    """How many additions a value passes through in a sum of n."""
+    """How many additions a value passes through in a sum of n: in a stretch, of these, and with what is over."""
     length = _stretch(n)
-    return length + -(-n // length)
+    return length - 1 + n // length - 1 + (n % length > 0)
 
 
 def _stretch(n: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import numpy as np
 
@@ -30,7 +32,7 @@ class Judgement:
     #: the sample left out.
     judged: int
     outside: int
-    worst: Worst | None
+    _worst: Callable[[], Worst | None] = attrs.field(repr=lambda worst: repr(worst()))
     #: How many groups of how many were looked at, and the seed of the sample.
     groups: int
     of_groups: int
@@ -46,9 +48,15 @@ class Judgement:
         return self.outside == 0
 
     @property
+    def worst(self) -> Worst | None:
+        """The worst element, which may be looked for only now; None where nothing was judged."""
+        return self._worst()
+
+    @property
     def ratio(self) -> float:
         """The worst error in units of its bound; 0 where nothing was judged."""
-        return 0.0 if self.worst is None else self.worst.ratio
+        worst = self.worst
+        return 0.0 if worst is None else worst.ratio
 
 
 @attrs.frozen(eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import attrs
 import numpy as np
 
@@ -11,6 +13,7 @@ from .deciding import decided_ratios
 from .judgement import Envelope, Judgement, Worst
 from .options import Terms
 from .parameters import Parameters
+from .plainly import within
 from .values import Block
 
 #: The results that have x's shape.
@@ -56,11 +59,42 @@ class Tally:
 
     def judgement(self, name: str, seed: int) -> Judgement:
         """The whole."""
-        call = self.call
+        call, worst = self.call, self.worst
         groups = np.concatenate(self.groups_outside) if self.groups_outside else np.zeros(0, int)
         return Judgement(
-            call.operator, name, call.x.shape, self.judged, self.outside, self.worst,
+            call.operator, name, call.x.shape, self.judged, self.outside, lambda: worst,
             self.looked_at, call.layout.count, seed, groups, np.flatnonzero(self.places),
+        )  # fmt: skip
+
+
+@attrs.frozen(eq=False, slots=False)
+class Held:
+    """Results that are within their envelope, and copies of all that tells how far: for whoever asks for that."""
+
+    call: Call
+    results: dict[str, np.ndarray]
+    g: np.ndarray | None
+    terms: Terms
+
+    @classmethod
+    def of(cls, call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, terms: Terms) -> Held:
+        """Arrays are copied: they are the caller's, who may write on them."""
+        inputs = {name: None if value is None else value.copy() for name, value in call.inputs.items()}
+        copied = Call(call.operator, inputs, call.settings, call.result, call.accuracy)
+        kept = {name: value.copy() for name, value in results.items()}
+        return cls(copied, kept, None if g is None else g.copy(), terms)
+
+    @cached_property
+    def judged(self) -> dict[str, Judgement]:
+        """The whole judgements."""
+        return _judged(self.call, self.results, self.g, None, self.terms)
+
+    def judgement(self, name: str) -> Judgement:
+        """That of one result."""
+        got, count = self.results[name], self.call.layout.count
+        return Judgement(
+            self.call.operator, name, got.shape, got.size, 0, lambda: self.judged[name].worst,
+            count, count, self.terms.seed,
         )  # fmt: skip
 
 
@@ -68,6 +102,15 @@ def judge(
     call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray | None, terms: Terms
 ) -> dict[str, Judgement]:
     """Judge results by name in all groups, or in some; those of x's shape come first."""
+    if groups is None and within(call, results, g):
+        held = Held.of(call, results, g, terms)
+        return {name: held.judgement(name) for name in results}
+    return _judged(call, results, g, groups, terms)
+
+
+def _judged(
+    call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray | None, terms: Terms
+) -> dict[str, Judgement]:
     tallies = {name: Tally(call) for name in results if name in OF_X}
     small = _parameters(call, tuple(results), g, groups, terms)
     with np.errstate(all="ignore"):

@@ -54,14 +54,14 @@ def pulled(x, gamma, g):
 
 
 @pytest.mark.parametrize("dtype", (np.float16, np.float32, np.float64))
-def test_an_assertion_computes_at_most_twenty_times_as_often_as_the_operator(dtype):
-    """On any shape that is one block: so many calls for y, and for the three gradients."""
+def test_an_assertion_that_plainly_holds_computes_four_times_as_often_as_the_operator(dtype):
+    """At most, on any shape of few values: so many calls for y, and for the three gradients."""
     rng = np.random.default_rng(0)
     x, g = (rng.standard_normal((4, 8)).astype(dtype) for _ in range(2))
     gamma, beta = (rng.standard_normal(8).astype(dtype) for _ in range(2))
     wide = [value.astype(np.float64) for value in (x, gamma, beta, g)]
     y, gradients = layer_norm(*wide[:3]), pulled(wide[0], wide[1], wide[3])
     asked = calls(testing.assert_layer_norm, *(value.astype(dtype) for value in (y, x, gamma, beta)))
-    assert asked <= 20 * calls(layer_norm, *wide[:3])
+    assert asked <= 4 * calls(layer_norm, *wide[:3])
     asked = calls(testing.assert_layer_norm_grads, *(value.astype(dtype) for value in (*gradients, x, gamma, g)))
-    assert asked <= 20 * calls(pulled, wide[0], wide[1], wide[3])
+    assert asked <= 4 * calls(pulled, wide[0], wide[1], wide[3])
