@@ -134,6 +134,7 @@ def test_filters(page):
 def test_a_cell_says_what_stands_behind_it(page):
     """The sentence, the cases, the margin, the plot by kind of data, the smallest case, and the command."""
     page.click("button[aria-label^='LN-F3 float32: fail']")
+    page.wait_for_selector("#detail[open]")  # a link is followed once the click is done with
     said = page.inner_text("#detail")
     for words in ("LN-F3", "The epsilon is added inside the root", "judged", "of the envelope", "The smallest case"):
         assert words in said
@@ -141,9 +142,10 @@ def test_a_cell_says_what_stands_behind_it(page):
     assert page.locator("#detail svg").count() >= 1
     assert page.locator("#detail a:has-text('in the specification')").get_attribute("href").endswith("#LN-F3")
     page.keyboard.press("Escape")
-    assert not page.locator("#detail").is_visible()
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("LN-F3 float32")
+    page.wait_for_selector("#detail", state="hidden")
+    page.wait_for_function("(document.activeElement.getAttribute('aria-label') || '').startsWith('LN-F3 float32')")
     page.click("button[aria-label^='LN-F1 float64: pass'] >> nth=0")
+    page.wait_for_selector("#detail[open]")
     assert (
         "The worst error by kind of data" in page.inner_text("#detail") and page.locator("#detail circle").count() > 1
     )
@@ -198,7 +200,7 @@ def test_the_keyboard_goes_everywhere(page):
     page.wait_for_selector("#detail[open]")
     assert page.inner_text("#detail-title").startswith("LN-F1")
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("LN-F1 float64")
+    page.wait_for_function("(document.activeElement.getAttribute('aria-label') || '').startsWith('LN-F1 float64')")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
