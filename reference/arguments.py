@@ -9,6 +9,9 @@ from typing import SupportsIndex
 
 import numpy as np
 
+#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+__tracebackhide__ = True
+
 #: Every number of these formats is a float64 (bfloat16 is ml_dtypes's).
 FORMATS = ("float16", "bfloat16", "float32", "float64")
 

@@ -10,6 +10,9 @@ import numpy as np
 
 from ..reference.formats import FORMATS, format_of
 
+#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+__tracebackhide__ = True
+
 #: What copies an array of a framework to NumPy: TensorFlow and ONNX Runtime, MXNet, CuPy.
 _COPIES = ("numpy", "asnumpy", "get")
 

@@ -20,6 +20,9 @@ from .judgement import Envelope, Judgement
 from .message import message
 from .options import Terms, wider
 
+#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+__tracebackhide__ = True
+
 
 class OutsideEnvelope(AssertionError):
     """A result has elements that no sound algorithm returns; ``judgement`` has what is known of them."""
@@ -54,7 +57,6 @@ def judged(
     ValueError and TypeError for arguments that do not fit, and ValueError where nothing of a result could be judged,
     unless ``unjudged`` says that this may be.
     """
-    __tracebackhide__ = True
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
     got = {name: array(name, value) for name, value in results.items() if not _left_out(name, value, given)}
     if not got:

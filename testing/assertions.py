@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
     from .options import CentredOptions, Options
 
+#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+__tracebackhide__ = True
+
 
 def assert_layer_norm(
     y: Any, x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0",
     **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is LayerNorm over the trailing axes ``axes`` of x; gamma and beta have the shape of these axes."""
-    __tracebackhide__ = True
     terms = Terms(storage=storage, **options)
     return judged("layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, terms)[
         "y"
@@ -53,7 +55,6 @@ def assert_layer_norm_grads(
 
     LayerNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
     """
-    __tracebackhide__ = True
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judged("layer_norm", results, inputs, {"eps": eps, "axes": axes}, Terms(storage=storage, **options), g)
 
@@ -63,7 +64,6 @@ def assert_rms_norm(
     storage: str = "H0", cast: str = "last", **options: Unpack[Options],
 ) -> Judgement:  # fmt: skip
     """Assert that y is RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes."""
-    __tracebackhide__ = True
     terms = Terms(storage=storage, cast=cast, **options)
     return judged("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, terms)["y"]
 
@@ -77,7 +77,6 @@ def assert_rms_norm_grads(
 
     RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
     """
-    __tracebackhide__ = True
     results, inputs = {"dx": dx, "dgamma": dgamma}, {"x": x, "gamma": gamma}
     return judged(
         "rms_norm", results, inputs, {"eps": eps, "axes": axes}, Terms(storage=storage, cast=cast, **options), g
@@ -89,7 +88,6 @@ def assert_group_norm(
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
-    __tracebackhide__ = True
     terms = Terms(storage=storage, **options)
     return judged(
         "group_norm",
@@ -109,7 +107,6 @@ def assert_group_norm_grads(
 
     GroupNorm over ``groups`` groups of channels; samples lie along axis 0, gamma has shape (channels,).
     """
-    __tracebackhide__ = True
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judged(
         "group_norm",
@@ -126,7 +123,6 @@ def assert_instance_norm(
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is InstanceNorm over each channel of each sample; samples lie along axis 0."""
-    __tracebackhide__ = True
     terms = Terms(storage=storage, **options)
     return judged(
         "instance_norm",
@@ -146,7 +142,6 @@ def assert_instance_norm_grads(
 
     InstanceNorm over each channel of each sample; samples lie along axis 0, gamma has shape (channels,).
     """
-    __tracebackhide__ = True
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judged(
         "instance_norm",
@@ -171,7 +166,6 @@ def assert_batch_norm(
     where they are given; ``momentum`` is the weight of the new statistic. ``running_variance``: "biased", or "bessel"
     where the running variance takes up one that was divided by n - 1.
     """
-    __tracebackhide__ = True
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
@@ -189,7 +183,6 @@ def assert_batch_norm_grads(
 
     BatchNorm over each channel of x; the statistics count without ``training``.
     """
-    __tracebackhide__ = True
     results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}

@@ -31,7 +31,7 @@ def message(judgement: Judgement, causes: tuple[Mistake, ...], allowed: str) -> 
         ("judged", _judged(judgement)),
     ]
     if allowed:
-        rows.append(("allowed", f"with {allowed}, which says how the function computes"))
+        rows.append(("allowed", f"with {allowed}: pass that if it is how the function computes"))
     for place, cause in enumerate(causes):
         rows.append(("cause" if place == 0 else "or", f"{cause.sentence} (normspec explain {cause.fault})"))
     if causes:

@@ -9,6 +9,9 @@ import attrs
 
 from ..reference.accuracy import AccuracyClass
 
+#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+__tracebackhide__ = True
+
 
 class EnvelopeOptions(TypedDict, total=False):
     """The class of algorithms that the envelope allows for: conventions, each normative by default."""

@@ -297,3 +297,23 @@ def test_a_buffer_of_the_standard_library_is_an_array():
     y = build("layer_norm", inputs, settings, g)[0]["y"]
     gamma, beta = buffer("f", inputs["gamma"]), buffer("f", inputs["beta"])
     assert testing.assert_layer_norm(buffer("f", y[0]), buffer("f", inputs["x"][0]), gamma, beta).holds
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"y": np.zeros((2, 2))},
+        {"y": np.zeros((4, 6, 5))},
+        {"y": None},
+        {"x": [1.0]},
+        {"gamma": np.ones(3)},
+        {"axes": 7},
+    ],
+    ids=("shape", "dtype", "none", "list", "gamma", "axes"),
+)
+def test_of_what_is_refused_pytest_shows_the_line_of_the_test(wrong):
+    """No frame of ours stands between the test and what is wrong with what it passes."""
+    inputs, settings, _ = drawn("layer_norm", np.float32)
+    with pytest.raises((AssertionError, TypeError, ValueError)) as caught:
+        testing.assert_layer_norm(**({"y": inputs["x"], **inputs, **settings} | wrong))
+    assert {str(one.path) for one in caught.traceback.filter(caught)} == {__file__}

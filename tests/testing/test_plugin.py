@@ -58,9 +58,9 @@ def test_targets_become_tests_with_ids_of_their_own(run, pytester):
     found = run(
         "--normspec", "mine.py:layer_norm", "--normspec", "mine.py:outside", *FEW, "--junitxml", "out.xml", "-rfs"
     )
-    found.assert_outcomes(passed=5, failed=1, skipped=2, warnings=1, deselected=118)
+    found.assert_outcomes(passed=5, failed=1, skipped=2, warnings=1)
     found.stdout.fnmatch_lines([
-        "collected 126 items / 118 deselected / 8 selected",
+        "collected * items / * deselected / 8 selected",
         "*_ mine.py:outside::layer_norm::LN-F3[[]float32] _*",
         "Cause: Divides by sqrt(var) + eps. (layer_norm; float32)",
         "* LN-F3  eps inside the root",
@@ -76,7 +76,7 @@ def test_targets_become_tests_with_ids_of_their_own(run, pytester):
     assert case.get("name") == "LN-F3[float32]"
     assert "Divides by sqrt(var) + eps." in case.find("failure").get("message")
     named = ("--normspec", "mine.py:outside", *FEW[:4])
-    run(*named, "--lf").assert_outcomes(failed=1, deselected=62)
+    run(*named, "--lf").assert_outcomes(failed=1)
     run(*named, "mine.py:outside::layer_norm::LN-F3[float32]").assert_outcomes(failed=1)
 
 
@@ -136,7 +136,7 @@ def test_expected_failures_are_those_of_pytest(run, pytester):
     """
     )
     found = run("--normspec", "mine.py:outside", *FEW[:4], "-k", "(LN-F2 or LN-F3) and float32", "-rxf")
-    found.assert_outcomes(xfailed=2, failed=2, deselected=found.parseoutcomes()["deselected"])
+    found.assert_outcomes(xfailed=2, failed=2)
     found.stdout.fnmatch_lines(["*it is expected to fail, and passes: take it out of what is expected*"])
     found.stdout.fnmatch_lines(["XFAIL *LN-F3* - *trained so"])
 
@@ -193,7 +193,7 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
         "SKIPPED [[]1] test_own.py:12: unsupported: *",
     ])  # fmt: skip
     assert "raceback" not in found.stdout.str()
-    found.assert_outcomes(passed=2, failed=2, skipped=1, deselected=185)
+    found.assert_outcomes(passed=2, failed=2, skipped=1)
 
 
 @pytest.mark.exhaustive
@@ -206,16 +206,17 @@ def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
     def outcomes(*options):
         found = run("--normspec", "mine.py:layer_norm", *FEW[:4], "-k", "LN-F2 or LN-F3", *options)
         told = [line for line in found.stdout.lines if line.startswith("normspec: ")]
-        return found.parseoutcomes(), bool(told) and found.stdout.fnmatch_lines([kept]) is None
+        of_tests = {name: count for name, count in found.parseoutcomes().items() if name != "deselected"}
+        return of_tests, bool(told) and found.stdout.fnmatch_lines([kept]) is None
 
-    both = {"passed": 2, "deselected": 61}
+    both = {"passed": 2}
     assert outcomes() == (both, False)
     assert outcomes() == (both, True)
     assert outcomes("--normspec-no-cache") == (both, False)
     file = pytester.path / "mine.py"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace("np.sqrt(variance + eps)", "np.sqrt(variance) + eps"), encoding="utf-8")
-    assert outcomes() == ({"passed": 1, "failed": 1, "deselected": 61}, False)
+    assert outcomes() == ({"passed": 1, "failed": 1}, False)
 
 
 @pytest.fixture
