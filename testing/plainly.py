@@ -26,8 +26,8 @@ from ..reference.envelope_rows import Array
 from .call import Call
 from .certified import U, height, total
 
-#: The most values of x. Of more, the whole envelope costs less than ten times what the operator does.
-MOST = 1 << 15
+#: The most values of x, copies of which are kept. Of more, the whole envelope costs less than ten times the operator.
+MOST = 1 << 17
 
 #: What x, gamma, g, r, 1/r and eps may reach: all that R1, R2 and R6 form of so many values is far within float32.
 _LARGEST = 2.0**12

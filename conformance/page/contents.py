@@ -201,7 +201,7 @@ def _row(result: Mapping[str, Any], target: int, words: _Words, document: Docume
         "reason": result["reason"],
         "declined": dict(result["declined"]),
         "same": result["same_case_as"],
-        "cause": result["diagnosis"] or "",
+        "cause": _cause_of(result, document),
         "known": [[one["reason"], one["scope"], one["links"], one["shown"]] for one in result["known"]],
         "kept": result.get("kept", ""),
         "trace": result["traceback"],
@@ -219,6 +219,15 @@ def _row(result: Mapping[str, Any], target: int, words: _Words, document: Docume
         VERDICTS.index(result["verdict"]), int(result["level"] == "SHOULD"), _shortened(result["ratio"]),
         int(result["cases"]), words.place(reason) if reason else -1, kinds, some,
     ]  # fmt: skip
+
+
+def _cause_of(result: Mapping[str, Any], document: Document) -> str:
+    """The sentence of the cause that explains a violation, and its name where it has one."""
+    name = result["diagnosis"]
+    for cause in document.content.get("causes", []) if name else []:
+        if name in cause["faults"]:
+            return f"{cause['sentence']} ({name})"
+    return name or ""
 
 
 def _shortened(ratio: Any) -> Any:

@@ -27,6 +27,8 @@ function drawn(tag, attributes, text) {
 
 const number = (ratio) => (ratio === "inf" ? Infinity : ratio === "nan" ? Infinity : ratio);
 
+const inEnvelopes = (ratio) => (number(ratio) === Infinity ? "beyond any envelope" : number(ratio) > 1 ? `${ratio} times the envelope` : `${ratio} of the envelope`);
+
 function shown(ratio) {
   if (ratio === null || typeof ratio === "string") return ratio === null ? "" : ratio;
   if (ratio === 0) return "0";
@@ -133,7 +135,7 @@ function drawTheRest() {
 function cell(key, row) {
   const verdict = data.verdicts[row[VERDICT]], ratio = shown(row[RATIO]);
   const numbered = row[RATIO] !== null && ["pass", "deviates", "fail", "advice"].includes(verdict);
-  const said = `${row[ID]} ${row[DTYPE]}: ${verdict}` + (numbered ? `, ${ratio} of the envelope` : "");
+  const said = `${row[ID]} ${row[DTYPE]}: ${verdict}` + (numbered ? `, ${inEnvelopes(ratio)}` : "");
   const one = make("button", {type: "button", class: `cell ${verdict}`, tabindex: "-1", "aria-label": said}, SIGNS[verdict] + (numbered ? ` ${ratio}` : ""));
   one.dataset.key = key;
   buttons.set(key, one);
@@ -226,7 +228,7 @@ function binding(row) {
   }
   for (const [reason, count] of Object.entries(more.declined || {})) say(`Declined on ${count} cases: ${reason}`, "quiet");
   if (more.same) say(`It fails on the same case, for the same reason, as ${more.same}.`);
-  if (more.cause) say(`Its cause: ${more.cause.replace(/\.$/, "")}.`);
+  if (more.cause) say(`Its cause: ${more.cause}`);
   if (more.smallest) one.append(make("h4", {}, "The smallest case"),
     make("dl", {class: "case"}, ...more.smallest.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])));
   if (more.code) one.append(make("h4", {}, "To see it without normspec"), copied(more.code));
@@ -249,11 +251,11 @@ const LOW = -3, HIGH = 3;
 const along = (ratio) => (Math.min(HIGH, Math.max(LOW, Math.log10(Math.max(number(ratio), 1e-300)))) - LOW) / (HIGH - LOW);
 
 function margin(ratio) {
-  const svg = drawn("svg", {viewBox: "0 0 600 14", preserveAspectRatio: "none", role: "img", "aria-label": `the worst error is ${ratio} of the envelope`, class: "plot"});
+  const svg = drawn("svg", {viewBox: "0 0 600 14", preserveAspectRatio: "none", role: "img", "aria-label": `the worst error is ${inEnvelopes(ratio)}`, class: "plot"});
   svg.append(drawn("rect", {x: 0, y: 2, width: 600, height: 10, class: "room"}),
     drawn("rect", {x: 0, y: 2, width: 600 * along(ratio), height: 10, class: number(ratio) > 1 ? "beyond" : "within"}),
     drawn("line", {x1: 600 * along(1), x2: 600 * along(1), y1: 0, y2: 14, class: "limit"}));
-  return make("div", {class: "bar"}, svg, make("span", {class: "bar-value"}, `${ratio} of the envelope`));
+  return make("div", {class: "bar"}, svg, make("span", {class: "bar-value"}, inEnvelopes(ratio)));
 }
 
 function plot(kinds) {

@@ -136,8 +136,9 @@ def test_a_cell_says_what_stands_behind_it(page):
     page.click("button[aria-label^='LN-F3 float32: fail']")
     page.wait_for_selector("#detail[open]")  # a link is followed once the click is done with
     said = page.inner_text("#detail")
-    for words in ("LN-F3", "The epsilon is added inside the root", "judged", "of the envelope", "The smallest case"):
+    for words in ("LN-F3", "The epsilon is added inside the root", "judged", "times the envelope", "The smallest case"):
         assert words in said
+    assert "Its cause: Divides by sqrt(var) + eps. (ln-eps-on-std)" in said
     assert "normspec check" in said and "--only LN-F3" in said
     assert page.locator("#detail svg").count() >= 1
     assert page.locator("#detail a:has-text('in the specification')").get_attribute("href").endswith("#LN-F3")
