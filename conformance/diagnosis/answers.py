@@ -63,6 +63,13 @@ class Values:
         """How far the worst value is from the exact one, in units of the slack; infinite where it is not finite."""
         return _worst(self.got, self.expected, self.slack())
 
+    @property
+    def beyond(self) -> np.ndarray:
+        """Where they are wrong by more than the envelope, or are not finite where they should be."""
+        judged = np.isfinite(self.envelope) & np.isfinite(self.expected)
+        with np.errstate(all="ignore"):
+            return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
+
     def agree(self, other: Values) -> bool:
         """Whether the other values are these but for roundings, not finite where these are not, and nowhere else."""
         return self._agree(other, self.got, other.got)

@@ -33,8 +33,10 @@ _CHECKS_SLOW = 8
 #: Fresh cases that each violated check is put to.
 _FRESH_CHECKS = 2
 
-#: Cases of the deck on which a violation is looked for that tells more than the one that was shown.
-_OTHERS = 8
+#: Cases of the deck on which a violation is looked for that tells more than the one that was shown, or as much.
+_OTHERS = 24
+#: Groups of the same kinds in one more.
+_MORE = 8
 
 #: Groups in which most mistakes of a formula show by much.
 _CLEAR = ("normal", "one_hot", "edges")
@@ -144,10 +146,12 @@ class Asking:
             attrs.evolve(shown, groups=tuple((name, at) for at, _ in enumerate(shown.groups))) for name in _CLEAR
         ]
         if not shown.large:
-            kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_OTHERS))
+            kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_MORE))
             regrouped.append(attrs.evolve(shown, groups=kinds, repeat=None, leading=None, samples=None))
-        made = (self.question(one, question.check) for one in (*regrouped, *self._deck(0)) if one != shown)
-        yield from islice((one for one in made if one is not None), len(regrouped) + _OTHERS)
+        deck = self._deck(0, mixed=shown.mixed)
+        for some in (deck, regrouped):
+            made = (self.question(one, question.check) for one in some if one != shown)
+            yield from islice((one for one in made if one is not None), _OTHERS)
 
     def violated(self) -> dict[str, Question]:
         """Each violated requirement's check, on the case that shows it."""
@@ -206,8 +210,8 @@ class Asking:
         """The operator of the subject."""
         return self.subject.operator
 
-    def _deck(self, seed: int) -> list[Description]:
-        return [one for one in profile_of("quick").cases(self.operator, seed) if not one.mixed]
+    def _deck(self, seed: int, *, mixed: bool = False) -> list[Description]:
+        return [one for one in profile_of("quick").cases(self.operator, seed) if one.mixed == mixed]
 
     def _values_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
         descriptions = tuple(dict.fromkeys(descriptions))

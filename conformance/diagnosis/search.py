@@ -84,7 +84,7 @@ class Search:
                 return self._explained(again)
         if not telling:
             named = self._survivors([*self._faintly()])
-            return self._explained(named) if named else None
+            return self._explained(self._nearest(named)) if named else None
         questions = self._questions(telling)
         agreeing = [one for one in self._candidates if self._may_answer(one, telling) and self._agrees(one, questions)]
         named = self._survivors(agreeing)
@@ -96,14 +96,16 @@ class Search:
         """Where nothing is wrong by much: the candidates of which many values are wrong as the target's are."""
         if self.subject.slow:
             return
-        broken = [*self._broken.values()]
-        others = [
-            one for name, question in self._broken.items() if name not in COSTLY for one in self._others(question)
-        ]
-        questions = [*self._questions(broken), *others]
+        questions = [*self._questions([*self._broken.values()]), *self._regrouped_of_all()]
         for one in self._candidates:
             if self._agrees(one, questions) and wrong_alike((q, self.answer(q), one.answer(q)) for q in questions):
                 yield one
+
+    def _regrouped_of_all(self) -> Iterator[Question]:
+        """Each violated check on other cases; none where calls are slow, or the check takes many."""
+        if not self.subject.slow:
+            for name, question in self._broken.items():
+                yield from () if name in COSTLY else self._others(question)
 
     def _others(self, question: Question) -> list[Question]:
         if question not in self._regrouped:
@@ -112,13 +114,13 @@ class Search:
 
     def _nearest(self, named: list[Candidate]) -> list[Candidate]:
         """
-        Those of several that answer all violated checks as the target does; all, where none does.
+        Those of several that answer all violated checks as the target does, on other cases too; all, where none does.
 
         What a target does beside the mistake, and raises where it need not, is no reason against a name that is true.
         """
         if len(named) < 2:
             return named
-        others = [*self._asked_anew(self._broken)]
+        others = [*self._asked_anew(self._broken), *self._regrouped_of_all()]
         return [one for one in named if all(self._same(one, question) for question in others)] or named
 
     # -- questions -------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ class Search:
             return False
         plain = (self._asking.question(question.description, derivative=one) for one in (False, True))
         answers = (self.answer(one) for one in plain if one is not None)
-        return not any(answer.words or answer.telling for answer in answers)
+        return not any(answer.words or any(one.beyond.any() for one in answer.values.values()) for answer in answers)
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
         answer, other = self.answer(question), candidate.answer(question)
@@ -282,19 +284,22 @@ class Search:
         Whether a candidate computes what the target does, and has its derivatives.
 
         Where the formula is wrong, its derivatives are those that the author wrote out, as the candidate's are, or the
-        true ones of what is computed, as a framework's are.
+        true ones of what is computed, as a framework's are. Nearly all candidates end before what takes many calls.
         """
         forward = [question for question in questions if not question.derivative]
         backward = [question for question in questions if question.derivative]
-        if not all(self._same(candidate, question) for question in forward):
+        cheap, costly = ([one for one in forward if _is_costly(one) == of] for of in (False, True))
+        if not all(self._same(candidate, question) for question in cheap):
             return False
-        if all(self._same(candidate, question) for question in backward):
-            return True
-        wrong = any(_has_wrong_outputs(question, candidate.answer(question)) for question in forward)
-        plain = [question for question in backward if question.plain]
-        return wrong and all(
-            self._same(candidate, question) or follow(candidate, question, self.answer(question)) for question in plain
-        )
+        if not all(self._same(candidate, question) for question in backward):
+            wrong = any(_has_wrong_outputs(question, candidate.answer(question)) for question in (*cheap, *costly))
+            plain = [question for question in backward if question.plain]
+            if not wrong or not all(
+                self._same(candidate, question) or follow(candidate, question, self.answer(question))
+                for question in plain
+            ):
+                return False
+        return all(self._same(candidate, question) for question in costly)
 
     def _pairs(
         self, candidates: Sequence[Candidate], telling: Sequence[Question], questions: Sequence[Question]
@@ -401,6 +406,10 @@ class Search:
         """Whether it is its values that are wrong, and not derivatives alone."""
         broken = (question for question in self._broken.values() if not question.derivative)
         return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
+
+
+def _is_costly(question: Question) -> bool:
+    return question.check is not None and question.check.requirement in COSTLY
 
 
 def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
