@@ -18,7 +18,7 @@ class Seen:
 
 @attrs.frozen
 class Named:
-    """What the diagnosis says of one fault, in the dtype in which it tells most."""
+    """What the diagnosis of a run over all its dtypes says of one fault in one of them."""
 
     dtype: str
     #: The names of each cause: several where no case tells them apart, none where it is described.
@@ -52,8 +52,8 @@ class FaultRow:
     summary: str = ""
     #: Each dtype, where that was asked for: those too in which it is not looked for.
     seen: tuple[Seen, ...] = ()
-    #: What the diagnosis says of it; None where that was not asked for.
-    named: Named | None = None
+    #: What the diagnosis says of it in each dtype that it was run in; empty where that was not asked for.
+    named: tuple[Named, ...] = ()
 
     @property
     def killed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing import get_context
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..adapters.targets import check_operators
 from ..spec.operators import files_of
 from .api import DEFAULT_SEED, checked_dtypes
 from .cores import cores
-from .diagnosis.causes import TELLING, diagnosed
+from .diagnosis.causes import diagnosed
 from .engine import Run
 from .faults import Fault
 from .faults import registered as faults_there
@@ -176,7 +176,7 @@ def judge_fault(
         survived=tuple(dtype for dtype in shows if (fault.requirement, dtype) not in killed),
         summary=fault.summary,
         seen=seen,
-        named=_named(fault, shows, profile, seed) if table else None,
+        named=_named(fault, shows, profile, seed) if table else (),
     )
 
 
@@ -217,25 +217,38 @@ def _why_unseen(fault: Fault, result: Result | None) -> str:
     return f"what it returns is wrong by no more than {result.ratio:.2g} envelopes"
 
 
-def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> Named:
+def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple[Named, ...]:
     """
-    What the diagnosis says of a fault in the dtype that tells most, where the requirement that it is one against counts
-    as a MUST; on the cases of `standard` where those of the profile do not reach it.
+    What the diagnosis says of a fault in each of these dtypes, as in a user's run over all of them: what is known from
+    one helps in the next.
+
+    The requirement that it is one against counts as a MUST; the cases are those of `standard` in the dtypes in which
+    those of the profile do not reach it.
     """
-    dtype, own = next(one for one in TELLING if one in shows), frozenset({fault.requirement})
-    run = _run(fault, (dtype,), profile, seed, explain=True, required=own)
+    own = frozenset({fault.requirement})
+    run = _run(fault, shows, profile, seed, explain=True, required=own)
     report = run.report()
-    if (fault.requirement, dtype) not in _killed(report):
-        run = _run(fault, (dtype,), "standard", seed, explain=True, required=own)
-        report = run.report()
-    report = diagnosed(run, report)
-    violated = [one for one in report.results if one.verdict is Verdict.FAIL]
-    return Named(
-        dtype,
-        tuple(cause.faults for cause in report.causes),
-        tuple(dict.fromkeys(one.requirement for one in violated if not one.follows_from)),
-        sum(bool(one.follows_from) for one in violated),
-    )
+    missed = tuple(dtype for dtype in shows if (fault.requirement, dtype) not in _killed(report))
+    if missed != tuple(shows):
+        found = {one.dtype: one for one in _told(diagnosed(run, report), shows)}
+    else:
+        found = {}
+    if missed:
+        run = _run(fault, missed, "standard", seed, explain=True, required=own)
+        found |= {one.dtype: one for one in _told(diagnosed(run, run.report()), missed)}
+    return tuple(found[dtype] for dtype in shows)
+
+
+def _told(report: Report, dtypes: Sequence[str]) -> Iterator[Named]:
+    """What a report with its causes says in each of these dtypes."""
+    for dtype in dtypes:
+        violated = [one for one in report.results if one.verdict is Verdict.FAIL and one.dtype == dtype]
+        yield Named(
+            dtype,
+            tuple(cause.faults for cause in report.causes if dtype in cause.dtypes),
+            tuple(dict.fromkeys(one.requirement for one in violated if not one.follows_from)),
+            sum(bool(one.follows_from) for one in violated),
+        )
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 import attrs
 import numpy as np
 
+from ...reference.double_double import DD
+from ...reference.formats import format_of
+from ..findings import ratios
+
 #: Two functions that make the same mistake differ by the roundings of either, each of which the envelope bounds.
 _EITHER = 2.0
 
@@ -30,6 +34,19 @@ class Values:
     #: What roundings may change in the results of a wrong formula beside that (sensitivity.py).
     unstable: np.ndarray | float = 0.0
 
+    @classmethod
+    def of(cls, got: np.ndarray, exact: DD, bound: np.ndarray) -> Values:
+        """
+        The values of a result, those taken for exact that are not finite and may be so.
+
+        Past the largest number of a dtype an infinity is right, and where the envelope is infinite anything is.
+        """
+        wide, expected = got.astype(np.float64), exact.hi
+        if not np.isfinite(wide).all():
+            may_be = (ratios(got, exact, bound) <= 0) & ~np.isfinite(wide) & np.isfinite(expected)
+            expected = np.where(may_be, wide, expected)
+        return cls(wide, expected, np.broadcast_to(bound, got.shape), format_of(got.dtype).unit_roundoff)
+
     def slack(self) -> np.ndarray:
         """
         By how much the values of another function with the same mistake may differ from these.
@@ -45,6 +62,13 @@ class Values:
     def off(self) -> float:
         """How far the worst value is from the exact one, in units of the slack; infinite where it is not finite."""
         return _worst(self.got, self.expected, self.slack())
+
+    @property
+    def beyond(self) -> np.ndarray:
+        """Where they are wrong by more than the envelope, or are not finite where they should be."""
+        judged = np.isfinite(self.envelope) & np.isfinite(self.expected)
+        with np.errstate(all="ignore"):
+            return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
 
     def agree(self, other: Values) -> bool:
         """Whether the other values are these but for roundings, not finite where these are not, and nowhere else."""
@@ -124,8 +148,9 @@ class Mark:
         return self.index == other.index and self._shows_the_same_number(other)
 
     def _shows_the_same_number(self, other: Mark) -> bool:
-        if self.expected is None or self.got is None or other.expected is None or other.got is None:
-            return (self.expected, self.got) == (other.expected, other.got)
+        if self.expected is None or other.expected is None or self.got is None or other.got is None:
+            pairs = (self.expected, other.expected), (self.got, other.got)
+            return all(here == there or (here != here and there != there) for here, there in pairs)  # NaN is NaN
         with np.errstate(all="ignore"):
             if self.bitwise:
                 off, also = np.sign(self.got - self.expected), np.sign(other.got - other.expected)

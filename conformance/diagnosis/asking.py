@@ -33,8 +33,13 @@ _CHECKS_SLOW = 8
 #: Fresh cases that each violated check is put to.
 _FRESH_CHECKS = 2
 
-#: Cases of the deck on which a violation is looked for that tells more than the one that was shown.
-_OTHERS = 8
+#: Cases of the deck on which a violation is looked for that tells more than the one that was shown, or as much.
+_OTHERS = 24
+#: Groups of the same kinds in one more.
+_MORE = 8
+
+#: Groups in which most mistakes of a formula show by much.
+_CLEAR = ("normal", "one_hot", "edges")
 
 #: Fresh cases of the deck are drawn with a seed that no user gives.
 _SEED = 1 << 65
@@ -130,10 +135,23 @@ class Asking:
         return Question(case, fit, check, derivative=_of_derivatives(check), after=self.after)
 
     def others(self, question: Question) -> Iterator[Question]:
-        """The same check on cases of the deck: where the case that shows a violation was made plain, little shows."""
-        assert question.check is not None
-        made = (self.question(one, question.check) for one in self._deck(0) if one != question.description)
-        yield from islice((one for one in made if one is not None), _OTHERS)
+        """
+        The same check on the same case with other groups, with more of its own kinds, and on cases of the deck.
+
+        Where the case that shows a violation was made plain, little shows; what is wrong at one size alone, or in
+        groups of one kind, shows in few of the deck.
+        """
+        shown = question.description
+        regrouped = [
+            attrs.evolve(shown, groups=tuple((name, at) for at, _ in enumerate(shown.groups))) for name in _CLEAR
+        ]
+        if not shown.large:
+            kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_MORE))
+            regrouped.append(attrs.evolve(shown, groups=kinds, repeat=None, leading=None, samples=None))
+        deck = self._deck(0, mixed=shown.mixed)
+        for some in (deck, regrouped):
+            made = (self.question(one, question.check) for one in some if one != shown)
+            yield from islice((one for one in made if one is not None), _OTHERS)
 
     def violated(self) -> dict[str, Question]:
         """Each violated requirement's check, on the case that shows it."""
@@ -192,8 +210,8 @@ class Asking:
         """The operator of the subject."""
         return self.subject.operator
 
-    def _deck(self, seed: int) -> list[Description]:
-        return [one for one in profile_of("quick").cases(self.operator, seed) if not one.mixed]
+    def _deck(self, seed: int, *, mixed: bool = False) -> list[Description]:
+        return [one for one in profile_of("quick").cases(self.operator, seed) if one.mixed == mixed]
 
     def _values_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
         descriptions = tuple(dict.fromkeys(descriptions))
@@ -205,4 +223,5 @@ class Asking:
 
 
 def _of_derivatives(check: Check) -> bool:
-    return check.gradient or "-G" in check.requirement
+    """Whether a check is about derivatives: CM-P6 takes some, and is about what the call returns."""
+    return (check.gradient and check.requirement != "CM-P6") or "-G" in check.requirement

@@ -8,7 +8,7 @@ import re
 import attrs
 import numpy as np
 
-from ...reference.formats import FORMATS, format_of
+from ...reference.formats import FORMATS
 from ...spec.errors import BadOutput, MissingGradient
 from ..calls import CALL_FAILED
 from ..cases.case import Case
@@ -64,8 +64,7 @@ class Question:
         values: dict[str, Values] = {}
         for name, got in found.items():
             if name != self.without and exact.get(name) is not None:
-                bound, unit = subject.bound(case, name)(False), format_of(got.dtype).unit_roundoff
-                values[name] = Values(got.astype(np.float64), exact[name].hi, np.broadcast_to(bound, got.shape), unit)
+                values[name] = Values.of(got, exact[name], subject.bound(case, name)(False))
         return Answer(values)
 
 

@@ -20,6 +20,7 @@ from ..verdicts import Result, Verdict
 from .answers import TELLING, Answer
 from .asking import COSTLY, Asking
 from .candidates import Candidate, named_so, paired, singles
+from .faint import wrong_alike
 from .following import follow
 from .question import Question
 from .varying import VARYING, Varying
@@ -61,6 +62,7 @@ class Search:
     known: tuple[tuple[str, ...], ...] = ()
     library: Library = attrs.field(init=False)
     _answers: dict[Question, Answer] = attrs.field(factory=dict)
+    _regrouped: dict[Question, list[Question]] = attrs.field(factory=dict)
     _asking: Asking = attrs.field(init=False)
     _broken: dict[str, Question] = attrs.field(init=False)
 
@@ -81,24 +83,44 @@ class Search:
             if again:
                 return self._explained(again)
         if not telling:
-            return None
+            named = self._survivors([*self._faintly()])
+            return self._explained(self._nearest(named)) if named else None
         questions = self._questions(telling)
-        named = self._survivors(
-            [one for one in self._candidates if _may_answer(one, telling) and self._agrees(one, questions)]
-        )
-        if not named:
+        agreeing = [one for one in self._candidates if self._may_answer(one, telling) and self._agrees(one, questions)]
+        named = self._survivors(agreeing)
+        if not named and len(agreeing) <= _FINALISTS:
             named = self._survivors(self._pairs(self._candidates, telling, questions))
         return self._explained(self._nearest(named)) if named else None
 
+    def _faintly(self) -> Iterator[Candidate]:
+        """Where nothing is wrong by much: the candidates of which many values are wrong as the target's are."""
+        if self.subject.slow:
+            return
+        questions = [*self._questions([*self._broken.values()]), *self._regrouped_of_all()]
+        for one in self._candidates:
+            if self._agrees(one, questions) and wrong_alike((q, self.answer(q), one.answer(q)) for q in questions):
+                yield one
+
+    def _regrouped_of_all(self) -> Iterator[Question]:
+        """Each violated check on other cases; none where calls are slow, or the check takes many."""
+        if not self.subject.slow:
+            for name, question in self._broken.items():
+                yield from () if name in COSTLY else self._others(question)
+
+    def _others(self, question: Question) -> list[Question]:
+        if question not in self._regrouped:
+            self._regrouped[question] = [*self._asking.others(question)]
+        return self._regrouped[question]
+
     def _nearest(self, named: list[Candidate]) -> list[Candidate]:
         """
-        Those of several that answer all violated checks as the target does; all, where none does.
+        Those of several that answer all violated checks as the target does, on other cases too; all, where none does.
 
         What a target does beside the mistake, and raises where it need not, is no reason against a name that is true.
         """
         if len(named) < 2:
             return named
-        others = [*self._asked_anew(self._broken)]
+        others = [*self._asked_anew(self._broken), *self._regrouped_of_all()]
         return [one for one in named if all(self._same(one, question) for question in others)] or named
 
     # -- questions -------------------------------------------------------------------------------
@@ -168,15 +190,15 @@ class Search:
         own = [question for name, question in self._broken.items() if not name.startswith("CM-")]
         for some in (own, self._broken.values()):
             telling = [question for question in some if self.answer(question).telling]
+            if not telling and not self.subject.slow:
+                telling = [one for question in some for one in self._clearer(question)]
             if telling:
                 return telling
-        if self.subject.slow:
-            return []
-        return [one for question in self._broken.values() for one in self._clearer(question)]
+        return []
 
     def _clearer(self, question: Question) -> Iterator[Question]:
         """The first case of the deck that shows a violation more clearly than the one that was shown does."""
-        telling = (one for one in self._asking.others(question) if self.answer(one).telling)
+        telling = (one for one in self._others(question) if self.answer(one).telling)
         return itertools.islice(telling, 1)
 
     def _lacks(self, question: Question) -> bool:
@@ -234,6 +256,22 @@ class Search:
         satisfied = frozenset() if self.subject.slow else self.satisfied - {"CM-S1"}
         return tuple(one for one in singles(self._like) if one.faults[0].requirement not in satisfied)
 
+    def _may_answer(self, candidate: Candidate, telling: Sequence[Question]) -> bool:
+        """
+        Whether a candidate can be wrong in all of these.
+
+        What keeps nothing from call to call is right in repeated calls, unless each call by itself is wrong.
+        """
+        return candidate.varies or not any(map(self._is_of_repetition, telling))
+
+    def _is_of_repetition(self, question: Question) -> bool:
+        """Whether repeated calls are wrong where a call by itself is right."""
+        if question.check is None or question.check.requirement not in VARYING:
+            return False
+        plain = (self._asking.question(question.description, derivative=one) for one in (False, True))
+        answers = (self.answer(one) for one in plain if one is not None)
+        return not any(answer.words or any(one.beyond.any() for one in answer.values.values()) for answer in answers)
+
     def _same(self, candidate: Candidate, question: Question) -> bool:
         answer, other = self.answer(question), candidate.answer(question)
         if answer.agrees(other):
@@ -246,26 +284,29 @@ class Search:
         Whether a candidate computes what the target does, and has its derivatives.
 
         Where the formula is wrong, its derivatives are those that the author wrote out, as the candidate's are, or the
-        true ones of what is computed, as a framework's are.
+        true ones of what is computed, as a framework's are. Nearly all candidates end before what takes many calls.
         """
         forward = [question for question in questions if not question.derivative]
         backward = [question for question in questions if question.derivative]
-        if not all(self._same(candidate, question) for question in forward):
+        cheap, costly = ([one for one in forward if _is_costly(one) == of] for of in (False, True))
+        if not all(self._same(candidate, question) for question in cheap):
             return False
-        if all(self._same(candidate, question) for question in backward):
-            return True
-        wrong = any(_has_wrong_outputs(question, candidate.answer(question)) for question in forward)
-        plain = [question for question in backward if question.plain]
-        return wrong and all(
-            self._same(candidate, question) or follow(candidate, question, self.answer(question)) for question in plain
-        )
+        if not all(self._same(candidate, question) for question in backward):
+            wrong = any(_has_wrong_outputs(question, candidate.answer(question)) for question in (*cheap, *costly))
+            plain = [question for question in backward if question.plain]
+            if not wrong or not all(
+                self._same(candidate, question) or follow(candidate, question, self.answer(question))
+                for question in plain
+            ):
+                return False
+        return all(self._same(candidate, question) for question in costly)
 
     def _pairs(
         self, candidates: Sequence[Candidate], telling: Sequence[Question], questions: Sequence[Question]
     ) -> list[Candidate]:
         """Two mistakes together: those first that answer, one or the other alone, the most questions as it does."""
         alike = {
-            one: frozenset(q for q in telling if _may_answer(one, [q]) and self._errs_alike(one, q))
+            one: frozenset(q for q in telling if self._may_answer(one, [q]) and self._errs_alike(one, q))
             for one in candidates
         }
         few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_PAIRED]
@@ -367,14 +408,8 @@ class Search:
         return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
 
 
-def _may_answer(candidate: Candidate, telling: Sequence[Question]) -> bool:
-    """
-    Whether a candidate can be wrong in all of these.
-
-    Repeated calls are among them only where no formula is wrong: what keeps nothing from call to call is right there.
-    """
-    repeated = any(one.check is not None and one.check.requirement in VARYING for one in telling)
-    return candidate.varies or not repeated
+def _is_costly(question: Question) -> bool:
+    return question.check is not None and question.check.requirement in COSTLY
 
 
 def _has_wrong_outputs(question: Question, answer: Answer) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import attrs
 import numpy as np
 
-from ...reference.formats import format_of
 from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..subject import Subject
@@ -89,8 +88,7 @@ def values_of(subject: Subject, case: Case, name: str, got: np.ndarray) -> Value
     """An output or a gradient of a case beside the exact one and its envelope."""
     truth = subject.truth(case)
     exact = (truth.outputs() if name in case.record.outputs else truth.gradients())[name]
-    bound = np.broadcast_to(subject.bound(case, name)(False), got.shape)
-    return Values(_wide(got), exact.hi, bound, format_of(got.dtype).unit_roundoff)
+    return Values.of(got, exact, subject.bound(case, name)(False))
 
 
 def _wide(values: np.ndarray) -> np.ndarray:

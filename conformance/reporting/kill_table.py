@@ -9,7 +9,11 @@ from typing import Any
 
 import attrs
 
+from ..faults.registry import ALL_DTYPES
 from ..matrix import FaultRow, Matrix, Named, Seen, SoundRow
+
+#: How a mistake is diagnosed that is told apart from all others.
+_OWN = "its own name"
 
 #: Above the tables of the page.
 _HEAD = """\
@@ -17,9 +21,10 @@ _HEAD = """\
 
 `normspec selftest --table docs/kill-table.md` writes this page: each mistake of the library with the requirement that
 kills it, after how many cases in each dtype, and what the [diagnosis](diagnosis.md) says of it. `normspec explain NAME`
-says what a mistake is. A mistake against a SHOULD is diagnosed as where that is required, one that the profile's cases
-do not reach on those of `standard`. A letter in place of a number: it is not looked for in that dtype, and the letter
-stands below the table with the reason, as it was measured.
+says what a mistake is. It is diagnosed as in a run over all the dtypes in which it shows: where that is not the same in
+each, what most say stands first. A mistake against a SHOULD is diagnosed as where that is required, one that the
+profile's cases do not reach on those of `standard`. A letter in place of a number: it is not looked for in that dtype,
+and the letter stands below the table with the reason, as it was measured.
 """
 
 
@@ -51,25 +56,37 @@ def _plain(row: FaultRow | SoundRow) -> dict[str, Any]:
 
 
 def _summary(matrix: Matrix) -> Iterator[str]:
-    named = [(row, row.named) for row in matrix.faults if row.named is not None]
-    by = Counter(_diagnosis(row, one)[0] for row, one in named)
-    standing = sum(len(one.standing) for _, one in named) / max(1, len(named))
-    kept = sum(row.requirement in one.standing for row, one in named)
     kills = sum(bool(one.cases) for row in matrix.faults for one in row.seen)
     yield "| what | how many |\n|---|---|"
     yield f"| mistakes killed, of all | {len(matrix.faults) - len(matrix.survivors())} of {len(matrix.faults)} |"
     yield f"| pairs of a mistake and a dtype in which it is killed | {kills} |"
-    yield f"| diagnosed by its own name alone | {by['its own name']} |"
-    yield f"| diagnosed in a group that no case tells apart | {by['in a group']} |"
-    yield f"| described, without a name | {by['described']} |"
-    yield f"| left to its requirements | {by['none']} |"
-    yield f"| diagnosed by another's name | {by['another']} |"
-    yield f"| requirements that stand as causes, for one mistake on average | {standing:.2f} |"
-    yield f"| mistakes of which the requirement that kills it stands | {kept} of {len(named)} |"
     yield f"| sound functions accused | {len(matrix.accused())} of {len(matrix.sound)} |"
     if matrix.partial:
         yield "\nThe run was stopped before the end."
     yield ""
+    dtypes = [dtype for dtype in ALL_DTYPES if any(one.dtype == dtype for row in matrix.faults for one in row.named)]
+    columns = [_diagnoses([(row, one) for row in matrix.faults for one in row.named if one.dtype == d]) for d in dtypes]
+    if columns:
+        yield f"| of the mistakes diagnosed in | {' | '.join(dtypes)} |\n|---|{'---|' * len(dtypes)}"
+        for name in columns[0]:
+            yield f"| {name} | {' | '.join(column[name] for column in columns)} |"
+        yield ""
+
+
+def _diagnoses(named: Sequence[tuple[FaultRow, Named]]) -> dict[str, str]:
+    """The figures of one dtype, by what they count."""
+    by = Counter(_diagnosis(row, one)[0] for row, one in named)
+    standing = sum(len(one.standing) for _, one in named) / len(named)
+    return {
+        "all": str(len(named)),
+        "by its own name alone": f"{by[_OWN]} ({100 * by[_OWN] / len(named):.1f} %)",
+        "in a group that no case tells apart": str(by["in a group"]),
+        "described, without a name": str(by["described"]),
+        "left to its requirements": str(by["none"]),
+        "by another's name": str(by["another"]),
+        "requirements that stand as causes, for one mistake on average": f"{standing:.2f}",
+        "the requirement that kills it is among them": str(sum(row.requirement in one.standing for row, one in named)),
+    }
 
 
 def _faults(rows: Sequence[FaultRow]) -> Iterator[str]:
@@ -82,9 +99,8 @@ def _faults(rows: Sequence[FaultRow]) -> Iterator[str]:
     for row in rows:
         seen = {one.dtype: one for one in row.seen}
         cells = [_cell(seen.get(dtype), reasons) for dtype in dtypes]
-        name, more = ("", "") if row.named is None else _diagnosis(row, row.named)
-        stand = "" if row.named is None else ", ".join(row.named.standing)
-        words = f"{name}: {more}" if more else name
+        words = _by_dtype([(one.dtype, ": ".join(filter(None, _diagnosis(row, one)))) for one in row.named])
+        stand = _by_dtype([(one.dtype, ", ".join(one.standing)) for one in row.named])
         yield f"| {row.fault} | {row.requirement} | {' | '.join(cells)} | {words} | {stand} |"
     yield ""
     for reason, letter in reasons.items():
@@ -100,6 +116,13 @@ def _cell(seen: Seen | None, reasons: dict[str, str]) -> str:
     return str(seen.cases) if seen.cases else "**survived**"
 
 
+def _by_dtype(told: Sequence[tuple[str, str]]) -> str:
+    """What is told in most dtypes, and then what in others."""
+    most = Counter(words for _, words in told).most_common()
+    others = (f"{words or 'nothing'} in {', '.join(d for d, one in told if one == words)}" for words, _ in most[1:])
+    return "; ".join((most[0][0] if most else "", *others))
+
+
 def _letter(place: int) -> str:
     """a, b, ... z, aa, ab, ..."""
     rest, last = divmod(place, 26)
@@ -109,7 +132,7 @@ def _letter(place: int) -> str:
 def _diagnosis(row: FaultRow, named: Named) -> tuple[str, str]:
     """In what way a mistake is diagnosed, and the names beside its own."""
     if named.own(row.fault):
-        return "its own name", ""
+        return _OWN, ""
     group = named.grouped(row.fault)
     if group:
         return "in a group", ", ".join(name for name in group if name != row.fault)

@@ -259,7 +259,11 @@ def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
     row = FaultRow(
         "ln-unbiased", "layer_norm", "LN-F2", ("LN-F2",), ("float32",),
         seen=(Seen("float16", unseen="LN-F2 is not about it"), Seen("float32", 7)),
-        named=Named("float32", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
+        named=(
+            Named("float16", ((),), ("LN-F2",), 3),
+            Named("float32", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
+            Named("float64", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
+        ),
     )  # fmt: skip
     sound = SoundRow("ln-welford", "layer_norm", ratio=0.5, largest_in=("LN-F1", "float32"))
     matrix = Matrix((row,), (sound,), "quick", 0)
@@ -270,9 +274,10 @@ def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
     if name.endswith(".json"):
         (fault,) = json.loads(text)["faults"]
         assert fault["seen"][1] == {"dtype": "float32", "cases": 7, "unseen": ""}
-        assert fault["named"]["names"] == [["ln-unbiased", "ln-other"]]
+        assert fault["named"][1]["names"] == [["ln-unbiased", "ln-other"]]
     else:
-        assert "| ln-unbiased | LN-F2 | a | 7 | in a group: ln-other | LN-F2 |" in text
+        assert "| ln-unbiased | LN-F2 | a | 7 | in a group: ln-other; described in float16 | LN-F2 |" in text
+        assert "| by its own name alone | 0 (0.0 %) | 0 (0.0 %) | 0 (0.0 %) |" in text
         assert "- a: LN-F2 is not about it" in text
         assert "| ln-welford | 0.5 | LN-F1 in float32 |  |" in text
     assert main(["selftest", "--table", str(tmp_path / "nowhere" / name)]) == 2

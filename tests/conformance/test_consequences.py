@@ -230,6 +230,6 @@ def test_few_requirements_stand_for_one_mistake(operator: str) -> None:
         for fault in FAULTS
         if fault.operator == operator and "float32" in fault.dtypes
     ]
-    standing = {row.fault: () if row.named is None else row.named.standing for row in rows}
+    standing = {row.fault: row.named[0].standing for row in rows}
     assert [row.fault for row in rows if row.requirement not in standing[row.fault]] == []
     assert np.mean([len(found) for found in standing.values()]) <= 1.5

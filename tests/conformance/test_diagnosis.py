@@ -293,9 +293,9 @@ def test_no_fault_has_anothers_name(fault):
 def test_the_table_of_kills_has_what_a_mistake_against_advice_is_diagnosed_as():
     """A mistake that violates a SHOULD alone is named in the table, where that is held to be a MUST."""
     (row,) = [judge_fault("ln-eps-unchecked", ("float32",), "quick", 0, table=True)]
-    assert row.named is not None
-    assert row.named.own(row.fault)
-    assert row.named.standing == ("CM-A2",)
+    (named,) = row.named
+    assert named.own(row.fault)
+    assert named.standing == ("CM-A2",)
 
 
 def test_each_violation_refers_to_its_cause():
