@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -23,12 +22,12 @@ from ..spec.operators import OPERATORS
 from .asked import Ask, AskedSession
 from .calls import CALL_FAILED, checked_shapes
 from .cases.case import Case
-from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
 from .known import Known
 from .library import Library
 from .translated import TranslatedSession, Translation
-from .truth import Truth, arithmetic_of, gradient_name
+from .truth import arithmetic_of, gradient_name
+from .truths import truth_of
 
 if TYPE_CHECKING:  # a Python that was built without SQLite has none
     from .kept.store import Store
@@ -382,9 +381,7 @@ class Subject:
         declared = {} if normative else self.conventions
         eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
-        kind = ComposedTruth if case.record.composed or case.record.formula else Truth
-        # Keys know this package's code, and not that of an operator from elsewhere.
-        return case.truth(eps, running, partial(kind, store=None if case.record.file else self.store))
+        return truth_of(case, self.store, eps, running)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ...spec.errors import (
 )
 from ...spec.operators import files_of
 from ..declared import NOTHING, Declared
+from .process import NOTHING as NOTHING_TO_DO
 from .process import Limits, Worker, seconds_in_words
 from .replies import answers
 
@@ -54,6 +55,8 @@ class Launch:
     declared: Declared = NOTHING
     #: Whether what it prints is shown to the user, as it is for a function of theirs.
     prints: bool = False
+    #: Whether derivatives will be asked for, so that what they take is imported with the target.
+    derivatives: bool = False
 
 
 class Host:
@@ -106,18 +109,24 @@ class Host:
                 "declared": launch.declared.told(),
                 "path": launch.path,
                 "memory": launch.limits.memory,
+                # Not again where a worker was lost: who is lost often is slow enough.
+                "derivatives": launch.derivatives and not self.generation,
             },
             OPENING,
         )
 
-    def opened(self) -> dict[str, Any]:
-        """What the worker says of its target. Raises the NormspecError that says why there is none."""
+    def opened(self, meanwhile: Iterator[object] = NOTHING_TO_DO) -> dict[str, Any]:
+        """
+        What the worker says of its target. Raises the NormspecError that says why there is none.
+
+        ``meanwhile``: what there is to do while it imports, step by step.
+        """
         if self._worker is None:
             self.launch_ahead()
         assert self._worker is not None
         name, opened = self.launch.target, False
         try:
-            found = self._worker.reply(OPENING, lambda reply: answers({"do": "open"}, reply))
+            found = self._worker.reply(OPENING, lambda reply: answers({"do": "open"}, reply), meanwhile)
             opened = True
             return found
         except TimeoutError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import io
 import json
@@ -77,6 +78,9 @@ class Server:
             declared=Declared.heard(request.get("declared") or {}),
         )
         bridge = target.bridge
+        if request.get("derivatives"):
+            with contextlib.suppress(Exception):  # what is amiss shows where it is asked for
+                bridge.warm()
         return {
             "protocol": PROTOCOL,
             "name": target.name,
