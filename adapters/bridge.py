@@ -82,6 +82,9 @@ class Bridge(abc.ABC):
         or inference where it has one, and its warnings and threads set. ``size`` is the number of elements of x.
         """
 
+    def warm(self) -> None:  # noqa: B027 - most import all of themselves at once
+        """Have the framework import what it imports with its first derivative."""
+
     def forget(self) -> None:  # noqa: B027 - most keep nothing
         """Let go of what was compiled for calls that are not made again."""
 

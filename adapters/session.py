@@ -8,7 +8,7 @@ Only KeyboardInterrupt passes, because it is the user's and not the target's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -325,6 +325,9 @@ class Session(Caller):
             name: self._zero_or(value, likes[name], f"the {NESTED[kind]} of {name}")
             for name, value in zip(results, found)
         }
+
+    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+        """Nothing, where a call is a call: to a worker, several requests go in one."""
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -149,6 +149,13 @@ class AskedSession:
         last = {"g": other} if isinstance(other, np.ndarray) else {"tangents_again": other}
         with self._noted(_DERIVATIVES[kind], inputs, settings, parts=parts, tangents=tangents, **last):
             return self._session.nested(kind, inputs, settings, tangents, other, parts=parts)
+
+    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+        """Ask for what these calls ask for; they are noted when they are made."""
+        log, asked = len(self.log), self.asked
+        self._session.ask_ahead(calls)
+        del self.log[log:]
+        self.asked = asked
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """What was recorded around a layer's own sublayers."""

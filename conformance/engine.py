@@ -349,6 +349,8 @@ class Run:
         ]
         if not asking:
             return None
+        if any(tally.check.gradient for tally in asking):
+            subject.ahead_of(case)
         declined = subject.declines(case)
         if declined:
             own = subject.cannot_vary(case) is not None

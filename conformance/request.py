@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..adapters.frameworks import KNOWN
 from ..adapters.importable import importable_name
 from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, hosted, ready
+from ..adapters.remote.process import NOTHING as NOTHING_TO_DO
 from ..adapters.target import Target
 from ..adapters.targets import TARGETS, resolve
 from ..spec.conventions import ensure_about
@@ -72,18 +73,19 @@ class Request:
     #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
     files: Mapping[str, str] = attrs.field(factory=dict)
 
-    def open(self) -> list[Target]:
+    def open(self, meanwhile: Iterator[object] = NOTHING_TO_DO, *, derivatives: bool = False) -> list[Target]:
         """
         The targets, each in a worker of its own but for callables that have no name to be imported by.
 
-        All workers start at once, since importing a framework takes seconds. Each has those bindings alone that are
-        asked for. Raises the NormspecError of the first target that cannot be had,
+        All workers start at once, since importing a framework takes seconds, and ``meanwhile`` goes on step by step.
+        With ``derivatives`` they import what these take, too. Each target has those bindings alone that are asked for.
+        Raises the NormspecError of the first target that cannot be had,
         UnknownBinding, NothingAsked, or UnknownConvention.
         """
         hosts: list[Host] = []
         try:
-            started = [self._started(target, hosts) for target in self.names]
-            opened = [ready(one) if isinstance(one, Host) else self._resolved(one) for one in started]
+            started = [self._started(target, hosts, derivatives=derivatives) for target in self.names]
+            opened = [ready(one, meanwhile) if isinstance(one, Host) else self._resolved(one) for one in started]
             for target in opened:
                 self._check(target)
             opened = self._asked_of(opened)
@@ -146,7 +148,7 @@ class Request:
         """The targets, callables by name where a worker would import the same one."""
         return tuple(one if isinstance(one, str) else importable_name(one) or one for one in self.targets)
 
-    def _started(self, target: Asked, hosts: list[Host]) -> Asked | Host:
+    def _started(self, target: Asked, hosts: list[Host], *, derivatives: bool) -> Asked | Host:
         """The host of a target by name, kept among the others; a callable as it is."""
         if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
             return target
@@ -158,6 +160,7 @@ class Request:
             limits=self.limits,
             file=self.files.get(target, ""),
             declared=self.declared_of(target),
+            derivatives=derivatives,
         )
         hosts.append(host)
         return host

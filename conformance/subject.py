@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -23,12 +23,12 @@ from ..spec.operators import OPERATORS
 from .asked import Ask, AskedSession
 from .calls import CALL_FAILED, checked_shapes
 from .cases.case import Case
-from .composed_truth import ComposedTruth
 from .findings import Comparison, Finding, compare
 from .known import Known
 from .library import Library
 from .translated import TranslatedSession, Translation
-from .truth import Truth, arithmetic_of, gradient_name
+from .truth import arithmetic_of, gradient_name
+from .truths import truth_of
 
 if TYPE_CHECKING:  # a Python that was built without SQLite has none
     from .kept.store import Store
@@ -55,6 +55,16 @@ class Observation:
     _tracked: dict[str, np.ndarray] = attrs.field(factory=dict)
     _failure: Exception | None = None
     _gradient_failure: Exception | None = None
+
+    @property
+    def lacks_outputs(self) -> bool:
+        """Whether nobody has asked for the outputs."""
+        return self._outputs is None and self._failure is None
+
+    @property
+    def lacks_gradients(self) -> bool:
+        """Whether nobody has asked for the gradients."""
+        return self._gradients is None and self._gradient_failure is None
 
     @property
     def outputs(self) -> dict[str, np.ndarray]:
@@ -188,6 +198,30 @@ class Subject:
     def calls(self) -> int:
         """How often the target was called for this subject."""
         return 0 if self._counted is None else self._counted.asked
+
+    def ahead(self, case: Case, calls: Iterable[Callable[[], object]]) -> None:
+        """
+        Have what these calls of a case or its like ask for asked in one request, where it crosses to a worker.
+
+        It changes nothing but the time: the calls are made afterwards, in this order, and find their answers.
+        """
+        if case.x.size >= LARGE:  # the way there is nothing then, and their results take memory
+            return
+        asked = self.asked
+        self.session.ask_ahead(calls)
+        self.asked = asked
+
+    def ahead_of(self, case: Case) -> None:
+        """The same for what is asked of nearly every case: its outputs and its gradients."""
+        self.ahead(case, self.unasked(case))
+
+    def unasked(self, case: Case, *, outputs: bool = True) -> Iterator[Callable[[], object]]:
+        """The calls that observing a case still takes, for its outputs, or for its gradients alone."""
+        observed = self._observed.get(id(case))
+        if outputs and (observed is None or observed.lacks_outputs):
+            yield partial(self.outputs, case)
+        if not self.forward_only and (observed is None or observed.lacks_gradients):
+            yield partial(self.tracked, case)
 
     # -- calling the target ----------------------------------------------------------------------
 
@@ -382,9 +416,7 @@ class Subject:
         declared = {} if normative else self.conventions
         eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
-        kind = ComposedTruth if case.record.composed or case.record.formula else Truth
-        # Keys know this package's code, and not that of an operator from elsewhere.
-        return case.truth(eps, running, partial(kind, store=None if case.record.file else self.store))
+        return truth_of(case, self.store, eps, running)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))

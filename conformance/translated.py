@@ -8,7 +8,7 @@ they know the case alone. It is done on this side of a session, so that no worke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -198,6 +198,10 @@ class TranslatedSession:
         last = handed.array(other) if isinstance(other, np.ndarray) else handed.arrays(other)
         found = self._session.nested(kind, handed.inputs(inputs), settings, handed.arrays(tangents), last, **options)
         return handed.results(found, "the nested derivative of ")
+
+    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+        """Ask for what these calls ask for."""
+        self._session.ask_ahead(calls)
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """What was recorded around a layer's own sublayers."""

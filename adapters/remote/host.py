@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ from ...spec.errors import (
 )
 from ...spec.operators import files_of
 from ..declared import NOTHING, Declared
+from ..worker.codec import NotAFrame
+from ..worker.failures import revived
+from .ahead import Ahead
+from .process import NOTHING as NOTHING_TO_DO
 from .process import Limits, Worker, seconds_in_words
 from .replies import answers
 
@@ -54,6 +59,8 @@ class Launch:
     declared: Declared = NOTHING
     #: Whether what it prints is shown to the user, as it is for a function of theirs.
     prints: bool = False
+    #: Whether derivatives will be asked for, so that what they take is imported with the target.
+    derivatives: bool = False
 
 
 class Host:
@@ -66,12 +73,16 @@ class Host:
         self.generation = 0
         #: How many requests have been made: a result is fresh until the next.
         self.requests = 0
+        #: What is asked ahead.
+        self.ahead = Ahead()
         #: Why a request was lost, by its fingerprint, and how often something was lost, by subject.
         self.lost: dict[bytes, str] = {}
         self.losses: Counter[Any] = Counter()
         self._released: list[int] = []
         self._numbers = 0
         self._spent = 0.0
+        #: Whether the worker takes several requests in one.
+        self._several = False
         #: Why the target could not be had again after a loss; empty where it was not tried, or went well.
         self._gone = ""
 
@@ -106,19 +117,25 @@ class Host:
                 "declared": launch.declared.told(),
                 "path": launch.path,
                 "memory": launch.limits.memory,
+                # Not again where a worker was lost: who is lost often is slow enough.
+                "derivatives": launch.derivatives and not self.generation,
             },
             OPENING,
         )
 
-    def opened(self) -> dict[str, Any]:
-        """What the worker says of its target. Raises the NormspecError that says why there is none."""
+    def opened(self, meanwhile: Iterator[object] = NOTHING_TO_DO) -> dict[str, Any]:
+        """
+        What the worker says of its target. Raises the NormspecError that says why there is none.
+
+        ``meanwhile``: what there is to do while it imports, step by step.
+        """
         if self._worker is None:
             self.launch_ahead()
         assert self._worker is not None
         name, opened = self.launch.target, False
         try:
-            found = self._worker.reply(OPENING, lambda reply: answers({"do": "open"}, reply))
-            opened = True
+            found = self._worker.reply(OPENING, lambda reply: answers({"do": "open"}, reply), meanwhile)
+            self._several, opened = found.get("several", False), True
             return found
         except TimeoutError:
             raise NotImportable(f"{name} took longer than {seconds_in_words(OPENING)} to import") from None
@@ -134,12 +151,21 @@ class Host:
         """
         The reply of the worker, or of a new one where the last was lost, within what is left of the time limit.
 
-        ``names``: what the arrays of the reply have to be called.
+        ``names``: what the arrays of the reply have to be called. What was asked ahead has its reply already.
         """
+        if self.ahead.planning:
+            self.requests += 1
+            return self.ahead.planned(message)
+        early = self.ahead.reply_to(message)
+        if early is not None:
+            self.requests += 1
+            return self._revealed(message, early, names)
+        limit = self.launch.limits.seconds
+        left = limit - self._spent
+        if left <= 0:
+            raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped")
         worker = self._worker or self._again()
         released, self._released = self._released, []
-        limit = self.launch.limits.seconds
-        left = max(limit - self._spent, 0.0)
         self.requests += 1
         started, settled = time.monotonic(), False
         try:
@@ -154,21 +180,57 @@ class Host:
             raise
         except NormspecError as error:
             settled = True
-            if isinstance(error, _refusals(message)):
-                raise
-            raise TargetLost(f"disturbed its worker ({error})") from None
+            raise _meant(message, error) from None
         finally:
             self._spent += time.monotonic() - started
             if not settled:  # dead, unfit, or, after a Ctrl-C, about to answer a request that is no more
                 self.close()
 
+    def _revealed(self, message: Mapping[str, Any], reply: Any, names: Collection[str]) -> dict[str, Any]:
+        """What a request ends in whose reply has come already."""
+        if type(reply.get("raised")) is dict:
+            try:
+                failure = revived(reply["raised"])
+            except NotAFrame:
+                pass
+            else:
+                raise failure if isinstance(failure, _ENDS) else _meant(message, failure)
+        elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
+            return reply["ok"]
+        self.close()
+        raise TargetLost("disturbed its worker (the reply is no answer to the request)")
+
+    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+        """
+        Ask for what these calls ask for, all of it in one request, where the worker takes that.
+
+        The calls that are made next find their replies there, as long as they ask for just that, in this order; a
+        request that is another one ends it. Where the worker is lost, they ask for themselves, and it shows which is to
+        blame.
+        """
+        self.ahead.forget()
+        if not self._several:
+            return
+        numbers, requests = self._numbers, self.requests
+        try:
+            planned = self.ahead.plan(calls)
+        finally:
+            self._numbers, self.requests = numbers, requests
+        if len(planned) < _WORTH:
+            return
+        with contextlib.suppress(TargetLost, TargetRaised, BadOutput, Unsupported):
+            found = self.request({"do": "several", "requests": planned})
+            self.requests = requests
+            self.ahead.has(planned, found["replies"])
+
     def aside(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The reply to a request that is part of no requirement, and has the time limit for itself."""
         spent, self._spent = self._spent, 0.0
+        ahead, self.ahead = self.ahead, Ahead()
         try:
             return self.request(message)
         finally:
-            self._spent = spent
+            self._spent, self.ahead = spent, ahead
 
     def _again(self) -> Worker:
         """A new worker in place of one that was lost. Raises TargetLost, and from then on always."""
@@ -188,6 +250,18 @@ class Host:
             self._worker.end()
             self._worker = None
             self.generation += 1
+
+
+#: How a call of a target ends otherwise than in a result.
+_ENDS = (TargetRaised, TargetLost, BadOutput, Unsupported)
+
+#: From how many requests on they are made together.
+_WORTH = 2
+
+
+def _meant(message: Mapping[str, Any], error: NormspecError) -> NormspecError:
+    """What an error of the caller that a worker tells of means: no request but some can end in one."""
+    return error if isinstance(error, _refusals(message)) else TargetLost(f"disturbed its worker ({error})")
 
 
 def _refusals(message: Mapping[str, Any]) -> tuple[type[NormspecError], ...]:

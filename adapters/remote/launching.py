@@ -7,7 +7,8 @@ import select
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...spec.errors import NotImportable, UnknownTarget
@@ -15,6 +16,7 @@ from ..declared import NOTHING, Declared
 from ..frameworks import KNOWN, full_name
 from ..targets import TARGETS, check_operators, check_target
 from .host import SCRIPT, Host, Launch, Limits
+from .process import NOTHING as NOTHING_TO_DO
 from .target import RemoteTarget
 
 #: Whether targets can be put into processes of their own here: it takes POSIX process groups and poll.
@@ -33,20 +35,23 @@ def hosted(
     limits: Limits | None = None,
     file: str = "",
     declared: Declared = NOTHING,
+    derivatives: bool = False,
 ) -> Host:
     """
     The host of a target, whose worker has been started and imports it now.
 
     A target ``exec:COMMAND`` is what that command holds, which is a worker itself (adapters/worker/PROTOCOL.md).
     ``python`` is the worker's interpreter, this one by default: it needs NumPy and the target's framework. ``file``:
-    where the file of FILE.py:NAME lies, if not there. ``declared``: what is said of it. Raises a NormspecError where
-    the request cannot be carried out, as far as that shows before anything is imported.
+    where the file of FILE.py:NAME lies, if not there. ``declared``: what is said of it. ``derivatives``:
+    whether they will be asked for, so that what they take is imported now. Raises a NormspecError where the request
+    cannot be carried out, as far as that shows before anything is imported.
     """
     operators = None if op is None else check_operators(op)
     if target.startswith(EXEC):
         launch = Launch(target, operators, framework, command_of(target), limits=limits or Limits(), prints=True)
     else:
         launch = _in_python(target, operators, framework, python, limits or Limits(), file, declared)
+        launch = replace(launch, derivatives=derivatives)
     host = Host(launch)
     host.launch_ahead()
     return host
@@ -86,6 +91,8 @@ def environment_of_a_worker() -> dict[str, str]:
     return {
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # OpenMP's threads else spin while they wait: on a busy machine a large call took ten times its work in that.
+        "OMP_WAIT_POLICY": "passive",
         # JAX compiles anew for each shape. What one worker has compiled serves the next.
         "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -93,9 +100,13 @@ def environment_of_a_worker() -> dict[str, str]:
     }
 
 
-def ready(host: Host) -> RemoteTarget:
-    """The target, once its worker has imported it. Raises the NormspecError that says why there is none."""
-    return RemoteTarget.opened(host)
+def ready(host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarget:
+    """
+    The target, once its worker has imported it; ``meanwhile`` goes on step by step.
+
+    Raises the NormspecError that says why there is none.
+    """
+    return RemoteTarget.opened(host, meanwhile)
 
 
 def interpreter(python: str) -> str:

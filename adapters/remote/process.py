@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ _ENDING = 2.0
 
 #: Characters of one line of what a target prints that are passed on: a flood without line ends is one line.
 _LINE = 500
+
+#: Nothing to do while a reply is waited for.
+NOTHING: Iterator[object] = iter(())
 
 #: Bytes of what a target prints that are passed on, and that are kept to say why it died.
 _PASSED, _KEPT = 1 << 16, 1 << 13
@@ -87,6 +90,7 @@ class Worker:
         self._asked = 0
         self._replies = Frames(self._read)
         self._deadline = math.inf
+        self._meanwhile = NOTHING
 
     @property
     def alive(self) -> bool:
@@ -99,14 +103,18 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             self._send(encode({**message, "id": self._asked}), time.monotonic() + seconds)
 
-    def reply(self, seconds: float, answers: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def reply(
+        self, seconds: float, answers: Callable[[dict[str, Any]], bool], meanwhile: Iterator[object] = NOTHING
+    ) -> dict[str, Any]:
         """
-        The reply to the last request, within so many seconds from now.
+        The reply to the last request, within so many seconds from now; one step after the other of ``meanwhile``, as
+        long as there is none.
 
         Raises TimeoutError, TargetLost, or what the target's call ended in. Whatever does not follow the protocol, or
         is no answer to the request, was written by the target: the worker is then ended.
         """
         try:
+            self._meanwhile = meanwhile
             found = self._receive(time.monotonic() + seconds)
             if type(found) is not dict or found.get("id") != self._asked:
                 raise NotAFrame("the reply is to no request")
@@ -123,6 +131,8 @@ class Worker:
         except NotAFrame as error:
             self.end()
             raise TargetLost(f"disturbed its worker ({error})") from None
+        finally:
+            self._meanwhile = NOTHING
         raise failure
 
     def end(self) -> None:
@@ -161,7 +171,10 @@ class Worker:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            if poll.poll(min(left, _LOOK) * 1000):
+            look = time.monotonic() + min(left, _LOOK)
+            while not (ready := poll.poll(0)) and time.monotonic() < look and next(self._meanwhile, None) is not None:
+                pass
+            if ready or poll.poll(max(look - time.monotonic(), 0) * 1000):
                 return
             if not self.alive:  # and somebody else holds the other end
                 if poll.poll(0):

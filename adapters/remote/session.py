@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,8 +59,8 @@ class RemoteSession:
         asked = self._asked("start", inputs, settings, parts, request)
         found = asked.reply(OPERATORS[self.operator].outputs, evaluation=number)
         evaluation = RemoteEvaluation(
-            asked, number, self.host.generation, found["outputs"], self.host.requests, inputs.keys(),
-            self._gradients(inputs, wrt),
+            asked, number, self.host.generation, found, self.host.requests, OPERATORS[self.operator].outputs,
+            inputs.keys(), self._gradients(inputs, wrt), planned=self.host.ahead.planning,
         )  # fmt: skip
         if record:
             evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
@@ -152,6 +152,10 @@ class RemoteSession:
         names = ("y",) if kind == "jvp_jvp" else OPERATORS[self.operator].differentiable
         return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
 
+    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+        """Ask for what these calls of this session ask for, in one request; see Host.ask_ahead."""
+        self.host.ask_ahead(calls)
+
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
@@ -223,19 +227,23 @@ class RemoteEvaluation:
     _asked: Asked
     _number: int
     _generation: int
-    _outputs: dict[str, np.ndarray]
+    #: The reply, which holds the outputs.
+    _found: dict[str, Any]
     #: How many requests there had been when the outputs came: they are what they are now until the next.
     _fresh: int
-    #: The names of the inputs, and of the gradients that there may be.
+    #: The names of the results, of the inputs, and of the gradients that there may be.
+    _results: Collection[str]
     _inputs: Collection[str]
-    _differentiable: Collection[str]
+    differentiable: Collection[str]
+    #: Whether the request for it was planned alone: the worker keeps nothing under its number on its account.
+    planned: bool = False
     recorder: RemoteRecorder | None = None
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now."""
         if self.fresh(self._fresh):
-            return {name: value.copy() for name, value in self._outputs.items()}
-        return self.ask("outputs", self._outputs)["outputs"]
+            return {name: value.copy() for name, value in self._found["outputs"].items()}
+        return self.ask("outputs", self._results)["outputs"]
 
     def inputs(self) -> dict[str, np.ndarray | None]:
         """The inputs as they are now."""
@@ -245,8 +253,8 @@ class RemoteEvaluation:
         """The gradients of sum(y * g); see Evaluation.pull."""
         host = self._asked.host
         number = host.number()
-        found = self.ask("pull", self._differentiable, {"g": g, "layout": layout, "keep": keep}, pulled=number)
-        return RemotePulled(self, number, found["gradients"], host.requests)
+        found = self.ask("pull", self.differentiable, {"g": g, "layout": layout, "keep": keep}, pulled=number)
+        return RemotePulled(self, number, found, host.requests, planned=host.ahead.planning)
 
     def ask(
         self, do: str, names: Collection[str] = (), more: Mapping[str, Any] | None = None, **numbers: int
@@ -270,7 +278,8 @@ class RemoteEvaluation:
         self._asked.host.release(number)
 
     def __del__(self) -> None:
-        self.release(self._number)
+        if not self.planned:
+            self.release(self._number)
 
 
 @dataclass(eq=False)
@@ -279,21 +288,27 @@ class RemotePulled:
 
     _evaluation: RemoteEvaluation
     _number: int
-    _gradients: dict[str, np.ndarray | None]
+    #: The reply, which holds the gradients.
+    _found: dict[str, Any]
     _fresh: int
+    #: Whether the request for it was planned alone.
+    planned: bool = False
 
     def gradients(self) -> dict[str, np.ndarray | None]:
         """The gradients as they are now."""
         if self._evaluation.fresh(self._fresh):
-            return {name: None if value is None else value.copy() for name, value in self._gradients.items()}
-        return self._evaluation.ask("gradients", self._gradients, pulled=self._number)["gradients"]
+            found = self._found["gradients"]
+            return {name: None if value is None else value.copy() for name, value in found.items()}
+        names = self._evaluation.differentiable
+        return self._evaluation.ask("gradients", names, pulled=self._number)["gradients"]
 
     def cotangent(self) -> np.ndarray:
         """The cotangent as it is now."""
         return self._evaluation.ask("cotangent", pulled=self._number)["cotangent"]
 
     def __del__(self) -> None:
-        self._evaluation.release(self._number)
+        if not self.planned:
+            self._evaluation.release(self._number)
 
 
 @dataclass(eq=False)

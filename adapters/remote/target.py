@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -25,6 +25,7 @@ from ..target import Target
 from ..trait import Trait
 from ..worker.failures import where_of
 from .host import Host
+from .process import NOTHING as NOTHING_TO_DO
 from .replies import OPTIONAL
 from .session import RemoteSession
 
@@ -44,9 +45,9 @@ class RemoteTarget(Target):
     _devices: tuple[str, ...] = ()
 
     @classmethod
-    def opened(cls, host: Host) -> RemoteTarget:
-        """The target that the host's worker holds. Raises the NormspecError that says why there is none."""
-        found = {**OPTIONAL, **host.opened()}
+    def opened(cls, host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarget:
+        """The target that the host's worker holds; see Host.opened. Raises the NormspecError why there is none."""
+        found = {**OPTIONAL, **host.opened(meanwhile)}
         try:
             return cls(
                 name=host.launch.target,

@@ -97,6 +97,13 @@ class TorchBridge(Bridge):
         if index is not None and index >= count:
             raise DeviceUnavailable(f"device {device!r}: torch finds {count}, the last being cuda:{count - 1}")
 
+    def warm(self) -> None:
+        # sympy comes with the first cotangent, torch._dynamo with the first dual number: two seconds together.
+        x = torch.ones(1).requires_grad_()
+        torch.autograd.grad(x * 2, x, torch.ones(1))
+        with forward_ad.dual_level():
+            forward_ad.make_dual(torch.ones(1), torch.ones(1)) * 2
+
     def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> torch.Tensor:
         if layout == "contiguous":
             made = _from_numpy(np.array(array, order="C"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import io
 import json
@@ -56,10 +57,21 @@ class Server:
             "nested": self._nested, "recall": self._recall,
             "seams": self._seams, "start": self._start, "outputs": self._outputs, "inputs": self._inputs,
             "recorded": self._recorded, "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
+            "several": self._several,
         }  # fmt: skip
         if do not in handlers:
             raise Unsupported(f"the worker does not know the request {do!r}")
         return handlers[do](request)
+
+    def _several(self, request: Request) -> dict[str, Any]:
+        """The replies to several requests, one after the other, whatever each ends in."""
+        replies: list[dict[str, Any]] = []
+        for one in request["requests"]:
+            try:
+                replies.append({"ok": self.answer(one)})
+            except BaseException as error:  # as in serve
+                replies.append({"raised": described(error)})
+        return {"replies": replies}
 
     # The target ----------------------------------------------------------------------------------------------
 
@@ -77,6 +89,9 @@ class Server:
             declared=Declared.heard(request.get("declared") or {}),
         )
         bridge = target.bridge
+        if request.get("derivatives"):
+            with contextlib.suppress(Exception):  # what is amiss shows where it is asked for
+                bridge.warm()
         return {
             "protocol": PROTOCOL,
             "name": target.name,
@@ -84,6 +99,7 @@ class Server:
             "version": target.version,
             "dtypes": target.dtypes,
             "slow": target.slow,
+            "several": True,
             "layouts": bridge.layouts,
             "devices": bridge.devices(),
             "bindings": [

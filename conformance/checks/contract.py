@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -96,10 +97,10 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
     """Each gradient asked for by itself: a leaf's where x needs none, as in the first layer of a network."""
-    for name in differentiable(case.operator, case.inputs):
+    names = [name for name in differentiable(case.operator, case.inputs) if gradient_name(name) in together]
+    subject.ahead(case, (partial(subject.pull, case, wrt=(name,)) for name in names))
+    for name in names:
         gradient = gradient_name(name)
-        if gradient not in together:
-            continue
         try:
             found = subject.pull(case, wrt=(name,))
         except MissingGradient as missing:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -97,28 +98,36 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     a = random.integers(-4, 6, shape).astype(dtype)  # small integers: their sums are exact
     b = random.integers(-4, 6, shape).astype(dtype)
     both = (a + b).astype(dtype)
-    found = [subject.pull(case, g) for g in (a, b, both)]
+    larger = [(factor, moved) for factor in _FACTORS if (moved := scaled_exactly(a, factor)) is not None]
+    multiples, zero = [(factor, case.replace(g=g)) for factor, g in larger], case.replace(g=np.zeros_like(a))
+    asked = [partial(subject.pull, case, g) for g in (a, b, both)]
+    subject.ahead(
+        case, [*asked, *(partial(subject.pull, moved) for _, moved in multiples), partial(subject.pull, zero)]
+    )
+    found = [ask() for ask in asked]
     for name in found[2]:
         bounds = [subject.bound(case, name, g) for g in (a, b, both)]
         yield subject.judge(
             case.replace(g=both), name, found[2][name], added(found[0][name], found[1][name]),
             lambda normative, bounds=bounds: np.sum([b(normative) for b in bounds], axis=0), "the cotangent a + b",
         )  # fmt: skip
-    yield from _multiples(subject, case, a, found[0])
+    yield from _multiples(subject, case, a, found[0], multiples, zero)
 
 
 #: The second takes gradients past the limits that are set for float16.
 _FACTORS = (4.0, 2.0**20)
 
 
-def _multiples(subject: Subject, case: Case, g: np.ndarray, gradients: Mapping[str, np.ndarray]) -> Iterator[Finding]:
+def _multiples(
+    subject: Subject,
+    case: Case,
+    g: np.ndarray,
+    gradients: Mapping[str, np.ndarray],
+    multiples: Sequence[tuple[float, Case]],
+    zero: Case,
+) -> Iterator[Finding]:
     """The gradients of a cotangent times 2^k, exact, are those of the cotangent times it; those of zero are zero."""
-    zero = case.replace(g=np.zeros_like(g))
-    for factor in _FACTORS:
-        larger = scaled_exactly(g, factor)
-        if larger is None:
-            continue
-        moved = case.replace(g=larger)
+    for factor, moved in multiples:
         for name, value in subject.pull(moved).items():
             one, many = subject.bound(case, name, g), subject.bound(moved, name)
             yield close(
@@ -140,6 +149,7 @@ def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     subsets: list[tuple[str, ...]] = [(name,) for name in present]
     if len(present) == 3:
         subsets.append(("gamma", "beta"))
+    subject.ahead(case, [partial(subject.pull, case, wrt=subset) for subset in subsets])
     for subset in subsets:
         found = subject.pull(case, wrt=subset)
         for name in subset:

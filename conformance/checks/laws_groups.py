@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -23,8 +24,7 @@ from .relations import close, equal, same
 def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone equals the group in a batch, within the envelope."""
     rows = case.layout.rows(subject.observe(case).outputs["y"])
-    for group in some_groups(case):
-        single = only_group(case, group)
+    for group, single in _singles(subject, case):
         got = subject.outputs(single)["y"]
         want = rows[group].reshape(got.shape).astype(np.float64)
         bound = subject.bound(single, "y")
@@ -33,12 +33,18 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
         )
 
 
+def _singles(subject: Subject, case: Case) -> list[tuple[int, Case]]:
+    """Some groups, each with the case that it is alone, whose outputs are asked for next."""
+    singles = [(group, only_group(case, group)) for group in some_groups(case)]
+    subject.ahead(case, (partial(subject.outputs, single) for _, single in singles))
+    return singles
+
+
 @check("LN-L8", "RM-L8", "GN-L8", "IN-L8", raising="error")
 def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone has the bits of the group in a batch."""
     y = subject.observe(case).outputs["y"]
-    for group in some_groups(case):
-        single = only_group(case, group)
+    for group, single in _singles(subject, case):
         got = subject.outputs(single)["y"]
         want, bound = case.layout.rows(y)[group].reshape(got.shape), subject.bound(single, "y")
         yield equal(
@@ -183,8 +189,12 @@ def _beside(
     whole, samples = _samples(case, subject.observe(case).outputs["y"]), _samples(case)
     fewer = len(samples) - len(before) - 1 - len(after)
     after = [*after, *(after[place % len(after)] for place in range(fewer))]  # x has the shape that it has
-    for sample in sorted({0, len(samples) // 2, len(samples) - 1}):
-        beside = of_samples(case, np.concatenate([*before, samples[sample : sample + 1], *after]))
+    asked = {
+        sample: of_samples(case, np.concatenate([*before, samples[sample : sample + 1], *after]))
+        for sample in sorted({0, len(samples) // 2, len(samples) - 1})
+    }
+    subject.ahead(case, (partial(subject.outputs, beside) for beside in asked.values()))
+    for sample, beside in asked.items():
         got = _samples(beside, subject.outputs(beside)["y"])[len(before)]
         single = of_samples(case, samples[sample : sample + 1])  # the envelope is that of the sample alone
         want = single.layout.back(whole[sample].reshape(single.layout.count, -1))

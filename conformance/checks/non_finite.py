@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import attrs
 import numpy as np
@@ -92,8 +93,15 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     clean, lacking = subject.observe(case), None
     y = clean.started["y"]
-    for poison in (np.nan, *_INFINITIES):
-        bad = _poisoned(case, poison)
+    poisoned = {poison: _poisoned(case, poison) for poison in (np.nan, *_INFINITIES)}
+
+    def pulled(bad: Case) -> object:
+        return subject.start(bad).pull(case.g)
+
+    ask = subject.start if subject.forward_only or _inference(case) else pulled
+    if not clean.lacks_gradients or ask is not pulled:
+        subject.ahead(case, (partial(ask, bad.case) for bad in poisoned.values()))
+    for poison, bad in poisoned.items():
         note = f"{poison} elsewhere in x"
         evaluation = subject.start(bad.case)
         got = checked_shapes(evaluation.outputs(), bad.case)["y"]

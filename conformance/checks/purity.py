@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import attrs
 import numpy as np
@@ -68,6 +69,16 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
             if given is not None and now is not None:
                 yield changed(given, now, case, name, f"{name} was changed by {when}")
 
+    def asked() -> Iterator[Callable[[], object]]:
+        yield subject.start(case, wrt=()).inputs
+        evaluation = subject.start(case)
+        yield evaluation.inputs
+        if not subject.forward_only:
+            pulled = evaluation.pull(case.g)
+            yield evaluation.inputs
+            yield pulled.cotangent
+
+    subject.ahead(case, asked())
     # Untracked first: where gradients are tracked, a framework may refuse to let x be changed at all.
     untracked = subject.start(case, wrt=())
     untracked.outputs()
@@ -205,6 +216,8 @@ def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
             continue
         later = case.replace(**{name: last_changed(given)})
         note = f"the last value of {name} changed since the last call"
+        pulls = [] if subject.forward_only else [partial(subject.pull, case), partial(subject.pull, later)]
+        subject.ahead(case, [partial(subject.outputs, case), partial(subject.outputs, later), *pulls])
         subject.outputs(case)
         for output, got in subject.outputs(later).items():
             yield subject.judge_output(later, output, got, note=note)
@@ -269,10 +282,23 @@ def other(case: Case) -> Case:
 @check("CM-P4", when=in_training, raising="error")
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result is the same after later calls, a gradient after later gradients."""
+    later_case = other(case)
+
+    def asked(mode: str) -> Iterator[Callable[[], object]]:
+        evaluation = subject.start(case, mode=mode)
+        later = subject.start(later_case, mode=mode)
+        yield evaluation.outputs
+        if mode == "training" and not subject.forward_only:
+            pulled = evaluation.pull(case.g)
+            later.pull(later_case.g)
+            yield pulled.gradients
+            yield evaluation.outputs
+
     for mode in ("inference", "training"):  # buffers are reused most readily where nothing is tracked
+        subject.ahead(case, asked(mode))
         evaluation = subject.start(case, mode=mode)
         before = evaluation.outputs()
-        later = subject.start(other(case), mode=mode)
+        later = subject.start(later_case, mode=mode)
         later.outputs()
         for name, value in evaluation.outputs().items():
             yield changed(before[name], value, case, name, f"{name} changed when another call was made")
@@ -280,7 +306,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     pulled = evaluation.pull(case.g)
     gradients = pulled.gradients()
-    later.pull(other(case).g).gradients()
+    later.pull(later_case.g).gradients()
     for name, value in pulled.gradients().items():
         known = gradients[name]
         if value is not None and known is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import attrs
 import numpy as np
@@ -88,12 +89,19 @@ class Relation:
             calls = self.calls(form)
             if calls is None:
                 return None
+            subject.ahead(case, self._asking(subject, calls))
             try:
                 return {name: (one, self._y(subject, name, one)) for name, one in calls.items()}
             except (Unsupported, TargetRaised):
                 if form is forms[-1]:
                     raise
         return None
+
+    def _asking(self, subject: Subject, calls: Mapping[str, Case]) -> Iterator[Callable[[], object]]:
+        """What they ask for, as far as it is not known."""
+        for name, case in calls.items():
+            if name in self.fresh or subject.observe(case).lacks_outputs:
+                yield partial(subject.outputs, case)
 
     def _y(self, subject: Subject, name: str, case: Case) -> np.ndarray:
         return (subject.outputs(case) if name in self.fresh else subject.observe(case).outputs)["y"]

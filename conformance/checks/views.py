@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
+from ...adapters.layouts import LAYOUTS, why_not
 from ...spec.errors import LayoutNotApplicable, TargetRaised, Unsupported
 from ...spec.operators import Groups
 from ..calls import checked_shapes
@@ -29,6 +31,34 @@ def _repeated_group(case: Case) -> Case:
     return case.replace(x=case.layout.back(np.broadcast_to(rows[:1], rows.shape).copy()))
 
 
+def _applies(case: Case, layouts: Mapping[str, str], cotangent: str = "contiguous") -> bool:
+    """Whether the inputs of a case, and its cotangent, can be laid out so."""
+    given = [*((case.inputs[name], layout) for name, layout in layouts.items()), (case.g, cotangent)]
+    return all(array is None or layout not in LAYOUTS or why_not(array, layout) is None for array, layout in given)
+
+
+#: A case, the layouts of its inputs, and that of the cotangent.
+View = tuple[Case, dict[str, str], str]
+
+
+def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], object]]:
+    """The calls that comparing cases on views with themselves takes."""
+
+    def pulled(case: Case, layouts: dict[str, str], cotangent: str) -> object:
+        return subject.start(case, layouts=layouts).pull(case.g, cotangent)
+
+    seen: list[Case] = []
+    for case, layouts, cotangent in views:
+        if _applies(case, layouts, cotangent):
+            if case not in seen:
+                yield from subject.unasked(case)
+                seen.append(case)
+            if subject.forward_only:
+                yield partial(subject.start, case, layouts=layouts)
+            else:
+                yield partial(pulled, case, layouts, cotangent)
+
+
 def _compared(
     subject: Subject, case: Case, layouts: dict[str, str], note: str, cotangent: str = "contiguous"
 ) -> Generator[Finding, None, Unsupported | None]:
@@ -39,6 +69,8 @@ def _compared(
     """
     plain = subject.observe(case)
     expected = plain.started
+    if not _applies(case, layouts, cotangent):
+        return None
     try:
         evaluation = subject.start(case, layouts=layouts)
     except LayoutNotApplicable:
@@ -64,10 +96,11 @@ def _compared(
 @check("CM-V1", raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, sliced, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
-    lacking = None
-    for layout in _views(subject):
+    lacking, repeated = None, case.derived("a group repeated", _repeated_group)
+    cases = {layout: repeated if layout == "zero_stride" else case for layout in _views(subject)}
+    subject.ahead(case, _calls(subject, ((one, {"x": layout}, "contiguous") for layout, one in cases.items())))
+    for layout, handed in cases.items():
         _ = subject.observe(case).outputs
-        handed = _repeated_group(case) if layout == "zero_stride" else case
         lacking = (yield from _compared(subject, handed, {"x": layout}, f"x {layout}")) or lacking
     if lacking is not None:
         raise lacking
@@ -79,8 +112,12 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     # What a part closes over is the part's: the operator never sees it.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
     views, lacking = _views(subject), None
-    for layout in sorted({"strided", "offset"}.intersection(views)):  # what holds anything for a vector
-        for x in ("contiguous", *(one for one in _BESIDE if one in views)):
+    of_parameters = sorted({"strided", "offset"}.intersection(views))  # what holds anything for a vector
+    beside = ("contiguous", *(one for one in _BESIDE if one in views))
+    asked = ((case, _laid_out(names, layout, x), x) for layout in of_parameters for x in beside)
+    subject.ahead(case, _calls(subject, asked))
+    for layout in of_parameters:
+        for x in beside:
             _ = subject.observe(case).outputs
             together, why = _parameters(subject, case, names, layout, x)
             lacking = why or lacking
@@ -99,15 +136,18 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 _BESIDE = ("channels_last", "transposed")
 
 
+def _laid_out(names: list[str], layout: str, x: str) -> dict[str, str]:
+    """The layouts of these parameters, and of x where it has one of its own."""
+    return {**dict.fromkeys(names, layout), **({} if x == "contiguous" else {"x": x})}
+
+
 def _parameters(
     subject: Subject, case: Case, names: list[str], layout: str, x: str
 ) -> tuple[list[Finding], Unsupported | None]:
     """What a call finds on which these parameters have a layout, and x has one; and why there are no gradients."""
-    layouts, note = dict.fromkeys(names, layout), f"{', '.join(names)} {layout}"
-    if x != "contiguous":
-        layouts, note = {**layouts, "x": x}, f"{note}, x {x}"
+    note = f"{', '.join(names)} {layout}" + ("" if x == "contiguous" else f", x {x}")
     found: list[Finding] = []
-    compared = _compared(subject, case, layouts, note, x)
+    compared = _compared(subject, case, _laid_out(names, layout, x), note, x)
     while True:
         try:
             found.append(next(compared))
@@ -119,17 +159,37 @@ def _parameters(
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """The layout of the cotangent makes no difference to any gradient."""
     subject.require_gradients()
-    for layout in _views(subject):
+    constant = case.derived("constant cotangents", _constant_cotangents)
+    cases = {layout: constant if layout == "zero_stride" else (case,) for layout in _views(subject)}
+    _ = subject.observe(case).gradients
+    subject.ahead(case, _pulls(subject, cases))
+    for layout, several in cases.items():
         _ = subject.observe(case).gradients
-        cotangents = [case.g]
-        if layout == "zero_stride":  # what a broadcast loss hands over, and what sum().backward() does
-            cotangents = [np.broadcast_to(case.g[:1], case.g.shape).copy(), np.ones_like(case.g)]
-        for g in cotangents:
-            handed = case if g is case.g else case.replace(g=g)
+        for handed in several:
+            if not _applies(handed, {}, layout):
+                continue
             try:
                 pulled = subject.start(handed).pull(handed.g, layout)
             except LayoutNotApplicable:
                 continue
-            contiguous = subject.observe(handed).gradients
             found = subject.named_gradients(pulled.gradients(), handed)
+            contiguous = subject.observe(handed).gradients
             yield from same_gradients(subject, handed, found, contiguous, f"cotangent {layout}")
+
+
+def _constant_cotangents(case: Case) -> tuple[Case, ...]:
+    """The case with what a broadcast loss hands over, and with what sum().backward() does."""
+    return tuple(case.replace(g=g) for g in (np.broadcast_to(case.g[:1], case.g.shape).copy(), np.ones_like(case.g)))
+
+
+def _pulls(subject: Subject, cases: Mapping[str, Iterable[Case]]) -> Iterator[Callable[[], object]]:
+    """The calls that comparing cotangents of these layouts with contiguous ones takes."""
+
+    def pulled(case: Case, layout: str) -> object:
+        return subject.start(case).pull(case.g, layout)
+
+    for layout, several in cases.items():
+        for case in several:
+            if _applies(case, {}, layout):
+                yield partial(pulled, case, layout)
+                yield from subject.unasked(case, outputs=False)  # of those that are not the case itself

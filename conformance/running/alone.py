@@ -17,6 +17,7 @@ from ..plan import Plan
 from ..progress import Listener
 from ..report import Report
 from ..request import Request
+from .ahead import Ahead
 from .described import Described
 from .executor import Judged, UnitListener, whole
 from .unit import Offer, Unit, units
@@ -33,9 +34,10 @@ class Alone:
         #: Whether the last unit was interrupted.
         self.interrupted = False
         self._left: list[Judged] = []
+        self._ahead = Ahead(request)
 
     def __enter__(self) -> Alone:
-        for target in self.request.open():
+        for target in self.request.open(self._ahead.steps(), derivatives=not self.request.forward_only):
             self._targets[_new(target.name, self._targets)] = target
         return self
 
@@ -72,7 +74,7 @@ class Alone:
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
         """The report on a unit, which the listener is told of; what was established, where it is interrupted."""
-        run = Run(self._plan(unit.targets, unit.seed), listener, paces=self.paces)
+        run = Run(self._plan(unit.targets, unit.seed), listener, self._ahead.taken(unit), paces=self.paces)
         report = run.report([(unit.operator, unit.dtype)])
         self.interrupted = run.interrupted
         return report
