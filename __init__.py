@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from .conformance.compare.run import compare as compare
     from .conformance.identify.identification import Identification as Identification
     from .conformance.identify.identifying import identify as identify
+    from .conformance.judging.verdicts import Result as Result
+    from .conformance.judging.verdicts import Verdict as Verdict
     from .conformance.replay.loading import load_report as load_report
-    from .conformance.report import NotConforming as NotConforming
-    from .conformance.report import Report as Report
-    from .conformance.report import report_schema as report_schema
-    from .conformance.verdicts import Result as Result
-    from .conformance.verdicts import Verdict as Verdict
+    from .conformance.results.report import NotConforming as NotConforming
+    from .conformance.results.report import Report as Report
+    from .conformance.results.report import report_schema as report_schema
     from .spec.errors import Unsupported as Unsupported
     from .testing.conforming import conforms as conforms
 
@@ -56,12 +56,12 @@ _ROOMS = {
     "Identification": "conformance.identify.identification",
     "KnownViolation": "adapters.known",
     "load_report": "conformance.replay.loading",
-    "NotConforming": "conformance.report",
-    "report_schema": "conformance.report",
-    "Report": "conformance.report",
-    "Result": "conformance.verdicts",
+    "NotConforming": "conformance.results.report",
+    "report_schema": "conformance.results.report",
+    "Report": "conformance.results.report",
+    "Result": "conformance.judging.verdicts",
     "Unsupported": "spec.errors",
-    "Verdict": "conformance.verdicts",
+    "Verdict": "conformance.judging.verdicts",
     "conforms": "testing.conforming",
 }
 

@@ -8,7 +8,11 @@ from typing import Any
 
 from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
-from .arguments import (
+from .engine.progress import Listener
+from .expected.applying import applied
+from .kept.place import checked_cache
+from .kept_results.keeping import report_on
+from .requests.arguments import (
     conventions_of,
     declared_of,
     flag_of,
@@ -22,19 +26,15 @@ from .arguments import (
     text_of,
     texts_of,
 )
-from .choosing import checked_words, words_of
-from .configuration import expected_failures
-from .expected.applying import applied
-from .kept.place import checked_cache
-from .kept_results.keeping import report_on
-from .limits import jobs_of
-from .modes import checked_mode
-from .naming import named
-from .per_target import checked_per_target
-from .profiles import profile_of
-from .progress import Listener
-from .report import Report
-from .request import Request, checked_dtypes
+from .requests.choosing import checked_words, words_of
+from .requests.configuration import expected_failures
+from .requests.limits import jobs_of
+from .requests.mode import checked_mode
+from .requests.naming import named
+from .requests.per_target import checked_per_target
+from .requests.profiles import profile_of
+from .requests.request import Request, checked_dtypes
+from .results.report import Report
 
 #: The seed of a run that names none: the same cases today and tomorrow.
 DEFAULT_SEED = 0

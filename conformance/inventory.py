@@ -16,7 +16,7 @@ from ..adapters.target import Target
 from ..adapters.targets import resolve
 from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS
-from .progress import Listener, Progress
+from .engine.progress import Listener, Progress
 
 #: The states that a target can be in.
 INSTALLED, MISSING, BROKEN = "installed", "missing", "broken"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..conformance.findings import ratios
+from ..conformance.judging.findings import ratios
 from ..reference.double_double import DD
 from ..reference.envelope_rows import Array
 from ..reference.formats import format_of

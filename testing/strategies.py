@@ -15,7 +15,7 @@ from ..conformance.cases.description import Description
 from ..conformance.cases.generate import EPS, INDICES, LENGTHS, MOMENTA
 from ..conformance.cases.parameters import AFFINE, COTANGENT
 from ..conformance.cases.regimes import GENERATED
-from ..conformance.request import checked_dtypes
+from ..conformance.requests.request import checked_dtypes
 from ..spec.errors import NormspecError, UnknownOperator
 from ..spec.operators import COMPOSED, OPERATORS
 from .asserting import judged

@@ -15,7 +15,7 @@ ONE_IN = 15
 
 def first_violation(fault: Any) -> float | None:
     """Seconds until the first violation of a MUST or SHOULD is seen at `standard`; None if none is."""
-    from normspec.conformance.specimens import target_of
+    from normspec.conformance.requests.specimens import target_of
 
     target = target_of(fault.name, fault.operator, fault.build())
     seen, started = [], time.perf_counter()

@@ -18,17 +18,17 @@ def run_of(
     explain: bool = False,
 ) -> Any:
     """A run over targets that are open."""
-    from normspec.conformance.engine import Run
-    from normspec.conformance.plan import Plan
-    from normspec.conformance.profiles import profile_of
+    from normspec.conformance.engine.engine import Run
+    from normspec.conformance.requests.plan import Plan
+    from normspec.conformance.requests.profiles import profile_of
 
     return Run(Plan(targets, tuple(dtypes), "cpu", {}, profile_of(profile), seed, explain=explain), listener)
 
 
 def sound(operator: str, most: int | None = None) -> list[Any]:
     """Sound functions of an operator as targets."""
+    from normspec.conformance.requests.specimens import target_of
     from normspec.conformance.sound import SOUND
-    from normspec.conformance.specimens import target_of
 
     found: Iterable[Any] = [variant for variant in SOUND if variant.operator == operator][:most]
     return [target_of(variant.name, operator, variant.build()) for variant in found]

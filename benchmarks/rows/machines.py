@@ -53,7 +53,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
 
     from normspec.adapters.targets import resolve
     from normspec.conformance.diagnosis.causes import diagnosed
-    from normspec.conformance.excuse import excused
+    from normspec.conformance.engine.excuse import excused
 
     target = resolve("torch")
     operators = list(dict.fromkeys(binding.operator for binding in target.bindings))

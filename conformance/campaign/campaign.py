@@ -12,9 +12,9 @@ import attrs
 from ...adapters.dtypes import DTYPES
 from ...adapters.own_function import names_a_function
 from ..reporting.versions import packaged, versions
-from ..request import Request
+from ..requests.request import Request
+from ..requests.sound_names import SOUND, names_a_variant
 from ..running.unit import Unit
-from ..sound_names import SOUND, names_a_variant
 from ..sources import sources
 
 #: Raised by one when what is stored would be misread by an older reader, or the other way round.
@@ -109,7 +109,7 @@ def without(unit: Unit, done: Collection[Key]) -> Unit:
 
 def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
     """The targets to open for those asked for."""
-    from ..specimens import variants  # it imports every sound function
+    from ..requests.specimens import variants  # it imports every sound function
 
     return tuple(dict.fromkeys(name for one in asked for name in (variants(op) if one == SOUND else (one,))))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...spec.errors import NormspecError
-from ..ratios import BINS, EDGES
+from ..results.ratios import BINS, EDGES
 from .summary import Summary
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import attrs
 
-from ..ratios import BINS, added
-from ..report import Report
+from ..judging.verdicts import Result, Verdict
 from ..reporting.json_values import plain, result_in_json
-from ..request import Request
+from ..requests.request import Request
+from ..results.ratios import BINS, added
+from ..results.report import Report
 from ..running.unit import Unit
-from ..verdicts import Result, Verdict
 from .campaign import Key, keys_of
 
 

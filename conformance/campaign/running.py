@@ -9,12 +9,12 @@ from pathlib import Path
 
 import attrs
 
-from ..arguments import seeds_of
-from ..limits import jobs_of
-from ..progress import Listener, Progress
-from ..report import Report
+from ..engine.progress import Listener, Progress
 from ..reporting.numbers import duration
-from ..request import Request
+from ..requests.arguments import seeds_of
+from ..requests.limits import jobs_of
+from ..requests.request import Request
+from ..results.report import Report
 from ..running.choice import executor
 from ..running.executor import Executor
 from ..running.unit import Unit

@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
-from ..ratios import BINS, EDGES, added
 from ..reporting.json_values import plain
 from ..reporting.wording import page_order
+from ..results.ratios import BINS, EDGES, added
 from .campaign import SCHEMA, asked_as
 from .store import Store, key_in
 

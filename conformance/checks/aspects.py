@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
-from ..translated import between
+from ..judging.findings import Finding
+from ..judging.subject import Subject
+from ..judging.translated import between
 from .derived import affine_names, at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
 from .exactly import exact
 from .received import Claim, Received, Run

@@ -10,8 +10,8 @@ from ...reference.double_double import DD
 from ...reference.layer_norm import layer_norm_exact
 from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Finding, as_exact
-from ..subject import Subject
+from ..judging.findings import Finding, as_exact
+from ..judging.subject import Subject
 from .composed_values import reached
 from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded

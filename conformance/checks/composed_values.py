@@ -11,8 +11,8 @@ from ...adapters.binding import differentiable
 from ...spec.errors import Unsupported
 from ..cases.case import Case
 from ..cases.recipes import RECIPES
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .part_calls import judge_handed, recorded
 from .registry import Body, When, check, ordinary, recipes
 from .relations import equal_to

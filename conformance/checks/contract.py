@@ -11,10 +11,10 @@ import numpy as np
 from ...adapters.binding import differentiable
 from ...spec.errors import BadOutput, BadSibling, CannotVary, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
-from ..findings import Finding
-from ..known import shown_as
-from ..subject import Subject
-from ..truth import gradient_name, owner_of
+from ..judging.findings import Finding
+from ..judging.known import shown_as
+from ..judging.subject import Subject
+from ..judging.truth import gradient_name, owner_of
 from .registry import check, in_training
 from .relations import same
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .registry import BOTH, Body, check
 
 

@@ -14,9 +14,9 @@ from ...reference.formats import format_of
 from ...reference.rows import centred
 from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Bound, Subject
-from ..truth import owner_of
+from ..judging.findings import Finding
+from ..judging.subject import Bound, Subject
+from ..judging.truth import owner_of
 
 #: The axis of a layout's matrix along which a group lies.
 _ALONG = 1

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
-from ..truth import GRADIENTS
+from ..judging.findings import Finding
+from ..judging.subject import Subject
+from ..judging.truth import GRADIENTS
 from .exactly import added, exact, finite_bound, judge_exactly, moments, summed
 from .laws_exact import rescaled, scaling, stored_exactly
 from .registry import BOTH, check, in_training

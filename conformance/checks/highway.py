@@ -8,8 +8,8 @@ import attrs
 import numpy as np
 
 from ..cases.case import Case
-from ..findings import Finding, as_exact
-from ..subject import Subject
+from ..judging.findings import Finding, as_exact
+from ..judging.subject import Subject
 from .exactly import added
 from .registry import When, check, recipes
 from .relations import close, equal_to

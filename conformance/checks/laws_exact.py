@@ -9,8 +9,8 @@ import numpy as np
 
 from ...reference.formats import format_of
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .derived import affine_names
 from .registry import BOTH, check, in_training
 from .relations import close, equal, scaled_exactly

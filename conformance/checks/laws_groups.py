@@ -11,8 +11,8 @@ from ...reference.formats import format_of
 from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..cases.stream import Stream
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .exactly import exact, judge_exactly, shifted_exactly
 from .groups import of_samples, only_group, some_groups
 from .purity import other

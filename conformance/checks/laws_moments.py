@@ -10,8 +10,8 @@ import numpy as np
 from ...reference.scaled import Scaled
 from ...spec.errors import Unsupported
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .derived import affine_names, with_parameters
 from .exactly import added, averaged, exact, judge_exactly
 from .exactly import moments as exact_moments

@@ -11,8 +11,8 @@ from ...reference.scaled import Scaled
 from ...spec.errors import TargetRaised
 from ...spec.parts import Part
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .composed_values import reached
 from .exactly import added, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
-from ..truth import owner_of
+from ..judging.findings import Finding
+from ..judging.subject import Subject
+from ..judging.truth import owner_of
 from .contract import mistyped
 from .part_calls import judge_handed, recorded
 from .registry import check

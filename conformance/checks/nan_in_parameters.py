@@ -10,8 +10,8 @@ import numpy as np
 from ...reference.double_double import DD
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .registry import check, laws_in_inference, recipes
 
 #: The inputs, x and logits apart, that are no leaves of parts; CM-N3 and CM-N5 speak of those.

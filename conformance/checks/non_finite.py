@@ -10,10 +10,10 @@ import numpy as np
 
 from ...spec.errors import Unsupported
 from ...spec.operators import OPERATORS
-from ..calls import checked_shapes
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.calls import checked_shapes
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .groups import group_count
 from .registry import check, recipes
 from .relations import same

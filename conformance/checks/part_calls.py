@@ -11,8 +11,8 @@ from ...reference.composed import Value
 from ...spec.errors import BadOutput
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .purity import changed, other
 from .registry import check
 

@@ -12,10 +12,10 @@ from ...adapters.session import Evaluation
 from ...spec.errors import MissingGradient, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import LARGE, Subject
-from ..translated import one_plus
-from ..truth import gradient_name
+from ..judging.findings import Finding
+from ..judging.subject import LARGE, Subject
+from ..judging.translated import one_plus
+from ..judging.truth import gradient_name
 from .derived import affine_names
 from .registry import check, in_training, ordinary
 from .relations import same, same_gradients

@@ -11,8 +11,8 @@ from ...reference.double_double import DD
 from ...reference.formats import FORMATS
 from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..findings import Comparison, compare
-from ..subject import Subject
+from ..judging.findings import Comparison, compare
+from ..judging.subject import Subject
 from .exactly import exact
 
 

@@ -9,8 +9,8 @@ import attrs
 
 from ...spec.operators import OPERATORS, Groups, Operator
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 
 Body = Callable[[Subject, Case], Iterable[Finding]]
 When = Callable[[Case], bool]

@@ -12,8 +12,8 @@ import numpy as np
 from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .derived import without_parameters
 from .received import Claim, Run
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...reference.formats import format_of
 from ..cases.case import Case
-from ..findings import Finding, as_exact
-from ..subject import Bound, Subject
+from ..judging.findings import Finding, as_exact
+from ..judging.subject import Bound, Subject
 
 
 def close(

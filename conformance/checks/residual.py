@@ -9,8 +9,8 @@ import numpy as np
 from ...reference.formats import format_of
 from ..cases.case import Case
 from ..cases.stream import Stream
-from ..findings import Finding, as_exact
-from ..subject import Subject
+from ..judging.findings import Finding, as_exact
+from ..judging.subject import Subject
 from .registry import check, recipes
 from .relations import equal, equal_to, scaled_exactly
 

@@ -16,8 +16,8 @@ import numpy as np
 from ...spec.errors import Unsupported
 from ...spec.parts import Part
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .part_calls import judge_handed, misfit
 from .purity import changed
 from .registry import Body, Check, ordinary

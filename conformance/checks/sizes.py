@@ -8,8 +8,8 @@ import numpy as np
 
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .registry import check, in_training
 
 

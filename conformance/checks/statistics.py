@@ -8,8 +8,8 @@ import numpy as np
 
 from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .exactly import added
 from .purity import changed, other
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary

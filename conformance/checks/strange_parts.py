@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ...spec.parts import Part
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .composed_values import reached
 from .part_calls import roles
 from .purity import changed, other

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .groups import group_count
 from .registry import INFERENCE, check, in_inference, laws_in_inference
 

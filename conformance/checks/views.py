@@ -10,10 +10,10 @@ import numpy as np
 from ...adapters.layouts import LAYOUTS, why_not
 from ...spec.errors import LayoutNotApplicable, TargetRaised, Unsupported
 from ...spec.operators import Groups
-from ..calls import checked_shapes
 from ..cases.case import Case
-from ..findings import Finding
-from ..subject import Subject
+from ..judging.calls import checked_shapes
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .registry import check
 from .relations import same, same_gradients
 

@@ -13,10 +13,10 @@ import click
 
 from ...adapters.remote.process import Limits
 from ...spec.conventions import parse_conventions
-from ..configuration import Configuration
 from ..kept.place import NOWHERE
-from ..naming import named
 from ..reporting.layout import console_on
+from ..requests.configuration import Configuration
+from ..requests.naming import named
 from .console import progress_on
 from .options import (
     cluster_option,
@@ -34,7 +34,7 @@ from .settings import interpreters
 
 if TYPE_CHECKING:
     from ..campaign.summary import Summary
-    from ..request import Request
+    from ..requests.request import Request
 
 
 class Seeds(click.ParamType):
@@ -104,8 +104,8 @@ def _request(options: dict[str, Any]) -> Request:
     """What is to be checked, less the targets and the seed, which the campaign puts in."""
     from ...adapters.targets import check_operators
     from ...spec.conventions import validate
-    from ..profiles import profile_of
-    from ..request import Request, checked_dtypes
+    from ..requests.profiles import profile_of
+    from ..requests.request import Request, checked_dtypes
 
     seconds = options["time_limit"]
     return Request(

@@ -12,8 +12,8 @@ import attrs
 import click
 
 from ...spec.conventions import parse_conventions
-from ..configuration import configuration
-from ..report import Report
+from ..requests.configuration import configuration
+from ..results.report import Report
 from .console import progress_on
 from .layer_options import declared_options, layer_options
 from .options import (

@@ -13,8 +13,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ..progress import Listener
-from ..progress import Progress as Event
+from ..engine.progress import Listener
+from ..engine.progress import Progress as Event
 from ..reporting.numbers import duration
 from ..reporting.symbols import symbols_for
 

@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from ..changes import changes
 from ..reporting.changes import changes_in_json, print_changes
 from ..reporting.layout import console_on
+from ..results.changes import changes
 from .destination import STDOUT, ensure_writable, write
 
 

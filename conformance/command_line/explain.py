@@ -12,7 +12,7 @@ from rich.console import Console
 from ...spec import Requirement, requirements
 from ...spec.errata import Erratum, errata
 from ...spec.operators import Operator
-from ..explaining import Found, meant
+from ..explaining.explaining import Found, meant
 from ..reporting.explained import (
     print_erratum,
     print_found,

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ..configuration import configuration
 from ..reporting.layout import console_on
+from ..requests.configuration import configuration
 from .console import progress_on
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 from .options import (

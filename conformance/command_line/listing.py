@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from ..configuration import configuration
 from ..reporting.layout import console_on
+from ..requests.configuration import configuration
 from .console import progress_on
 from .destination import STDOUT, ensure_writable, write
 from .options import config_option, python_option

@@ -10,7 +10,7 @@ import click
 from ...adapters.frameworks import FRAMEWORKS
 from ...adapters.remote.process import Limits
 from ...spec.errors import NormspecError
-from ..limits import bytes_of, seconds_of, size_in_words
+from ..requests.limits import bytes_of, seconds_of, size_in_words
 
 
 class Limit(click.ParamType):

@@ -12,11 +12,11 @@ import click
 
 from ..expected.drafting import drafts, table_in
 from ..page.drawable import ensure_drawable
-from ..report import Report
 from ..reporting.github import fenced, workflow_commands
 from ..reporting.layout import console_on
 from ..reporting.render import as_text, print_report
 from ..reproduce.reproducer import Reproducer
+from ..results.report import Report
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
 
 

@@ -40,7 +40,7 @@ def selftest(
     Prints for each fault whether the requirement that must kill it did, in each dtype in which the fault shows;
     --dtype narrows that down.
     """
-    from ..selftest import selftest as run
+    from ..selftest.selftest import selftest as run
 
     if table is not None:
         ensure_writable(table, "--table")

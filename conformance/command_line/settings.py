@@ -13,8 +13,8 @@ from ...adapters.in_file import names_a_file, targets_in
 from ...adapters.own_function import file_of, names_a_function
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError, UnknownTarget, choices
-from ..configuration import Configuration
-from ..per_target import EVERY
+from ..requests.configuration import Configuration
+from ..requests.per_target import EVERY
 
 #: In the interpreters of a run, the key of the one that is for all targets not named.
 OTHERS = ""

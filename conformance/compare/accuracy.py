@@ -15,9 +15,9 @@ from ...reference.double_double import DD, div, mul, sqrt
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.regimes import draw_group
-from ..composed_truth import ComposedTruth
-from ..findings import compare
-from ..truth import Truth, arithmetic_of, gradient_name
+from ..judging.composed_truth import ComposedTruth
+from ..judging.findings import compare
+from ..judging.truth import Truth, arithmetic_of, gradient_name
 from .bench import NO_EPS, Bench, checked, checked_gradients
 from .failing import UnclearAnswer
 from .plain import SHAPE, composed_case

@@ -21,12 +21,12 @@ from ...reference.formats import FORMATS, Format
 from ...spec.errors import BadOutput, Unsupported
 from ...spec.layout import Layout
 from ...spec.operators import Groups, Operator
-from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.recipes import Drawn, made
 from ..cases.shapes import settings_of, shape_of
-from ..translated import TranslatedSession, Translation, one_plus
+from ..judging.calls import CALL_FAILED
+from ..judging.translated import TranslatedSession, Translation, one_plus
 
 #: An eps that shows nowhere beside variances of order one.
 NO_EPS = 2.0**-100

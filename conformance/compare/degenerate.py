@@ -7,7 +7,7 @@ import numpy as np
 from ...reference.accuracy import AccuracyClass
 from ...spec.operators import OPERATORS
 from ..checks.sizes import emptied
-from ..truth import Truth, arithmetic_of
+from ..judging.truth import Truth, arithmetic_of
 from .bench import Bench
 from .plain import SHAPE, plain_case
 from .probe import CENTRED, NORMALISATIONS, probe

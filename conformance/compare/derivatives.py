@@ -9,8 +9,8 @@ import numpy as np
 from ...adapters.binding import NESTED, differentiable
 from ...spec.errors import BadOutput, Unsupported
 from ...spec.operators import OPERATORS
-from ..calls import CALL_FAILED
 from ..cases.case import Case
+from ..judging.calls import CALL_FAILED
 from .bench import Bench, checked_gradients
 from .plain import plain_case
 from .probe import probe

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...spec.errors import LayoutNotApplicable
 from ...spec.operators import OPERATORS
-from ..calls import CALL_FAILED
 from ..cases.case import Case
+from ..judging.calls import CALL_FAILED
 from .bench import Bench
 from .failing import cell_of
 from .plain import SHAPE, plain_case

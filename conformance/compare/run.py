@@ -20,12 +20,21 @@ from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
 from ...spec.errors import TargetRaised, UnknownDtype, Unsupported, choices
-from ..arguments import flag_of, framework_of, interpreters_of, limits_of, listener_of, targets_of, text_of, texts_of
-from ..calls import CALL_FAILED
 from ..cores import cores
-from ..naming import named
-from ..progress import Listener, Progress
-from ..request import Request
+from ..engine.progress import Listener, Progress
+from ..judging.calls import CALL_FAILED
+from ..requests.arguments import (
+    flag_of,
+    framework_of,
+    interpreters_of,
+    limits_of,
+    listener_of,
+    targets_of,
+    text_of,
+    texts_of,
+)
+from ..requests.naming import named
+from ..requests.request import Request
 from .bench import Bench
 from .catalogue import probes_of
 from .comparison import Comparison

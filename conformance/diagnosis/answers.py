@@ -9,7 +9,7 @@ import numpy as np
 
 from ...reference.double_double import DD
 from ...reference.formats import format_of
-from ..findings import ratios
+from ..judging.findings import ratios
 
 #: Two functions that make the same mistake differ by the roundings of either, each of which the envelope bounds.
 _EITHER = 2.0

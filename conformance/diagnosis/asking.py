@@ -9,17 +9,17 @@ from itertools import islice
 
 import attrs
 
-from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.sizes import extents, sized
 from ..checks.catalogue import checks_of
 from ..checks.purity import other
 from ..checks.registry import Check
-from ..library import Library, fitted
-from ..profiles import profile_of
-from ..subject import Subject
-from ..verdicts import Result
+from ..judging.calls import CALL_FAILED
+from ..judging.library import Library, fitted
+from ..judging.subject import Subject
+from ..judging.verdicts import Result
+from ..requests.profiles import profile_of
 from .extremes import is_extreme, tamed
 from .question import Question, call_first
 

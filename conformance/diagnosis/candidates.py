@@ -10,8 +10,8 @@ import attrs
 
 from ...adapters.numpy.operators.implementation import Implementation
 from ...spec.conventions import NORMATIVE
-from ..specimens import target_of
-from ..subject import Subject
+from ..judging.subject import Subject
+from ..requests.specimens import target_of
 from .answers import Answer
 from .question import Question
 from .sensitivity import sensitivity

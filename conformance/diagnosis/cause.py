@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..verdicts import Result, Verdict
+from ..judging.verdicts import Result, Verdict
 
 
 @attrs.frozen

@@ -14,10 +14,10 @@ from ...adapters.dtypes import DTYPES
 from ...adapters.target import Target
 from ...spec import requirement
 from ...spec.errata import errata
-from ..defects import words
-from ..engine import Run
-from ..report import Report
-from ..verdicts import Result, Verdict
+from ..engine.engine import Run
+from ..judging.defects import words
+from ..judging.verdicts import Result, Verdict
+from ..results.report import Report
 from .cause import Cause
 from .consequences import Consequences, widest
 from .patterns.describer import Describer

@@ -9,18 +9,18 @@ import attrs
 import numpy as np
 
 from ...adapters.dtypes import DTYPES
-from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
 from ..checks.purity import last_changed, other
 from ..checks.registry import Check
-from ..folding import telling
-from ..library import fitted
-from ..profiles import profile_of
-from ..subject import Subject
-from ..tally import Tally
-from ..verdicts import Counterexample, Result
+from ..engine.folding import telling
+from ..engine.tally import Tally
+from ..judging.calls import CALL_FAILED
+from ..judging.library import fitted
+from ..judging.subject import Subject
+from ..judging.verdicts import Counterexample, Result
+from ..requests.profiles import profile_of
 from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question

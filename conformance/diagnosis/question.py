@@ -10,13 +10,13 @@ import numpy as np
 
 from ...reference.formats import FORMATS
 from ...spec.errors import BadOutput, MissingGradient
-from ..calls import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
-from ..findings import Finding
-from ..subject import Subject
-from ..tally import Tally, findings
+from ..engine.tally import Tally, findings
+from ..judging.calls import CALL_FAILED
+from ..judging.findings import Finding
+from ..judging.subject import Subject
 from .answers import Answer, Mark, Values
 
 #: What a check says of a result that is no matter of numbers is the same for the same mistake, shapes and dtypes too.

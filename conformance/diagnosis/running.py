@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cases.case import Case
 from ..checks.received import Run
-from ..subject import Subject
+from ..judging.subject import Subject
 from .answers import TELLING
 
 _MEAN, _VARIANCE = "new_running_mean", "new_running_var"

@@ -9,14 +9,14 @@ from functools import cached_property
 import attrs
 
 from ...spec.errors import Unsupported
-from ..engine import Run
-from ..library import Library
-from ..plan import Plan
-from ..profiles import profile_of
-from ..report import Report
-from ..subject import Subject
-from ..truth import gradient_name
-from ..verdicts import Result, Verdict
+from ..engine.engine import Run
+from ..judging.library import Library
+from ..judging.subject import Subject
+from ..judging.truth import gradient_name
+from ..judging.verdicts import Result, Verdict
+from ..requests.plan import Plan
+from ..requests.profiles import profile_of
+from ..results.report import Report
 from .answers import TELLING, Answer
 from .asking import COSTLY, Asking
 from .candidates import Candidate, named_so, paired, singles

@@ -9,7 +9,7 @@ import numpy as np
 from ...adapters.numpy.operators.implementation import Implementation
 from ...reference.formats import FORMATS
 from ..cases.case import Case
-from ..truth import gradient_name
+from ..judging.truth import gradient_name
 
 #: Each value of x moves by so many units in its last place, up or down: about as far as the mean of a hundred is off.
 _MOVED = 8.0

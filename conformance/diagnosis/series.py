@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import attrs
 import numpy as np
 
-from ..calls import CALL_FAILED
 from ..cases.case import Case
-from ..subject import Subject
+from ..judging.calls import CALL_FAILED
+from ..judging.subject import Subject
 from .answers import Values
 from .question import call_first, how_it_fails
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 import attrs
 
-from ..choosing import operators_of, selected
-from ..expectation import Expectation, Place
-from ..report import Report
-from ..request import Request
-from ..verdicts import Deviation, Result, Verdict
+from ..judging.verdicts import Deviation, Result, Verdict
+from ..requests.choosing import operators_of, selected
+from ..requests.request import Request
+from ..results.expectation import Expectation, Place
+from ..results.report import Report
 from .entry import Expected
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ...adapters.own_function import file_of
 from ...spec.errors import NormspecError
-from ..outcome import Outcome
+from ..judging.verdicts import Result
 from ..reporting.wording import title
-from ..verdicts import Result
+from ..results.outcome import Outcome
 
 if sys.version_info >= (3, 11):
     import tomllib

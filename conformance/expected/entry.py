@@ -17,8 +17,8 @@ from ...adapters.frameworks import full_name
 from ...adapters.own_function import file_of
 from ...adapters.targets import TARGETS, check_operators, check_target
 from ...spec.errors import NormspecError, choices
-from ..choosing import operators_of, selected
-from ..verdicts import Result
+from ..judging.verdicts import Result
+from ..requests.choosing import operators_of, selected
 
 
 class WrongExpected(NormspecError, ValueError):

@@ -8,7 +8,7 @@ from ..compare.catalogue import probes_of
 from ..compare.comparison import Comparison
 from ..compare.run import DEFAULT_LIMITS, OneTarget, measure
 from ..compare.table import Cell, Kind
-from ..progress import Listener
+from ..engine.progress import Listener
 from .card import Card, Line
 from .formula import formula
 from .identification import Identification

@@ -24,8 +24,8 @@ CODE = (
     "adapters/binding.py",
     "conformance/kept",
     "conformance/cases/case.py",
-    "conformance/truth.py",
-    "conformance/composed_truth.py",
+    "conformance/judging/truth.py",
+    "conformance/judging/composed_truth.py",
 )
 
 

@@ -13,8 +13,8 @@ import attrs
 from ...adapters.frameworks import KNOWN, full_name
 from ...adapters.remote.launching import EXEC, ISOLATES
 from ...spec.operators import OPERATORS
-from ..request import Request
-from ..sound_names import names_a_variant
+from ..requests.request import Request
+from ..requests.sound_names import names_a_variant
 from ..sources import sources
 from .following import followed
 from .installed import Installed

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from ..progress import Listener, Progress
-from ..report import Report
-from ..request import Request
+from ..engine.progress import Listener, Progress
+from ..requests.request import Request
+from ..results.report import Report
 from ..running.alone import Alone
 from ..running.choice import executor
 from ..running.executor import Judged, UnitListener, whole

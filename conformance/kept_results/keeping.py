@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 
 from ...spec.errors import NormspecError
+from ..engine.order import Order
+from ..engine.progress import Listener
 from ..kept.place import results_at
-from ..order import Order
-from ..progress import Listener
-from ..report import Report
-from ..request import Request
+from ..requests.request import Request
+from ..results.report import Report
 from .shelf import Shelf
 
 

@@ -16,11 +16,11 @@ from datetime import datetime, timezone
 
 import attrs
 
+from ..judging.verdicts import Result, Verdict
 from ..kept.store import Store
-from ..report import Report
-from ..request import Request
+from ..requests.request import Request
+from ..results.report import Report
 from ..running.unit import Unit
-from ..verdicts import Result, Verdict
 from .dependence import Dependence, dependence
 from .installed import Installed
 from .pickled import Unreadable, Unwritable, pickled, unpickled

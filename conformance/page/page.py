@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..report import Report
+from ..results.report import Report
 from .contents import Document, contents
 from .drawable import ensure_drawable
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.errors import NormspecError
 from ...spec.parts import KINDS, Part
-from ..report import SCHEMA
+from ..results.report import SCHEMA
 
 T = TypeVar("T")
 

@@ -17,12 +17,12 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.errors import Where
 from ...spec.operators import OPERATORS
-from ..asked import Ask, Raised
 from ..diagnosis.cause import Cause
-from ..expectation import Expectation, Place
-from ..report import Report
+from ..judging.asked import Ask, Raised
+from ..judging.verdicts import WHY, Counterexample, Deviation, Result, Taken, Verdict
 from ..reproduce.reproducer import Reproducer
-from ..verdicts import WHY, Counterexample, Deviation, Result, Taken, Verdict
+from ..results.expectation import Expectation, Place
+from ..results.report import Report
 from .forms import (
     Damage,
     Form,

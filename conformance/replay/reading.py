@@ -21,7 +21,7 @@ from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.regimes import REGIMES
 from ..checks.catalogue import checks_of
-from ..verdicts import Verdict
+from ..judging.verdicts import Verdict
 from .forms import (
     Damage,
     among,

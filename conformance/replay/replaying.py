@@ -13,16 +13,16 @@ from ...adapters.target import Target
 from ...spec.errors import NormspecError
 from ..cases.case import Case
 from ..checks.seams import at_the_seams
-from ..engine import Run
-from ..folding import folded
-from ..order import Order
-from ..progress import Listener, Progress
-from ..report import Report
-from ..request import Request
+from ..engine.engine import Run
+from ..engine.folding import folded
+from ..engine.order import Order
+from ..engine.progress import Listener, Progress
+from ..engine.tally import Tally
+from ..judging.subject import Subject
+from ..judging.verdicts import Result, Verdict
+from ..requests.request import Request
+from ..results.report import Report
 from ..running.alone import Alone
-from ..subject import Subject
-from ..tally import Tally
-from ..verdicts import Result, Verdict
 from .reading import Failed, failed_cases
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from ...adapters.layouts import place
 from ...spec.errors import LayoutNotApplicable
 from ...spec.parts import Part
-from ..asked import Ask, Raised
 from ..cases.case import Case
 from ..cases.description import Description
+from ..judging.asked import Ask, Raised
+from ..judging.verdicts import Counterexample
 from ..reporting.numbers import hex_float
-from ..verdicts import Counterexample
 
 Arrays = Mapping[str, "np.ndarray | None"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from ..outcome import Outcome
-from ..verdicts import Result
+from ..judging.verdicts import Result
+from ..results.outcome import Outcome
 from .causes import print_causes
 from .failures import print_failures
 from .layout import console_on

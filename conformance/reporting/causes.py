@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ..diagnosis.cause import Cause
-from ..outcome import Outcome
-from ..verdicts import Result
+from ..judging.verdicts import Result
+from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import title
 

@@ -9,10 +9,10 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..changes import Change, Changes
 from ..diagnosis.cause import Cause
-from ..outcome import Outcome
-from ..verdicts import Result
+from ..judging.verdicts import Result
+from ..results.changes import Change, Changes
+from ..results.outcome import Outcome
 from .json_values import plain
 from .layout import print_prose
 from .located import definition, definition_in_words

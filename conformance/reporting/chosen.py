@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ..choosing import selected
-from ..outcome import Outcome
-from ..verdicts import Verdict
+from ..judging.verdicts import Verdict
+from ..requests.choosing import selected
+from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import page_order
 

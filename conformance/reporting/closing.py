@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.frameworks import KNOWN
-from ..outcome import Outcome
-from ..verdicts import Verdict
+from ..judging.verdicts import Verdict
+from ..results.outcome import Outcome
 from .chosen import print_asked
 from .kept_words import kept_in_words
 from .last_word import last_word, of_target

@@ -6,9 +6,9 @@ from itertools import groupby
 
 import numpy as np
 
-from ..asked import Ask
+from ..judging.asked import Ask
+from ..judging.verdicts import Counterexample
 from ..replay.writing import memory, same_values
-from ..verdicts import Counterexample
 from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
 
 Row = tuple[str, str]

@@ -14,9 +14,9 @@ from ...spec.contents import subjects
 from ...spec.errata import Erratum, errata
 from ...spec.operators import OPERATORS, Operator
 from ...spec.reader import LINK
-from ..costs import EPS, costs
-from ..explaining import Found, Mistake, mistakes
-from ..mending import mended
+from ..explaining.costs import EPS, costs
+from ..explaining.explaining import Found, Mistake, mistakes
+from ..explaining.mending import mended
 from .layout import print_prose
 
 #: A longer name has a line of its own, so that in 80 columns a summary has 50 of them.

@@ -8,8 +8,8 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..folding import telling
-from ..verdicts import Counterexample, Result
+from ..engine.folding import telling
+from ..judging.verdicts import Counterexample, Result
 from .counterexample_rows import handed_rows, provoked_rows, raised_at, wrong_rows
 from .layout import print_prose
 from .numbers import ratio_text

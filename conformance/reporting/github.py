@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Iterator
 
-from ..outcome import Outcome
+from ..results.outcome import Outcome
 from .causes import remedy, shown
 from .failures import findings
 from .in_short import in_one_line

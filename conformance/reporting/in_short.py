@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..outcome import Outcome
-from ..verdicts import Result
+from ..judging.verdicts import Result
+from ..results.outcome import Outcome
 from .failures import Finding, findings
 from .last_word import last_word, of_target
 from .numbers import decimal

@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..outcome import Outcome
+from ..judging.verdicts import Result
 from ..replay.writing import written
-from ..verdicts import Result
+from ..results.outcome import Outcome
 from .failures import violated
 from .last_word import of_target
 from .wording import sentence

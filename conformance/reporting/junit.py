@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as tree
 
-from ..outcome import Outcome
-from ..verdicts import Result, Verdict
+from ..judging.verdicts import Result, Verdict
+from ..results.outcome import Outcome
 from .in_short import in_one_line
 from .last_word import of_target
 from .located import definition, violation_in_text

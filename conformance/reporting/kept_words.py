@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..outcome import Outcome
+from ..results.outcome import Outcome
 from .wording import several
 
 

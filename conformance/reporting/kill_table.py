@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from ..faults.registry import ALL_DTYPES
-from ..matrix import FaultRow, Matrix, Named, Seen, SoundRow
+from ..selftest.matrix import FaultRow, Matrix, Named, Seen, SoundRow
 
 #: How a mistake is diagnosed that is told apart from all others.
 _OWN = "its own name"

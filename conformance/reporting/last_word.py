@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ..outcome import Outcome
+from ..results.outcome import Outcome
 from .chosen import against_advice, required
 from .chosen import in_words as in_what_was_asked
 from .failures import violated

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..changes import Changes
-from ..outcome import Outcome
+from ..results.changes import Changes
+from ..results.outcome import Outcome
 from .causes import remedy, shown
 from .changes import parts_of, verdict_on
 from .closing import SIGNS

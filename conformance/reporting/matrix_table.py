@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ..matrix import FaultRow, Matrix
+from ..selftest.matrix import FaultRow, Matrix
 from .layout import rule, width_of
 from .symbols import Symbols, symbols_for
 from .wording import page_order

@@ -9,8 +9,8 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..outcome import Outcome
-from ..verdicts import Result, Verdict
+from ..judging.verdicts import Result, Verdict
+from ..results.outcome import Outcome
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
 from .symbols import COLOURS, GRAVITY, Symbols, look

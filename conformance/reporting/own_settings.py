@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from ..outcome import Outcome
+from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import several
 

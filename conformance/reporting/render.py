@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from ..outcome import Outcome
+from ..results.outcome import Outcome
 from .closing import print_closing
 from .layout import console_on
 from .symbols import symbols_for

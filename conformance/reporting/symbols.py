@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from ..verdicts import Result, Verdict
+from ..judging.verdicts import Result, Verdict
 
 #: From the most to the least grave: a cell that stands for several results shows the first it holds.
 GRAVITY = (

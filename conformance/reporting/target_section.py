@@ -8,8 +8,8 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..outcome import Outcome
-from ..verdicts import Deviation, Result, Taken, Verdict
+from ..judging.verdicts import Deviation, Result, Taken, Verdict
+from ..results.outcome import Outcome
 from .causes import following, print_causes, scripts_without_cause, shown
 from .failures import findings, print_advice, print_failures
 from .last_word import of_target

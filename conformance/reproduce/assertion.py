@@ -10,11 +10,11 @@ import numpy as np
 
 from ...reference.formats import FORMATS
 from ...spec.layout import Layout
-from ..asked import Ask
-from ..findings import Comparison, Elements
+from ..judging.asked import Ask
+from ..judging.findings import Comparison, Elements
+from ..judging.truth import owner_of
+from ..judging.verdicts import Counterexample
 from ..reporting.numbers import decimal
-from ..truth import owner_of
-from ..verdicts import Counterexample
 from .probe import Happened, Seen
 from .spelling import CannotWrite, literal
 from .steps import Step

@@ -12,11 +12,11 @@ import attrs
 
 from ...reference.formats import FORMATS
 from ...spec import pages, requirement
-from ..progress import Listener, Progress
-from ..report import Report
+from ..engine.progress import Listener, Progress
+from ..judging.verdicts import Result
 from ..reporting.failures import findings
-from ..request import Request
-from ..verdicts import Result
+from ..requests.request import Request
+from ..results.report import Report
 from .files import file_name, write
 from .probe import in_a_process
 from .reproducer import Reproducer

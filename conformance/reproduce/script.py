@@ -9,7 +9,7 @@ from itertools import product
 import attrs
 
 from ...spec.operators import OPERATORS
-from ..verdicts import Result
+from ..judging.verdicts import Result
 from .assertion import Assertion, assertion
 from .language import Language, language_of
 from .probe import Happened, Runner, indented, probe, seen

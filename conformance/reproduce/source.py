@@ -12,7 +12,7 @@ import attrs
 from ...adapters.binding import DERIVATIVES
 from ...adapters.in_file import bound
 from ...adapters.own_function import file_of, names_a_function
-from ..sound_names import names_a_variant
+from ..requests.sound_names import names_a_variant
 from .spelling import CannotWrite
 
 

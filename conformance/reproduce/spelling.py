@@ -10,10 +10,10 @@ import numpy as np
 
 from ...spec.operators import Operator
 from ...spec.parts import Part, Parts
-from ..asked import Ask
+from ..judging.asked import Ask
+from ..judging.translated import Translation
 from ..replay.writing import memory
 from ..reporting.numbers import hex_float
-from ..translated import Translation
 from .language import Language
 
 

@@ -9,9 +9,9 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ..asked import Ask
-from ..truth import gradient_name
-from ..verdicts import Counterexample
+from ..judging.asked import Ask
+from ..judging.truth import gradient_name
+from ..judging.verdicts import Counterexample
 from .spelling import CannotWrite, Spelling, identifier
 
 #: The derivatives of derivatives, by what a check calls them: the function beside a target, and the helper.

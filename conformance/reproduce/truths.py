@@ -10,10 +10,10 @@ import numpy as np
 from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ...spec.operators import OPERATORS
-from ..asked import Ask
 from ..cases.case import Case
-from ..findings import Comparison, compare
-from ..subject import Subject
+from ..judging.asked import Ask
+from ..judging.findings import Comparison, compare
+from ..judging.subject import Subject
 from .probe import Seen
 
 

@@ -12,12 +12,12 @@ from ...adapters.targets import TARGETS
 from ...reference.accuracy import AccuracyClass
 from ...spec.conventions import NORMATIVE
 from ...spec.operators import OPERATORS
+from ..judging.library import Library
+from ..judging.truth import arithmetic_of
+from ..judging.truths import truth_of
 from ..kept.place import store_at
-from ..library import Library
-from ..profiles import profile_of
-from ..request import Request
-from ..truth import arithmetic_of
-from ..truths import truth_of
+from ..requests.profiles import profile_of
+from ..requests.request import Request
 from .unit import Unit
 
 

@@ -11,12 +11,12 @@ import attrs
 
 from ...adapters.target import Target
 from ..diagnosis.causes import diagnosed
-from ..engine import Run
-from ..excuse import excused
-from ..plan import Plan
-from ..progress import Listener
-from ..report import Report
-from ..request import Request
+from ..engine.engine import Run
+from ..engine.excuse import excused
+from ..engine.progress import Listener
+from ..requests.plan import Plan
+from ..requests.request import Request
+from ..results.report import Report
 from .ahead import Ahead
 from .described import Described
 from .executor import Judged, UnitListener, whole

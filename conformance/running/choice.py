@@ -8,8 +8,8 @@ from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from ..cores import cores
-from ..request import Request
-from ..sound_names import names_a_variant
+from ..requests.request import Request
+from ..requests.sound_names import names_a_variant
 from .alone import Alone
 from .executor import Executor
 from .processes import Processes

@@ -15,10 +15,10 @@ import attrs
 from distributed import Client  # pyright: ignore[reportMissingImports]
 
 from ...spec.errors import NormspecError, NotImportable, one_line
+from ..judging.verdicts import Result
 from ..kept.place import NOWHERE
-from ..report import Report
-from ..request import Request
-from ..verdicts import Result
+from ..requests.request import Request
+from ..results.report import Report
 from .crew import Crew, Lost, Member, Question
 from .described import Described, alike, most
 from .executor import Judged, UnitListener, whole

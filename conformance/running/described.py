@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from ..plan import level_of
-from ..report import Report
-from ..verdicts import Result, Verdict
+from ..judging.verdicts import Result, Verdict
+from ..requests.plan import level_of
+from ..results.report import Report
 from .unit import Offer, Unit
 
 

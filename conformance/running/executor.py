@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from ..progress import Progress
-from ..report import Report
+from ..engine.progress import Progress
+from ..results.report import Report
 from .unit import Unit
 
 #: A unit, and the report on it alone.

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from ..order import Order
-from ..progress import Listener
-from ..report import Report
-from ..request import Request
+from ..engine.order import Order
+from ..engine.progress import Listener
+from ..requests.request import Request
+from ..results.report import Report
 from .executor import Executor, Judged
 from .share import Share
 

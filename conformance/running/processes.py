@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 
 from ...spec.errors import NormspecError
-from ..defects import trace
-from ..report import Report
-from ..request import Request
+from ..judging.defects import trace
+from ..requests.request import Request
+from ..results.report import Report
 from .alone import Alone
 from .executor import Judged, UnitListener, whole
 from .other import Gone, Other

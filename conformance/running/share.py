@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..progress import FIRST, FURTHER, Listener, Progress
+from ..engine.progress import FIRST, FURTHER, Listener, Progress
 from .unit import Unit
 
 #: How much must be done before the rest can be estimated from it.

@@ -13,7 +13,7 @@ from ...adapters.loading import load_operators
 from ...adapters.own_function import file_of
 from ...adapters.remote.host import Limits
 from ...spec.operators import files_of
-from ..request import Request
+from ..requests.request import Request
 from .unit import Unit
 
 

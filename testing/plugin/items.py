@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 import pytest
 
-from ...conformance.report import Report
+from ...conformance.judging.verdicts import Result, Verdict
 from ...conformance.reporting.alone import told_alone
 from ...conformance.reporting.in_short import in_one_line
 from ...conformance.reporting.located import definition
-from ...conformance.verdicts import Result, Verdict
+from ...conformance.results.report import Report
 from ...spec import Level, requirement
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS

@@ -11,14 +11,14 @@ import attrs
 
 from ...adapters.dtypes import DTYPES
 from ...conformance.api import requested
-from ...conformance.configuration import configuration
 from ...conformance.diagnosis.causes import diagnosed
 from ...conformance.expected.applying import applied
 from ...conformance.expected.entry import Expected
 from ...conformance.kept_results.keeping import shelf_of
 from ...conformance.kept_results.shelf import Shelf
-from ...conformance.report import Report
-from ...conformance.request import Request
+from ...conformance.requests.configuration import configuration
+from ...conformance.requests.request import Request
+from ...conformance.results.report import Report
 from ...conformance.running.alone import Alone
 from ...conformance.running.choice import worth
 from ...conformance.running.executor import Judged

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from normspec import Report, Result, Verdict
+from normspec.conformance.judging.verdicts import Counterexample
 from normspec.conformance.reporting.render import print_report
-from normspec.conformance.verdicts import Counterexample
 
 SUBJECT = {
     "target": "torch",

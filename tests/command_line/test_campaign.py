@@ -13,8 +13,8 @@ from normspec.conformance.campaign.campaign import SCHEMA
 from normspec.conformance.campaign.record import records_of
 from normspec.conformance.campaign.summary import Summary
 from normspec.conformance.command_line.root import main
-from normspec.conformance.ratios import bin_of
-from normspec.conformance.request import Request
+from normspec.conformance.requests.request import Request
+from normspec.conformance.results.ratios import bin_of
 from normspec.conformance.running.unit import Unit
 
 ASKED = {

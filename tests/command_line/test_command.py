@@ -14,7 +14,7 @@ from normspec import Verdict, check
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.matrix import FaultRow, Matrix, Named, Seen, SoundRow
+from normspec.conformance.selftest.matrix import FaultRow, Matrix, Named, Seen, SoundRow
 from normspec.spec import requirements
 
 
@@ -245,7 +245,7 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
         survivor = FaultRow("ln-unbiased", "layer_norm", "LN-F2", (), ("float32",), ("float32",))
         return Matrix((survivor,), (SoundRow("welford", "layer_norm"),), "quick", 3)
 
-    monkeypatch.setitem(sys.modules, "normspec.conformance.selftest", types.SimpleNamespace(selftest=run))
+    monkeypatch.setitem(sys.modules, "normspec.conformance.selftest.selftest", types.SimpleNamespace(selftest=run))
     assert main(["selftest", "--op", "layer_norm", "--dtype", "float32", "--seed", "3", "--jobs", "1"]) == 1
     assert callable(calls[0].pop("progress"))
     wanted = {"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "jobs": 1}
@@ -268,7 +268,7 @@ def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
     sound = SoundRow("ln-welford", "layer_norm", ratio=0.5, largest_in=("LN-F1", "float32"))
     matrix = Matrix((row,), (sound,), "quick", 0)
     made = types.SimpleNamespace(selftest=lambda **options: matrix if options["table"] else None)
-    monkeypatch.setitem(sys.modules, "normspec.conformance.selftest", made)
+    monkeypatch.setitem(sys.modules, "normspec.conformance.selftest.selftest", made)
     assert main(["selftest", "--table", str(tmp_path / name)]) == 0
     text = (tmp_path / name).read_text(encoding="utf-8")
     if name.endswith(".json"):

@@ -10,8 +10,8 @@ import pytest
 
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
-from normspec.conformance.configuration import KEYS, WrongConfiguration, configuration
 from normspec.conformance.expected.entry import Expected
+from normspec.conformance.requests.configuration import KEYS, WrongConfiguration, configuration
 
 EVERYTHING = """
 [tool.normspec]

@@ -12,9 +12,9 @@ import pytest
 
 import normspec
 from normspec import Report, Result, Verdict
-from normspec.conformance.changes import changes
 from normspec.conformance.command_line.root import run
 from normspec.conformance.diagnosis.cause import Cause
+from normspec.conformance.results.changes import changes
 
 TARGET = "mine.py:f"
 SUBJECT = {"target": TARGET, "binding": TARGET, "op": "layer_norm", "framework": "numpy", "version": "2.4.6"}

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from normspec.conformance.choosing import selected
 from normspec.conformance.command_line.root import main
-from normspec.conformance.costs import DATA, EPS, GROUPS, VALUES, costs
+from normspec.conformance.explaining.costs import DATA, EPS, GROUPS, VALUES, costs
 from normspec.conformance.faults import registered
+from normspec.conformance.requests.choosing import selected
 from normspec.spec import requirements
 from normspec.spec.address import address
 from normspec.spec.errata import errata

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from normspec import Verdict
-from normspec.conformance.report import SCHEMA
+from normspec.conformance.results.report import SCHEMA
 
 
 def strict(text: str) -> dict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from normspec.conformance.command_line.root import main
-from normspec.conformance.limits import WrongLimit, bytes_of, seconds_of, size_in_words
+from normspec.conformance.requests.limits import WrongLimit, bytes_of, seconds_of, size_in_words
 
 HOSTILE = """
 import numpy as np

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from normspec.conformance.matrix import FaultRow, Matrix, SoundRow
 from normspec.conformance.reporting.matrix_table import print_matrix
+from normspec.conformance.selftest.matrix import FaultRow, Matrix, SoundRow
 
 BOTH = ("float16", "float32")
 KILLED = FaultRow("ln-eps-on-std", "layer_norm", "LN-F3", ("LN-F1", "LN-F3"), BOTH)

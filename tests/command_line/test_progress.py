@@ -6,7 +6,7 @@ import io
 import time
 
 from normspec.conformance.command_line.console import line, progress_on
-from normspec.conformance.progress import Progress
+from normspec.conformance.engine.progress import Progress
 from normspec.conformance.reporting.layout import console_on
 
 

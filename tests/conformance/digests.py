@@ -15,7 +15,7 @@ from normspec.conformance.cases.case import build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.regimes import REGIMES, draw_group
 from normspec.conformance.cases.shapes import elements
-from normspec.conformance.profiles import PROFILES
+from normspec.conformance.requests.profiles import PROFILES
 from normspec.reference.formats import FORMATS
 from normspec.spec.operators import OPERATORS
 

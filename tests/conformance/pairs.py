@@ -12,8 +12,8 @@ import numpy as np
 from normspec import Report
 from normspec.conformance.diagnosis.candidates import Candidate, paired
 from normspec.conformance.faults import FAULTS, Fault
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
 from .runs import run

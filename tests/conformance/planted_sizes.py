@@ -13,8 +13,8 @@ from normspec.adapters.numpy.operators import IMPLEMENTATIONS as BASES
 from normspec.adapters.target import Target
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.sizes import sizes
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.specimens import target_of
 from normspec.spec.layout import Layout
 from normspec.spec.operators import OPERATORS, Groups
 

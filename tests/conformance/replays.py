@@ -8,15 +8,15 @@ from typing import Any
 from normspec import Report
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.adapters.target import Target
-from normspec.conformance.engine import Run
+from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import Fault
+from normspec.conformance.judging.library import Library
 from normspec.conformance.kept.place import store_at
-from normspec.conformance.library import Library
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
 from normspec.conformance.replay.reading import failed_cases
 from normspec.conformance.replay.replaying import judged_again
-from normspec.conformance.specimens import target_of
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.requests.specimens import target_of
 
 from .runs import specimen
 

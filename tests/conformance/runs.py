@@ -13,15 +13,15 @@ from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.target import Target
 from normspec.conformance.diagnosis.causes import diagnosed
-from normspec.conformance.engine import Run
-from normspec.conformance.excuse import excused
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.engine.excuse import excused
+from normspec.conformance.engine.progress import Listener
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.kept.place import store_at
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
-from normspec.conformance.progress import Listener
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import DECLARED, SOUND, Sound
-from normspec.conformance.specimens import target_of
 
 #: The operators whose groups are all that there is to them: the others are handed parts.
 NORMALISATIONS = ("layer_norm", "batch_norm")

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from normspec import Report, Result
-from normspec.conformance.engine import Run
+from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import Fault
 from normspec.conformance.reproduce.script import script
 from normspec.conformance.reproduce.source import Source

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import normspec
-from normspec.conformance.arguments import WrongType, WrongValue
 from normspec.conformance.campaign.running import run
-from normspec.conformance.limits import WrongLimit
-from normspec.conformance.naming import named
-from normspec.conformance.request import Request
+from normspec.conformance.requests.arguments import WrongType, WrongValue
+from normspec.conformance.requests.limits import WrongLimit
+from normspec.conformance.requests.naming import named
+from normspec.conformance.requests.request import Request
 from normspec.spec.errors import NormspecError
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version

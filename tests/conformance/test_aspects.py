@@ -7,10 +7,10 @@ import pytest
 
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.library import Library
-from normspec.conformance.subject import Subject
-from normspec.conformance.tally import Tally
-from normspec.conformance.verdicts import Verdict
+from normspec.conformance.engine.tally import Tally
+from normspec.conformance.judging.library import Library
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.judging.verdicts import Verdict
 from normspec.reference.double_double import DD
 
 from .runs import FAULT, VARIANT, function, result, run, specimen

@@ -25,9 +25,9 @@ from normspec.conformance.campaign.running import run
 from normspec.conformance.campaign.store import Store, WrongFolder
 from normspec.conformance.campaign.summary import Summary
 from normspec.conformance.command_line.root import main
-from normspec.conformance.progress import Progress
-from normspec.conformance.ratios import BINS, EDGES, bin_of
-from normspec.conformance.request import Request
+from normspec.conformance.engine.progress import Progress
+from normspec.conformance.requests.request import Request
+from normspec.conformance.results.ratios import BINS, EDGES, bin_of
 from normspec.conformance.running.alone import Alone
 from normspec.conformance.running.unit import Unit
 

@@ -10,8 +10,10 @@ import pytest
 
 import normspec
 from normspec import Verdict
-from normspec.conformance.bundles import BUNDLES, EVERYTHING, bundles
-from normspec.conformance.choosing import (
+from normspec.conformance.command_line.root import main
+from normspec.conformance.reporting.last_word import last_word
+from normspec.conformance.requests.bundles import BUNDLES, EVERYTHING, bundles
+from normspec.conformance.requests.choosing import (
     UnknownBinding,
     UnknownSelection,
     checked_words,
@@ -21,9 +23,7 @@ from normspec.conformance.choosing import (
     subjects,
     words_of,
 )
-from normspec.conformance.command_line.root import main
-from normspec.conformance.reporting.last_word import last_word
-from normspec.conformance.request import NothingAsked
+from normspec.conformance.requests.request import NothingAsked
 from normspec.spec import Level, requirement, requirements
 
 from .runs import VARIANT, run, specimen

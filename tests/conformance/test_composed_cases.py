@@ -15,7 +15,7 @@ from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.logits import FUSIONS, GATES
 from normspec.conformance.cases.recipes import RECIPES
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.profiles import PROFILES
+from normspec.conformance.requests.profiles import PROFILES
 from normspec.spec.operators import COMPOSED, OPERATORS
 from normspec.spec.parts import KINDS, Part
 

@@ -12,8 +12,8 @@ import pytest
 from normspec import Report
 from normspec.conformance.diagnosis.search import Search
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.selftest import judge_fault
-from normspec.conformance.specimens import target_of
+from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.selftest.selftest import judge_fault
 from normspec.spec.operators import OPERATORS
 
 from .runs import VARIANT, function, others_at_night, run, specimen

@@ -13,9 +13,9 @@ from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.target import Target
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.plain import oddness, plainer, plainest
-from normspec.conformance.folding import folded
-from normspec.conformance.shrink import Shrinker
-from normspec.conformance.verdicts import Counterexample, Verdict
+from normspec.conformance.engine.folding import folded
+from normspec.conformance.engine.shrink import Shrinker
+from normspec.conformance.judging.verdicts import Counterexample, Verdict
 
 from .runs import FAULT, function, others_at_night, result, run, specimen
 

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from normspec import Report, Verdict
-from normspec.conformance import engine
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import CHECKS
-from normspec.conformance.profiles import Profile
+from normspec.conformance.engine.engine import engine
 from normspec.conformance.reporting.render import print_report
-from normspec.conformance.request import Request
+from normspec.conformance.requests.profiles import Profile
+from normspec.conformance.requests.request import Request
 from normspec.conformance.running.other import Gone, Other
 from normspec.conformance.running.processes import Processes
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from normspec import Report, Verdict
-from normspec.conformance.progress import Progress
+from normspec.conformance.engine.progress import Progress
 
 from .runs import FAULT, NORMALISATIONS, VARIANT, others_at_night, run, specimen, variant_function
 

@@ -15,9 +15,9 @@ import normspec
 from normspec import Report
 from normspec.conformance.diagnosis.candidates import Candidate, paired
 from normspec.conformance.diagnosis.search import Search
-from normspec.conformance.selftest import judge_fault
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.selftest.selftest import judge_fault
 
 from .runs import FAULT, function, others_at_night, run
 

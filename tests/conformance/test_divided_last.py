@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normspec.conformance.cases.case import Case
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.subject import Subject
 from normspec.reference.formats import FORMATS
 from normspec.spec.parts import Part
 

@@ -11,13 +11,13 @@ import pytest
 
 import normspec
 from normspec import Report, Result, Verdict
-from normspec.conformance.configuration import configuration, expected_failures
 from normspec.conformance.diagnosis.cause import Cause
 from normspec.conformance.expected import entry as entry_module
 from normspec.conformance.expected.applying import applied
 from normspec.conformance.expected.drafting import drafts
 from normspec.conformance.expected.entry import entries_of
-from normspec.conformance.request import Request
+from normspec.conformance.requests.configuration import configuration, expected_failures
+from normspec.conformance.requests.request import Request
 from normspec.spec.errors import NormspecError
 
 TARGET = "torch"

@@ -10,11 +10,11 @@ from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.few_shapes import in_few_shapes
-from normspec.conformance.engine import Run
+from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import registered as faults
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
-from normspec.conformance.specimens import target_of
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.requests.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
 #: How many shapes of x a slow function meets at `quick`, in each dtype. batch_norm's inference has one more: a sample

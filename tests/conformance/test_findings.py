@@ -11,8 +11,8 @@ import pytest
 
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.relations import equal, scaled_exactly
-from normspec.conformance.findings import Comparison, Finding, as_exact, compare
-from normspec.conformance.subject import Bound, Subject
+from normspec.conformance.judging.findings import Comparison, Finding, as_exact, compare
+from normspec.conformance.judging.subject import Bound, Subject
 from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS
 

@@ -10,7 +10,7 @@ from normspec.conformance.cases.case import build
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import REGIMES
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.profiles import PROFILES
+from normspec.conformance.requests.profiles import PROFILES
 from normspec.spec.operators import OPERATORS
 
 from .digests import DECKS, DIGESTS, DRAWN, deck_digest, digest, drawn_digest

@@ -12,8 +12,8 @@ from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.checks.groups import group_count, only_group, some_groups
 from normspec.conformance.checks.laws_exact import _permuted_groups, stored_exactly
-from normspec.conformance.library import Library, fitted
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.library import Library, fitted
+from normspec.conformance.judging.subject import Subject
 
 from .runs import VARIANT, specimen
 

@@ -17,11 +17,11 @@ import pytest
 import normspec
 from normspec.adapters.remote.host import Limits
 from normspec.adapters.remote.launching import hosted, ready
-from normspec.conformance.engine import Run
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
-from normspec.conformance.report import Report
-from normspec.conformance.verdicts import Verdict
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.judging.verdicts import Verdict
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.results.report import Report
 
 #: A sound layer_norm that misbehaves where the arrays have four axes.
 HOSTILE = """

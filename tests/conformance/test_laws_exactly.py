@@ -12,8 +12,8 @@ import pytest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import LAWS, SHIFTS, deck
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.subject import Subject
-from normspec.conformance.tally import findings
+from normspec.conformance.engine.tally import findings
+from normspec.conformance.judging.subject import Subject
 from normspec.spec.operators import OPERATORS
 
 from .rounded import correctly_rounded

@@ -15,7 +15,7 @@ import pytest
 import normspec
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.replay.forms import DamagedReport
-from normspec.conformance.report import SCHEMA
+from normspec.conformance.results.report import SCHEMA
 
 from .replays import report_on, shown_in
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normspec.conformance.explaining import NothingToExplain, meant
+from normspec.conformance.explaining.explaining import NothingToExplain, meant
 from normspec.spec import pages
 from normspec.spec.operators import OPERATORS
 

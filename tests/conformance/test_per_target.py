@@ -7,7 +7,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.conformance.checks.registry import is_about
-from normspec.conformance.per_target import EVERY, WrongPerTarget
+from normspec.conformance.requests.per_target import EVERY, WrongPerTarget
 from normspec.spec.conventions import CONVENTIONS, ensure_about, operators_about
 from normspec.spec.errors import UnknownConvention, UnknownFramework, UnknownMode, UnknownOperator
 from normspec.spec.operators import OPERATORS

@@ -15,9 +15,9 @@ from normspec.adapters.numpy.operators import IMPLEMENTATIONS as BASES
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.sizes import repeated_deck
 from normspec.conformance.checks.purity import repeats_agree
-from normspec.conformance.profiles import PROFILES, profile_of
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.profiles import PROFILES, profile_of
+from normspec.conformance.requests.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
 from .runs import function, result, run

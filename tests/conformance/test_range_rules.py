@@ -11,12 +11,12 @@ from normspec.adapters.targets import resolve
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.relations import equal
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import variants
 from normspec.conformance.sound.composed.working import Native
 from normspec.conformance.sound.conventions import OnePass
 from normspec.conformance.sound.registry import combined
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
 from normspec.reference.formats import FORMATS
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version

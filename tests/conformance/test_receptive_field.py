@@ -12,8 +12,8 @@ from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.composed_deck import composed_deck
 from normspec.conformance.checks.mhc import receptive_field
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.specimens import target_of
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 

@@ -15,7 +15,7 @@ from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.regimes import GENERATED, REGIMES
 from normspec.conformance.cases.witnesses import WITNESSES
 from normspec.conformance.checks.catalogue import CHECKS, checks_of
-from normspec.conformance.profiles import PROFILES
+from normspec.conformance.requests.profiles import PROFILES
 from normspec.reference.formats import FORMATS
 from normspec.spec.operators import OPERATORS
 

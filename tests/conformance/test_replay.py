@@ -12,7 +12,7 @@ import pytest
 
 from normspec import check
 from normspec.conformance.command_line.root import main
-from normspec.conformance.engine import Run
+from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.replay.forms import DamagedReport
 from normspec.conformance.replay.reading import failed_cases

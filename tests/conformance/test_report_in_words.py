@@ -19,7 +19,7 @@ from .runs import VARIANT, run, specimen
 TEST = """
 import normspec
 from normspec import Verdict
-from normspec.conformance.verdicts import Result
+from normspec.conformance.judging.verdicts import Result
 
 FAILING = Result("mine.py:f", "mine.py:f", "layer_norm", "LN-F3", "MUST", "float32", "cpu", "eager", Verdict.FAIL)
 REPORT = normspec.Report((FAILING,), profile="quick", seed=0)
@@ -105,4 +105,5 @@ def test_an_assertion_reads_well_in_pytest(tmp_path):
     asserted, raised = done.stdout.split("test_raised", 1)
     assert "AssertionError: <Report: DOES NOT CONFORM: 1 violated: LN-F3.>" in asserted
     assert "NotConforming: DOES NOT CONFORM: 1 violated: LN-F3." in raised
-    assert "conformance/report.py" not in done.stdout.replace(normspec.__path__[0], "").split("short test summary")[0]
+    shown = done.stdout.replace(normspec.__path__[0], "").split("short test summary")[0]
+    assert "conformance/results/report.py" not in shown

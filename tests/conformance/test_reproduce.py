@@ -13,11 +13,11 @@ import pytest
 
 from normspec import check
 from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.judging.verdicts import Result
 from normspec.conformance.reproduce.files import UnwritableFolder, file_name, write
 from normspec.conformance.reproduce.language import language_of
 from normspec.conformance.reproduce.source import Source
 from normspec.conformance.reproduce.spelling import CannotWrite, literal
-from normspec.conformance.verdicts import Result
 from normspec.spec.operators import OPERATORS
 
 from .runs import FAULT

@@ -12,13 +12,13 @@ from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.sizes import SLOW, extents, size_deck
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import Check
-from normspec.conformance.engine import Run
-from normspec.conformance.findings import Finding
-from normspec.conformance.library import Library
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import PROFILES, Profile, profile_of
-from normspec.conformance.selection import select_cases, traits_of
-from normspec.conformance.verdicts import Verdict
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.engine.selection import select_cases, traits_of
+from normspec.conformance.judging.findings import Finding
+from normspec.conformance.judging.library import Library
+from normspec.conformance.judging.verdicts import Verdict
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import PROFILES, Profile, profile_of
 from normspec.spec.operators import OPERATORS
 
 
@@ -87,7 +87,7 @@ def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
         yield from body(subject, case, len(seen))
 
     check = Check("LN-F1", noted, lambda case: True, "error", gradient=gradient)
-    monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: [check])
+    monkeypatch.setattr("normspec.conformance.engine.engine.checks_of", lambda operator: [check])
     target = replace(resolve("numpy", op="layer_norm"), slow=slow)
     plan = Plan((target,), ("float32",), "cpu", {}, profile or Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     (result,) = Run(plan).report().results
@@ -124,7 +124,7 @@ def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
             ("LN-G1", lambda case: True, True),
         )
     ]
-    monkeypatch.setattr("normspec.conformance.engine.checks_of", lambda operator: checks)
+    monkeypatch.setattr("normspec.conformance.engine.engine.checks_of", lambda operator: checks)
     target = replace(resolve("numpy", op="layer_norm"), slow=True)
     plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     judged = {result.requirement: result.cases for result in Run(plan).report().results}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import normspec
-from normspec.conformance.progress import Progress
+from normspec.conformance.engine.progress import Progress
 from normspec.conformance.running.share import Share
 from normspec.conformance.running.unit import Unit
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from normspec.conformance import selftest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.regimes import REGIMES
@@ -22,16 +21,17 @@ from normspec.conformance.checks.received import Run as Received
 from normspec.conformance.checks.residual import odd_branch
 from normspec.conformance.checks.statistics import several_steps
 from normspec.conformance.checks.views import parameter_layouts
-from normspec.conformance.engine import Run
-from normspec.conformance.excuse import _Search
-from normspec.conformance.findings import compare
-from normspec.conformance.library import _as_sequences
-from normspec.conformance.modes import checked_mode
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
-from normspec.conformance.selection import select_cases
-from normspec.conformance.subject import Subject
-from normspec.conformance.truth import Truth
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.engine.excuse import _Search
+from normspec.conformance.engine.selection import select_cases
+from normspec.conformance.judging.findings import compare
+from normspec.conformance.judging.library import _as_sequences
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.judging.truth import Truth
+from normspec.conformance.requests.mode import checked_mode
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.selftest.selftest import selftest
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS
@@ -312,7 +312,7 @@ def test_a_self_test_is_told_of_or_not(told: bool, monkeypatch: pytest.MonkeyPat
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one that has made its calls on two cases, nor one of gradients where none are taken: either is enough."""
-    monkeypatch.setattr("normspec.conformance.engine.plain_call", lambda *_, **options: None)
+    monkeypatch.setattr("normspec.conformance.engine.engine.plain_call", lambda *_, **options: None)
     ran: list[str] = []
 
     def tally(name: str, calling: int, gradient: bool) -> Any:

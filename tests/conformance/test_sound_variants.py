@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.selftest import judge_sound
+from normspec.conformance.selftest.selftest import judge_sound
 
 from .runs import DTYPES, VARIANT, others_at_night, run, specimen
 

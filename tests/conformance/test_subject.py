@@ -10,7 +10,6 @@ import pytest
 
 from normspec.adapters.binding import Binding
 from normspec.adapters.target import Target
-from normspec.conformance import selftest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.sizes import extents
@@ -18,13 +17,14 @@ from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.mhc import permuted
 from normspec.conformance.checks.non_finite import _poisoned
 from normspec.conformance.checks.purity import _changed_late
-from normspec.conformance.engine import Run
-from normspec.conformance.findings import Comparison, Finding
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
-from normspec.conformance.subject import Subject
-from normspec.conformance.tally import Tally
-from normspec.conformance.truth import Truth
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.engine.tally import Tally
+from normspec.conformance.judging.findings import Comparison, Finding
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.judging.truth import Truth
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.selftest.selftest import selftest
 from normspec.reference.formats import FORMATS
 from normspec.spec.errors import Unsupported
 from normspec.spec.operators import OPERATORS

@@ -11,8 +11,8 @@ import pytest
 
 from normspec import Verdict
 from normspec.conformance.cases.description import Description
-from normspec.conformance.library import Library
-from normspec.conformance.translated import TranslatedRecorder, Translation, one_plus
+from normspec.conformance.judging.library import Library
+from normspec.conformance.judging.translated import TranslatedRecorder, Translation, one_plus
 from normspec.spec.errors import BadOutput, Unsupported
 
 from .runs import VARIANT, function, result, run

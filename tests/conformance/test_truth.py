@@ -10,7 +10,7 @@ import pytest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
-from normspec.conformance.truth import Truth, arithmetic_of
+from normspec.conformance.judging.truth import Truth, arithmetic_of
 from normspec.reference.accuracy import AccuracyClass
 from normspec.reference.double_double import DD
 

@@ -11,9 +11,9 @@ import pytest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.selftest import judge_sound
-from normspec.conformance.subject import Subject
-from normspec.conformance.tally import findings
+from normspec.conformance.engine.tally import findings
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.selftest.selftest import judge_sound
 
 from .runs import NORMALISATIONS, VARIANT, others_at_night, specimen
 

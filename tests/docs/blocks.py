@@ -186,7 +186,7 @@ def _run(block: Block, folder: Path) -> None:
 
 
 #: What reads a configuration, and complains of a key or a value that it cannot have.
-READ = "from normspec.conformance.configuration import configuration; configuration('read.toml')"
+READ = "from normspec.conformance.requests.configuration import configuration; configuration('read.toml')"
 
 
 def _read_toml(block: Block, folder: Path, place: str) -> None:

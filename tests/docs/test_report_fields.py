@@ -12,9 +12,9 @@ import pytest
 
 import normspec
 from normspec.conformance.diagnosis.cause import Cause
-from normspec.conformance.expectation import Expectation
+from normspec.conformance.judging.verdicts import Deviation
 from normspec.conformance.reproduce.reproducer import Reproducer
-from normspec.conformance.verdicts import Deviation
+from normspec.conformance.results.expectation import Expectation
 
 from .blocks import CHECKOUT
 

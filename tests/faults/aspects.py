@@ -9,14 +9,14 @@ import numpy as np
 
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import Check
+from normspec.conformance.engine.tally import Tally
 from normspec.conformance.faults import Fault
-from normspec.conformance.library import Library
-from normspec.conformance.profiles import profile_of
+from normspec.conformance.judging.library import Library
+from normspec.conformance.judging.subject import Subject
+from normspec.conformance.judging.verdicts import Verdict
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import Sound
-from normspec.conformance.specimens import target_of
-from normspec.conformance.subject import Subject
-from normspec.conformance.tally import Tally
-from normspec.conformance.verdicts import Verdict
 from normspec.spec.conventions import NORMATIVE
 from normspec.spec.operators import OPERATORS
 

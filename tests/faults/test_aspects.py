@@ -8,8 +8,8 @@ from typing import TypeVar
 import pytest
 
 from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.sound import DECLARED, SOUND, Sound
-from normspec.conformance.verdicts import Verdict
 
 from .aspects import PREFIX, aspects_of, failed, forget, verdicts
 

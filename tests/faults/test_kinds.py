@@ -9,7 +9,7 @@ import pytest
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import Check
 from normspec.conformance.faults import FAULTS, Fault
-from normspec.conformance.verdicts import Verdict
+from normspec.conformance.judging.verdicts import Verdict
 from normspec.spec.operators import OPERATORS
 
 from .aspects import forget, verdicts

@@ -23,6 +23,18 @@ ALLOWED = {
     "testing": {"testing", "conformance", "adapters", "reference", "spec"},
 }
 
+#: The same within `conformance`: what decides a verdict, from the bottom up. What reads results stands above these.
+JUDGES = {
+    "kept": set(),
+    "cases": {"kept"},
+    "judging": {"cases", "kept"},
+    "checks": {"cases", "judging"},
+    "sound": set(),
+    "faults": {"checks", "sound"},
+    "requests": {"cases", "checks", "expected", "kept", "sound"},
+    "engine": {"cases", "checks", "judging", "requests", "results"},
+}
+
 #: What alone may import the studies.
 COMMAND_LINE = "conformance/command_line"
 
@@ -81,6 +93,18 @@ def test_a_room_imports_only_the_rooms_below_it(checkout, room):
             if module.startswith("normspec."):
                 own = {"studies"} if file.parent == checkout / COMMAND_LINE else set()
                 assert module.split(".")[1] in ALLOWED[room] | {"__version__"} | own, f"{file} imports {module}"
+
+
+@pytest.mark.parametrize("room", JUDGES)
+def test_what_decides_a_verdict_imports_what_it_needs_alone(checkout, room):
+    """A check knows no report, and a case no check: engine -> checks -> judging -> cases -> kept."""
+    conformance = checkout / "conformance"
+    rooms = {one.name for one in conformance.iterdir() if one.is_dir()}
+    for file in sources(checkout, f"conformance/{room}"):
+        for module in imported(file, checkout):
+            parts = module.split(".")
+            if parts[:2] == ["normspec", "conformance"] and parts[2:]:
+                assert parts[2] in JUDGES[room] | {room} or parts[2] not in rooms, f"{file} imports {module}"
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -15,9 +15,9 @@ from normspec.conformance.checks.relations import close
 from normspec.conformance.checks.values import y_of
 from normspec.conformance.command_line.root import run
 from normspec.conformance.faults.registry import fault
-from normspec.conformance.findings import Finding
+from normspec.conformance.judging.findings import Finding
+from normspec.conformance.judging.subject import Subject
 from normspec.conformance.sound.registry import sound
-from normspec.conformance.subject import Subject
 from normspec.spec.operators import Groups, Operator, enter
 
 PAGE = """# center

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from normspec import check
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.selftest import judge_fault, judge_sound
+from normspec.conformance.selftest.selftest import judge_fault, judge_sound
 from normspec.conformance.sound import DECLARED, SOUND
 
 #: As in the environment `selftest` of tox.

@@ -7,7 +7,7 @@ import pytest
 
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.composed_deck import DERIVATIVES, composed_deck
-from normspec.conformance.truth import arithmetic_of
+from normspec.conformance.judging.truth import arithmetic_of
 from normspec.reference.accuracy import AccuracyClass
 from normspec.reference.composed import Composed
 from normspec.spec.operators import OPERATORS

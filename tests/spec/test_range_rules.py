@@ -17,7 +17,7 @@ import pytest
 from mpmath import mpf
 
 from normspec.conformance.cases.case import Case
-from normspec.conformance.truth import Truth
+from normspec.conformance.judging.truth import Truth
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.bounded import Number, Steps, Tape
 from normspec.reference.bounded_functions import plain_sum

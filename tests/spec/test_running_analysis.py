@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from normspec.conformance.findings import compare
+from normspec.conformance.judging.findings import compare
 from normspec.conformance.sound.moments import merged_moments, streamed_moments
 from normspec.reference import bounded_functions as functions
 from normspec.reference.accuracy import AccuracyClass, Arithmetic

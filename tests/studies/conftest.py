@@ -8,7 +8,7 @@ import pytest
 
 from normspec.adapters.targets import resolve
 from normspec.conformance.faults import registered
-from normspec.conformance.specimens import target_of
+from normspec.conformance.requests.specimens import target_of
 from normspec.studies.operators import Operators
 
 

@@ -12,9 +12,9 @@ from ....spec.operators import OPERATORS
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.generate import generate
-from ...folding import telling
-from ...profiles import profile_of
-from ...verdicts import Result
+from ...engine.folding import telling
+from ...judging.verdicts import Result
+from ...requests.profiles import profile_of
 from ..extremes import tamed
 from ..search import Search
 from .axes import axes_relations

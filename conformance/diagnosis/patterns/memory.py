@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS
-from ...calls import CALL_FAILED
 from ...cases.case import Case
 from ...checks.purity import last_changed, other
-from ...verdicts import Result
+from ...judging.calls import CALL_FAILED
+from ...judging.verdicts import Result
 from .facts import Facts
 from .observing import Observer
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from ....reference.formats import FORMATS
 from ....spec.errors import Unsupported
-from ...calls import CALL_FAILED
 from ...cases.case import Case
 from ...cases.description import Description
-from ...library import Library, fitted
-from ...subject import Subject
+from ...judging.calls import CALL_FAILED
+from ...judging.library import Library, fitted
+from ...judging.subject import Subject
 from ..answers import TELLING, Answer, Values
 from ..question import Question
 from .facts import Facts

@@ -12,9 +12,9 @@ from typing import Any
 
 from normspec import Report
 from normspec.adapters.target import Target
-from normspec.conformance.engine import Run
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import Profile
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import Profile
 from normspec.spec.operators import OPERATORS
 
 

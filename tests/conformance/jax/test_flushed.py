@@ -8,9 +8,9 @@ import pytest
 
 import normspec
 from normspec.adapters.targets import resolve
-from normspec.conformance.engine import Run
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
 
 
 @pytest.mark.parametrize("conventions", [{}, {"subnormals": "kept"}])

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from normspec.conformance.engine import Run
+from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.kept.place import store_at
 from normspec.conformance.kept.store import Store
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
+from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import DECLARED, SOUND, Sound
-from normspec.conformance.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
 from .damage import damage

@@ -16,9 +16,9 @@ import pytest
 import normspec
 from normspec import Report, Verdict
 from normspec.adapters.remote.launching import hosted, ready
-from normspec.conformance.engine import Run
-from normspec.conformance.plan import Plan
-from normspec.conformance.profiles import profile_of
+from normspec.conformance.engine.engine import Run
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
 from normspec.spec.operators import OPERATORS
 
 DTYPES = ("float16", "float32", "float64")

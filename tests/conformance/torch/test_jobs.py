@@ -15,8 +15,8 @@ import attrs
 import pytest
 
 import normspec
-from normspec.conformance.progress import Listener
-from normspec.conformance.request import Request
+from normspec.conformance.engine.progress import Listener
+from normspec.conformance.requests.request import Request
 from normspec.conformance.running import choice, other, processes
 from normspec.conformance.running.choice import executor, worth
 from normspec.conformance.running.judging import judged

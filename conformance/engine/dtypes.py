@@ -1,0 +1,83 @@
+"""Which dtypes a binding works in, found out from its plainest call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from ...adapters.binding import Binding
+from ...adapters.target import Target
+from ...spec.errors import TargetLost, TargetRaised, Unsupported
+from ..cases.description import Description
+from ..cases.few_shapes import in_few_shapes
+from ..judging.calls import CALL_FAILED
+from ..judging.library import fitted
+from ..judging.subject import Subject
+
+
+@attrs.frozen
+class Probe:
+    """What became of the plainest call of a binding in a dtype."""
+
+    #: Why the dtype is not checked; empty where it is.
+    reason: str = ""
+    #: Whether the target was lost.
+    lost: bool = False
+
+    @property
+    def works(self) -> bool:
+        return not self.reason
+
+
+@attrs.define
+class Probes:
+    """The plainest call of each binding in each dtype, made once."""
+
+    #: A subject of a target and a binding in a dtype.
+    _subject: Callable[[Target, Binding, str], Subject]
+    _found: dict[tuple[str, str, str, str], Probe] = attrs.field(factory=dict)
+
+    def usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
+        """Whether to check a dtype: not where its plainest call raises while that of another works."""
+        if dtype not in target.dtypes:
+            return Probe(f"{target.name} has no {dtype}")
+        found = self._probe(target, binding, dtype)
+        if found.works or found.lost:
+            return found
+        if any(self._probe(target, binding, other).works for other in target.dtypes if other != dtype):
+            return found
+        return Probe()  # it never works: every requirement says so
+
+    def _probe(self, target: Target, binding: Binding, dtype: str) -> Probe:
+        key = (target.name, binding.operator, binding.name, dtype)
+        if key not in self._found:
+            self._found[key] = self._probed(target, binding, dtype)
+        return self._found[key]
+
+    def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe:
+        """What became of the plainest call; in inference, where batch_norm declines it in training."""
+        declined = Probe()
+        for training in (True, False) if binding.record.has_modes else (True,):
+            plain = Description(
+                binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf",
+                training=training,
+            )  # fmt: skip
+            subject = self._subject(target, binding, dtype)
+            fit = fitted((in_few_shapes(plain) or plain) if subject.slow else plain, binding)
+            if fit is None:
+                continue
+            target.begin()
+            try:
+                _ = subject.observe(subject.library.case(fit)).outputs
+            except TargetRaised as raised:
+                return Probe(f"the plainest call raises {raised}")
+            except TargetLost as lost:
+                return Probe(f"in the plainest call {lost}", lost=True)
+            except Unsupported as reason:
+                declined = Probe(f"the plainest call is declined: {reason}")
+                continue
+            except CALL_FAILED:
+                pass  # it returned something: what, is judged
+            return Probe()
+        return declined

@@ -1,0 +1,472 @@
+"""The engine: runs the checks of each subject over the cases, and turns what they find into results."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import Binding
+from ...adapters.dtypes import DTYPES
+from ...adapters.frameworks import KNOWN
+from ...adapters.target import Target
+from ...spec import requirements
+from ...spec.conventions import NORMATIVE
+from ...spec.errors import NormspecError
+from ...spec.operators import OPERATORS
+from ..cases.description import Description
+from ..cases.few_shapes import in_few_shapes
+from ..checks.catalogue import checks_of
+from ..checks.registry import Check
+from ..checks.seams import at_the_seams
+from ..judging.library import Library, fitted
+from ..judging.subject import Subject
+from ..judging.verdicts import Result, Taken, Verdict
+from ..requests.plan import Plan
+from ..results.report import Report
+from .dtypes import Probe, Probes
+from .folding import folded
+from .modes import Mode, cases_in, checks_in, mode_of
+from .order import Order
+from .pace import pace
+from .platform import described, platform_of
+from .progress import FIRST, FURTHER, Listener, Progress
+from .selection import select_cases
+from .shrink import Shrinker
+from .tally import Tally, deviation, plain_call
+
+#: Extra cases tried for a check that judged nothing: as many as a secondary binding gets at `standard`, and one
+#: where each costs a compilation.
+_EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
+
+#: What a run does by itself, and nothing of which it keeps: an operator in a dtype, of all targets.
+Part = tuple[str, str]
+
+
+@attrs.define
+class Run:
+    """One run in progress; what it has established so far survives an interruption."""
+
+    plan: Plan
+    listener: Listener | None = None
+    #: Libraries by operator and kind, which several runs share; None where each part lets go of its own.
+    libraries: dict[Any, Library] | None = None
+    interrupted: bool = False
+    _results: list[Result] = attrs.field(factory=list)
+    _shrinker: Shrinker = attrs.field(factory=Shrinker)
+    #: Why fewer cases run on a target, by its name; empty where all run.
+    paces: dict[str, str] = attrs.field(factory=dict)
+    _probes: Probes = attrs.field(init=False)
+    _taken: list[Taken] = attrs.field(factory=list)
+    #: The targets that died.
+    _lost: dict[str, None] = attrs.field(factory=dict)
+    #: What has been judged weighs so much, and all there is; what is being judged now, and how far that is.
+    _done: float = 0.0
+    _total: float = 0.0
+    _weight: float = 0.0
+    _share: float = 0.0
+    _violations: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._probes = Probes(self.subject)
+
+    def report(self, parts: Iterable[Part] | None = None) -> Report:
+        """
+        Run the parts, by default all; on Ctrl-C return what was established, as a partial report.
+
+        Truths are shared by the targets of a part, and nothing by two parts.
+        """
+        started, plan = time.perf_counter(), self.plan
+        chosen = self._parts() if parts is None else list(parts)
+        self._total = sum(weight for part in chosen for *_, weight in self._bindings(*part))
+        try:
+            with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
+                for part in chosen:
+                    self._run_part(*part)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        if plan.store is not None:
+            plan.store.flush()
+        subjects = tuple(
+            {
+                **described(t, b, plan.device, plan.conventions, plan.dtypes or t.dtypes),
+                "slow": self.paces.get(t.name, ""),
+            }
+            for t in plan.targets
+            for b in t.bindings
+        )
+        place = Order(subjects, plan.dtypes).place
+        return Report(
+            results=tuple(sorted(self._results, key=place)),
+            profile=plan.profile.name,
+            seed=plan.seed,
+            subjects=subjects,
+            partial=self.interrupted or bool(self._lost),
+            lost=() if self.interrupted else tuple(self._lost),
+            seconds=time.perf_counter() - started,
+            taken=tuple(sorted(self._taken, key=place)),
+        )
+
+    def _parts(self) -> list[Part]:
+        """Every part of the plan."""
+        plan = self.plan
+        return [
+            (operator, dtype)
+            for operator in OPERATORS
+            for dtype in DTYPES
+            if any(
+                dtype in (plan.dtypes or target.dtypes) and any(b.operator == operator for b in target.bindings)
+                for target in plan.targets
+            )
+        ]
+
+    def measure_paces(self) -> None:
+        """Measure the pace of each target, unless it is known: it decides to which cases the target is put."""
+        plan = self.plan
+        for target in plan.targets:
+            dtype = next((one for one in plan.dtypes or target.dtypes if one in target.dtypes), None)
+            if dtype is not None and target.bindings and target.name not in self.paces:
+                _ = self.subject(target, target.bindings[0], dtype)
+
+    def requirements(self, target: Target, binding: Binding, dtype: str) -> tuple[str, ...]:
+        """The requirements that a binding is judged by in a dtype, in both modes."""
+        subject = self.subject(target, binding, dtype)
+        return tuple(check.requirement for check in self._checks(subject.operator, subject.format))
+
+    # -- one part --------------------------------------------------------------------------------
+
+    def _run_part(self, operator: str, dtype: str) -> None:
+        cases = self.plan.profile.cases(operator, self.plan.seed)
+        libraries = {} if self.libraries is None else self.libraries
+        for target, binding, weight in self._bindings(operator, dtype):
+            if weight == FIRST:
+                self._shrinker = Shrinker()  # what is found of a target depends on nothing that was judged before
+            self._weight, self._share = weight, 0.0
+            self._run_binding(target, binding, dtype, cases, libraries, first=weight == FIRST)
+            self._done += weight
+
+    def _bindings(self, operator: str, dtype: str) -> list[tuple[Target, Binding, float]]:
+        """What a part judges, target after target; the first binding of each weighs more than the others."""
+        return [
+            (target, binding, FURTHER if place else FIRST)
+            for target in self.plan.targets
+            if dtype in (self.plan.dtypes or target.dtypes)
+            for place, binding in enumerate(one for one in target.bindings if one.operator == operator)
+        ]
+
+    def _run_binding(
+        self,
+        target: Target,
+        binding: Binding,
+        dtype: str,
+        cases: Sequence[Description],
+        libraries: dict[Any, Library],
+        *,
+        first: bool,
+    ) -> None:
+        subject = self.subject(target, binding, dtype)
+        if not self._checks(subject.operator, subject.format):  # nothing that is asked for is about this dtype
+            return
+        probe = self._probes.usable(target, binding, dtype)
+        library = libraries.setdefault((subject.operator, *subject.library.kind), subject.library)
+        if not probe.works:
+            self._results += self._unusable(subject, probe)
+            return
+        rows: list[Result] = []
+        minimum = self.plan.profile.minimum(dtype, slow=subject.slow, first=first, own=target.name not in KNOWN)
+        try:
+            self._run_subject(subject, cases, library, rows, minimum, first=first)
+        finally:
+            self._results += folded(rows)
+
+    def subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
+        """A binding in a dtype, as this run judges it."""
+        platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
+        subject = Subject(
+            target,
+            self._held(binding),
+            dtype,
+            device=self.plan.device,
+            conventions={**NORMATIVE, **platform.values(dtype), **binding.conventions, **self.plan.conventions},
+            flushes=platform.flushes,
+            measured=platform.evidence(dtype),
+            forward_only=self.plan.has_no_gradients(target.name),
+            store=self.plan.store,
+        )
+        if target.name not in self.paces:
+            self.paces[target.name] = pace(subject, self.plan.slow)
+        slow = bool(self.paces[target.name])
+        checked = self.plan.dtypes or target.dtypes
+        thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in firsts(target)
+        repeated = self.plan.profile.repeated
+        return attrs.evolve(
+            subject,
+            slow=slow,
+            repeats=repeated(slow=slow),
+            large_repeats=repeated(slow=slow, large=not thoroughly),
+        )
+
+    def _held(self, binding: Binding) -> Binding:
+        """The binding as it is judged: what is required of it is excused by no known violation."""
+        required = self.plan.required
+        if not any(known.requirement in required for known in binding.known_violations):
+            return binding
+        kept = tuple(known for known in binding.known_violations if known.requirement not in required)
+        return replace(binding, known_violations=kept)
+
+    # -- one subject -----------------------------------------------------------------------------
+
+    def _checks(self, operator: str, dtype: str, mode: str = "") -> list[Check]:
+        wanted = self.plan.requirements
+        order = list(requirements())
+        found = [
+            check
+            for check in checks_in(mode, checks_of(operator))
+            if dtype in check.dtypes and (wanted is None or check.requirement in wanted)
+        ]
+        return sorted(found, key=lambda check: order.index(check.requirement))
+
+    def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
+        self._note_loss(subject, lost=probe.lost)
+        error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
+        checks = self._checks(subject.operator, subject.format)
+        tallies = [
+            Tally(check, self.plan.level(check.requirement), error=error, unsupported=unsupported) for check in checks
+        ]
+        return [self._result(subject, tally, [], subject.library) for tally in tallies]
+
+    def _run_subject(
+        self,
+        subject: Subject,
+        cases: Sequence[Description],
+        library: Library,
+        results: list[Result],
+        minimum: int | None = None,
+        *,
+        first: bool = True,
+    ) -> None:
+        """
+        Run every check over the cases and append a result for each; what is known survives Ctrl-C.
+
+        With ``minimum`` only some cases run: enough for every check to run on that many. ``first``: this is the first
+        binding of its operator.
+        """
+        own, shape = subject.target.name not in KNOWN, subject.binding.fixed.shape
+        if minimum is not None and subject.slow and own and not shape:  # a shape of its own is one
+            cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
+        mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
+        asked = cases_in(mode.name, cases)
+        checks = self._checks(subject.operator, subject.format, mode.name)
+        if subject.binding.seams is not None:
+            checks = [at_the_seams(check) for check in checks]
+        tallies = [Tally(check, self.plan.level(check.requirement)) for check in checks]
+        before = len(results)
+        try:
+            self._run_checks(subject, tallies, asked, library, results, minimum, mode, first=first)
+        except NormspecError:
+            raise
+        except KeyboardInterrupt:
+            rest = tallies[len(results) - before :]
+            results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
+            raise
+        except Exception as error:  # ours: what a target does never gets here
+            for tally in tallies[len(results) - before :]:
+                tally.broke(error)
+                results.append(self._result(subject, tally, None, library))
+
+    def _run_checks(
+        self,
+        subject: Subject,
+        tallies: list[Tally],
+        cases: Sequence[Description],
+        library: Library,
+        results: list[Result],
+        minimum: int | None,
+        mode: Mode,
+        *,
+        first: bool,
+    ) -> None:
+        checks = [tally.check for tally in tallies]
+        own, slow = subject.target.name not in KNOWN, subject.slow
+        fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
+        whole = fitting
+        if minimum is not None:
+            fitting = select_cases(fitting, checks, library, minimum, varied=own, first=first)
+        most, pulled = minimum if slow else None, set(fitting)
+        if minimum is not None and slow and not own:
+            pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
+            pulled |= {description for description in fitting if "CM-S1" in description.requirements}
+        untaken, put = Counter[str](), 0
+        for place, description in enumerate(fitting, 1):
+            declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
+            if declined is not None and not description.mixed:
+                put += 1
+                untaken.update([declined] if declined else [])
+            self._share = place / len(fitting)
+            self._tell(subject)
+            if self._cannot_judge_anything(tallies) or all(tally.violation is not None for tally in tallies):
+                break
+        else:
+            self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
+        place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
+        self._taken.append(Taken(*place, put, dict(untaken), mode.name, mode.reason))
+        for tally in tallies:
+            if tally.violation is not None:
+                self._tell(subject, f"shrinking {tally.check.requirement}")
+            results.append(self._result(subject, tally, whole, library))
+
+    def _run_case(
+        self,
+        subject: Subject,
+        tallies: list[Tally],
+        description: Description,
+        library: Library,
+        most: int | None,
+        *,
+        gradients: bool,
+    ) -> str | None:
+        """
+        Run every check on one case.
+
+        Checks that make extra calls stop after ``most`` cases; gradient checks run only where ``gradients`` is true.
+
+        Return why the target declines the plain call, empty where it takes it; None where no check asks for it, or
+        where nobody can make such a call, because the target has a setting, size or parameter of its own.
+        """
+        case = library.case(description)
+        asking = [
+            tally
+            for tally in tallies
+            if not ((most is not None and tally.calling >= most) or (tally.check.gradient and not gradients))
+            and tally.violation is None
+            and tally.check.when(case)
+        ]
+        if not asking:
+            return None
+        if any(tally.check.gradient for tally in asking):
+            subject.ahead_of(case)
+        declined = subject.declines(case)
+        if declined:
+            own = subject.cannot_vary(case) is not None
+            for tally in asking:
+                tally.decline(description, declined, own=own)
+            return None if own else declined
+        if most is not None:
+            plain_call(subject, case, gradients=gradients)
+        for tally in asking:
+            tally.run(subject, case, description)
+            self._note_loss(subject, lost=tally.lost)
+            if tally.violation is not None:
+                self._violations += tally.verdict is Verdict.FAIL
+                self._tell(subject)
+        if case.bulky:
+            case.forget_truths()
+        return ""
+
+    def _try_extra_cases(
+        self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library
+    ) -> None:
+        """Run each check that has judged nothing so far on extra cases, until one of them judges it."""
+        for tally in tallies:
+            if not _judged_nothing(tally):
+                continue
+            left = (one for one in cases if one not in tally.tried)
+            asking = (one for one in left if tally.check.when(library.case(one)))
+            for description in islice(asking, _EXTRA_CASES_SLOW if subject.slow else _EXTRA_CASES):
+                if not _judged_nothing(tally):
+                    break
+                declined = subject.declines(library.case(description))
+                if declined:
+                    own = subject.cannot_vary(library.case(description)) is not None
+                    tally.decline(description, declined, own=own)
+                    continue
+                tally.run(subject, library.case(description), description)
+                self._note_loss(subject, lost=tally.lost)
+                self._violations += tally.verdict is Verdict.FAIL
+
+    def _note_loss(self, subject: Subject, *, lost: bool) -> None:
+        if lost:
+            self._lost[subject.target.name] = None
+
+    @staticmethod
+    def _cannot_judge_anything(tallies: list[Tally]) -> bool:
+        """Whether the plain call fails and nothing can ever be judged: the rest would say it again."""
+        failed = any(t.violation is not None and t.check.requirement in ("CM-T1", "CM-T2") for t in tallies)
+        judged = any(t.judged and t.violation is None for t in tallies if t.check.requirement[:4] != "CM-T")
+        return failed and not judged and sum(bool(t.error) for t in tallies) > 3
+
+    def _tell(self, subject: Subject, doing: str = "") -> None:
+        if self.listener is not None:
+            target, binding = subject.target.name, subject.binding.name
+            words = f"{target} {subject.operator} {subject.dtype}" + (f" {binding}" if binding != target else "")
+            done = self._done + self._weight * self._share
+            told = f"{words}: {doing}" if doing else words
+            self.listener(Progress(done, self._total, told, self._violations))
+
+    # -- one result ------------------------------------------------------------------------------
+
+    def _result(
+        self,
+        subject: Subject,
+        tally: Tally,
+        descriptions: Sequence[Description] | None,
+        library: Library,
+    ) -> Result:
+        """Turn a tally into a result; without descriptions a violation is told as it was found."""
+        finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
+        verdict = tally.verdict
+        known = subject.known.deviations(tally.check.requirement)
+        if verdict.is_violation and finding is not None:
+            reason = finding.note
+            if self.plan.explain and descriptions is not None:
+                try:
+                    shown = self._shrinker.shrink(subject, tally, library)
+                    finding, description = shown.finding, shown.description
+                except Exception as error:  # ours: the violation stands as it was found
+                    tally.broke(error)
+        elif verdict is Verdict.DEVIATES:
+            finding, reason = tally.known, deviation(subject, tally, known)
+        elif verdict is Verdict.PASS:
+            reason = ""
+        elif verdict is Verdict.NOT_EXERCISED and descriptions is not None:
+            reason = "no case that this binding takes could judge it"
+            reason = f"cannot be judged while {tally.awaits} is violated" if tally.awaits else reason
+        return Result(
+            target=subject.target.name,
+            binding=subject.binding.name,
+            op=subject.operator,
+            requirement=tally.check.requirement,
+            level=tally.level.value,
+            dtype=subject.dtype,
+            device=subject.device,
+            mode="eager",
+            verdict=verdict,
+            # Beside a violation that is no error of a magnitude, errors within the envelope say nothing.
+            ratio=None if verdict.is_violation and (tally.ratio or 0.0) <= 1 else tally.ratio,
+            ratios=dict(tally.ratios),
+            kinds=dict(tally.kinds),
+            cases=tally.judged,
+            declined=dict(tally.declined),
+            reason=reason,
+            counterexample=finding.counterexample() if finding is not None else None,
+            violated_on=description,
+            traceback=tally.defect,
+            known=known,
+        )
+
+
+def firsts(target: Target) -> list[Binding]:
+    """The first binding of each operator: the others wrap the same code."""
+    return list({binding.operator: binding for binding in reversed(target.bindings)}.values())
+
+
+def _judged_nothing(tally: Tally) -> bool:
+    """Whether a check has judged nothing so far: no case, or none but those that the target declines."""
+    declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
+    return bool(declining) or tally.verdict is Verdict.NOT_EXERCISED

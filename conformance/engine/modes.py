@@ -1,0 +1,73 @@
+"""Modes of batch_norm: in which a binding is judged, and what is asked of it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from ..cases.case import Case
+from ..cases.description import Description
+from ..checks.registry import Check
+from ..judging.library import Library, fitted
+from ..judging.subject import Subject
+
+
+@attrs.frozen
+class Mode:
+    """The mode that a binding is judged in."""
+
+    #: `training` or `inference`, or "" for both.
+    name: str = ""
+    #: Why it is judged in that mode alone, where the caller has not said so.
+    reason: str = ""
+
+
+def mode_of(subject: Subject, asked: str, descriptions: Sequence[Description], library: Library) -> Mode:
+    """
+    The mode that a subject is judged in: the one that was asked for, or inference where it declines all training.
+
+    Of the other operators there is one mode.
+    """
+    has_modes = subject.binding.record.has_modes
+    if asked or not has_modes:
+        return Mode(asked if has_modes else "")
+    fitting = [fit for d in descriptions if (fit := fitted(d, subject.binding)) is not None]
+    plain = [one for one in fitting if not one.only]
+    reason = ""
+    for description in plain:
+        if description.training:
+            declined = subject.declines(library.case(description))
+            if not declined:
+                return Mode()
+            reason = reason or declined
+    taken = any(not one.training and not subject.declines(library.case(one)) for one in plain)
+    return Mode("inference", f"it declines every training call ({reason})") if reason and taken else Mode()
+
+
+def cases_in(mode: str, descriptions: Sequence[Description]) -> list[Description]:
+    """
+    The cases of a mode: in inference those of training too, with their running statistics in the batch's place.
+
+    What isolates one part of the formula, or a size, a layout, a law, does so in either mode.
+    """
+    if not mode:
+        return list(descriptions)
+    if mode == "training":
+        return [one for one in descriptions if one.training]
+    return list(dict.fromkeys(attrs.evolve(one, training=False) for one in descriptions))
+
+
+def checks_in(mode: str, checks: Sequence[Check]) -> list[Check]:
+    """The checks that have a meaning in a mode; in inference they take the cases that they take in training."""
+    if not mode:
+        return list(checks)
+    asked = [check for check in checks if mode in check.modes]
+    return asked if mode == "training" else [_in_inference(check) for check in asked]
+
+
+def _in_inference(check: Check) -> Check:
+    def when(case: Case) -> bool:
+        return check.when(case) or check.when(attrs.evolve(case, settings={**case.settings, "training": True}))
+
+    return attrs.evolve(check, when=when)

@@ -1,0 +1,53 @@
+"""Pace: whether calls of a target are so slow that it is put to fewer cases."""
+
+from __future__ import annotations
+
+import time
+
+from ...adapters.frameworks import KNOWN
+from ..cases.description import Description
+from ..judging.calls import CALL_FAILED
+from ..judging.library import Library, fitted
+from ..judging.subject import Subject
+
+#: Seconds a call from which on a function is slow: a hundred times what a plain function of NumPy or PyTorch takes.
+SLOW = 0.02
+#: Calls that are timed. One that is quicker settles it: a busy machine delays some calls, and not eight in a row.
+CALLS = 8
+
+
+def pace(subject: Subject, asked: bool | None) -> str:
+    """
+    Why a target is put to fewer cases; empty where it is put to all.
+
+    ``asked``: what the user says; None: known of a framework, and measured of an own function.
+    """
+    if asked is not None:
+        return "the caller says that calls are slow" if asked else ""
+    if subject.target.slow:
+        return "a call of a new shape is compiled or dispatched step by step there"
+    if subject.target.name in KNOWN:
+        return ""
+    seconds = _quickest(subject)
+    return f"a call takes {1000 * seconds:.0f} ms" if seconds >= SLOW else ""
+
+
+def _quickest(subject: Subject) -> float:
+    """How long the quickest of some plain calls of new shapes takes; 0 where they fail, or one was quick."""
+    taken = []
+    for n in range(4, 4 + CALLS):
+        plain = Description(subject.operator, n, (("normal", 0), ("normal", 1)), recipe="leaf")
+        fit = fitted(plain, subject.binding)
+        if fit is None:
+            return 0.0
+        case = Library(subject.dtype).case(fit)
+        subject.target.begin()
+        started = time.perf_counter()
+        try:
+            subject.outputs(case)
+        except CALL_FAILED:
+            return 0.0
+        taken.append(time.perf_counter() - started)
+        if taken[-1] < SLOW:
+            return 0.0
+    return min(taken)

@@ -1,0 +1,82 @@
+"""Which of the cases a run makes: a few that put every check to the test, of few shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+from ..cases.case import Case
+from ..cases.description import Description
+from ..checks.registry import Check
+from ..judging.library import Library
+
+#: Cases chosen for each trait, where traits are asked for: two, since a fault may spare the values of one case.
+_TRAIT = 2
+
+
+def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
+    """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
+    if case.only:
+        return large(case)
+    settings = case.settings
+    found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
+    found |= {("one value",)} if case.layout.size == 1 else set()
+    regimes = {regime for regime, _ in description.groups}
+    found |= {("regime", regime) for regime in regimes}
+    if len(description.groups) > 1 and regimes != {"constant"}:  # where a sum over groups is no single term
+        given = tuple(case.inputs.get(name) is not None for name in ("gamma", "beta"))
+        found |= {
+            ("given", given),
+            ("channels", settings.get("channel_axis"), settings.get("training")),
+            ("eps", sum(settings.get("eps", 0.0) >= size for size in (0.5, 1.0))),
+        }
+    return frozenset(found)
+
+
+def large(case: Case) -> frozenset[Hashable]:
+    """What sets a large case apart, if it is one that runs in every framework; empty for the others."""
+    far = case.description is not None and case.description.far
+    return frozenset({("far", case.x.shape, case.settings.get("training"))} if far else ())
+
+
+def select_cases(
+    descriptions: Sequence[Description],
+    checks: Sequence[Check],
+    library: Library,
+    minimum: int,
+    *,
+    varied: bool = False,
+    first: bool = False,
+) -> list[Description]:
+    """
+    Choose descriptions on which every check runs at least ``minimum`` times, where there are so many; keep their order.
+
+    The choice has few shapes, since a framework that compiles does so for every new shape. With ``varied`` it also
+    covers every trait of the cases; with ``first`` it also covers every large shape of the sweep of sizes.
+    """
+    asking: dict[Description, frozenset[Hashable]] = {}
+    for description in descriptions:
+        case = library.case(description)
+        asked = frozenset(check.requirement for check in checks if check.when(case))
+        found = traits_of(description, case) if varied else large(case) if first else frozenset()
+        asking[description] = asked | found
+    wanted: dict[Hashable, int] = {check.requirement: minimum for check in checks}
+    for trait in {one: None for asked in asking.values() for one in sorted(asked - wanted.keys(), key=repr)}:
+        wanted[trait] = _TRAIT
+    met: Counter[Hashable] = Counter()
+    shapes: set[tuple[int, ...]] = set()
+    chosen: set[Description] = set()
+    for requirement, count in wanted.items():
+        while met[requirement] < count:
+            left = [one for one in descriptions if requirement in asking[one] and one not in chosen]
+            if not left:
+                break
+
+            def use(one: Description) -> tuple[bool, int]:
+                return library.case(one).x.shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
+
+            best = max(left, key=use)  # of equals the first: the fixed deck comes before what is generated
+            chosen.add(best)
+            shapes.add(library.case(best).x.shape)
+            met.update(asking[best])
+    return [description for description in descriptions if description in chosen]

@@ -1,0 +1,196 @@
+"""From a violation to the case that tells most of those that show it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from ..cases.description import Description
+from ..cases.plain import oddness, plainer, plainest
+from ..cases.shapes import elements
+from ..checks.purity import REPEATED
+from ..checks.registry import Check
+from ..judging.findings import Finding
+from ..judging.library import Library, fitted
+from ..judging.subject import Subject
+from .tally import Tally, findings
+
+#: Elements that the reduction of one violation may try in all: a fault of size is reported within seconds, reduced as
+#: far as that goes.
+REDUCTION = 2_000_000
+
+#: Cases that are tried for one violation, and for all violations of a target in a dtype, so that a function which fails
+#: everything is reported in seconds; the second pair where calls are slow. Counted, so that no report depends on time.
+TRIES = 250, 1500
+SLOW_TRIES = 24, 120
+#: How many more of the plainest cases are tried for numbers that tell more, once one fails.
+_MORE = 12
+
+#: An expected value is read as it stands between these, and an error from so much of it on.
+_READABLE = 2.0**-10, 2.0**10
+_VISIBLE = 2.0**-10
+
+#: So many figures of how odd a case is are about eps, its magnitude, and how many values it has.
+_SIZE = 3
+
+#: What a case keeps for another violation: what that is judged on, in its mode and with its parts.
+_PURPOSE = ("requirements", "only", "mixed", "training", "recipe", "logits")
+
+
+@attrs.frozen
+class Shown:
+    """A violation on a case."""
+
+    finding: Finding
+    description: Description
+
+    @property
+    def plainness(self) -> tuple[float, ...]:
+        """How much it leaves to be explained: the smaller of two tells more."""
+        ordinary = oddness(self.description)
+        return (*ordinary[:2], not _readable(self.finding), *ordinary[2:])
+
+
+@attrs.define
+class Shrinker:
+    """Shrinks violations; cases that one requirement is shown on are tried first for the next."""
+
+    #: The cases that something was shown on, each with the requirements that are known to fail on it.
+    _pool: dict[Description, set[str]] = attrs.field(factory=dict)
+    _tried: int = 0
+
+    def shrink(self, subject: Subject, tally: Tally, library: Library) -> Shown:
+        """Return the violation of the tally's requirement on the case, of those tried, that tells most."""
+        assert tally.violation is not None and tally.description is not None
+        each, all_of_them = SLOW_TRIES if subject.slow else TRIES
+        if not tally.violation.note.startswith(REPEATED):  # repetitions take the most time, and showed nothing
+            subject = attrs.evolve(subject, repeats=0, large_repeats=0)
+        search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
+        met = Shown(tally.violation, tally.description)
+        try:
+            found = self._search(search, met)
+        finally:
+            self._tried += search.tried
+        self._pool.setdefault(found.description, set()).add(tally.check.requirement)
+        return found
+
+    def known(self, like: Description) -> list[Description]:
+        """
+        The cases that others were shown on, for what a description is for, those first that tell most.
+
+        Of as many values, one on which fewer requirements fail says more of each of them.
+        """
+        found: dict[Description, int] = {}
+        for one, failing in self._pool.items():
+            alike = _alike(one, like)
+            if alike is not None:
+                found[alike] = min(len(failing), found.get(alike, len(failing)))
+
+        def order(one: Description) -> tuple[float, ...]:
+            ordinary = oddness(one)
+            return (*ordinary[:_SIZE], found[one], *ordinary[_SIZE:])
+
+        return sorted(found, key=order)
+
+    def _search(self, search: _Search, met: Shown) -> Shown:
+        readable = _readable(met.finding)  # if it is not, it need not be anywhere
+
+        def tells(shown: Shown) -> bool:
+            return not any(shown.plainness[:2]) and (_readable(shown.finding) or not readable)
+
+        shown = search.first(self.known(met.description), enough=tells)
+        if shown is None or not tells(shown):
+            shown = _plainer_of(shown, search.first(plainest(met.description), enough=tells, more=_MORE))
+        if shown is None:
+            # Found again, so that it is told by calls of its own.
+            shown = search.shown(met.description)
+        return met if shown is None else search.reduced(shown)
+
+
+@attrs.define
+class _Search:
+    """The search for one violation."""
+
+    check: Check
+    subject: Subject
+    library: Library
+    tries: int
+    tried: int = 0
+
+    def shown(self, description: Description) -> Shown | None:
+        """The violation on a description; None where there is none, or no try is left."""
+        if self.tried >= self.tries:
+            return None
+        self.tried += 1
+        return violation(self.check, self.subject, description, self.library)
+
+    def first(
+        self, descriptions: Iterable[Description], *, enough: Callable[[Shown], bool], more: int | None = None
+    ) -> Shown | None:
+        """The first violation that is enough, or the plainest of those met; ``more``: how many follow the first."""
+        best: Shown | None = None
+        for description in descriptions:
+            if best is not None and more is not None:
+                more -= 1
+                if more < 0:
+                    break
+            shown = self.shown(description)
+            best = _plainer_of(best, shown)
+            if shown is not None and enough(shown):
+                return shown
+        return best
+
+    def reduced(self, shown: Shown) -> Shown:
+        """The violation on a plainer case, from step to step, until no step leads to one."""
+        spent, progress = 0, True
+        while progress:
+            progress, least = False, oddness(shown.description)
+            for description in plainer(shown.description):
+                if oddness(description) >= least:
+                    continue
+                spent += elements(description)
+                if spent > REDUCTION:
+                    return shown
+                found = self.shown(description)
+                if found is not None and found.plainness < shown.plainness:
+                    shown, progress = found, True
+                    break
+        return shown
+
+
+def violation(check: Check, subject: Subject, description: Description, library: Library) -> Shown | None:
+    """Return the check's violation on a description, or None where there is none."""
+    fit = fitted(description, subject.binding)
+    if fit is None:
+        return None
+    case = library.fresh(fit)
+    if not check.when(case):
+        return None
+    found = findings(check, subject, case)
+    return next((Shown(one, fit) for one in found if one.violated and one.judged), None)
+
+
+def _alike(known: Description, original: Description) -> Description | None:
+    """A case that another requirement was shown on, for the purpose of this one."""
+    if known.operator != original.operator:
+        return None
+    kept = {name: getattr(original, name) for name in _PURPOSE}
+    return attrs.evolve(known, count=min(known.count, original.count), **kept)
+
+
+def _plainer_of(one: Shown | None, other: Shown | None) -> Shown | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other, key=lambda shown: shown.plainness)
+
+
+def _readable(finding: Finding) -> bool:
+    """Whether the numbers are of ordinary size, and their difference is seen in the first few digits."""
+    got, expected = finding.got, finding.expected
+    if got is None or expected is None or not math.isfinite(got):
+        return True
+    least, most = _READABLE
+    size = max(abs(got), abs(expected))
+    return least <= size <= most and abs(got - expected) >= _VISIBLE * size

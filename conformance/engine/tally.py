@@ -1,0 +1,228 @@
+"""What has been established about one requirement so far, and the verdict that follows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+
+import attrs
+
+from ...spec import Level, requirement
+from ...spec.errors import BadOutput, CannotVary, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ..cases.case import Case
+from ..cases.description import Description
+from ..checks.registry import Check
+from ..judging.calls import CALL_FAILED
+from ..judging.defects import trace, words
+from ..judging.findings import Finding
+from ..judging.known import shown_as
+from ..judging.subject import Subject
+from ..judging.verdicts import Deviation, Verdict
+from ..results.ratios import bin_of
+
+
+@attrs.define
+class Tally:
+    """One check of one subject, case after case."""
+
+    check: Check
+    #: How binding the requirement is: what a violation of it amounts to.
+    level: Level = attrs.Factory(lambda self: requirement(self.check.requirement).level, takes_self=True)
+    #: Cases judged, and the worst error / envelope among them.
+    judged: int = 0
+    ratio: float | None = None
+    #: How many of the ratios that were found lie in each bin (ratios.py).
+    ratios: Counter[int] = attrs.field(factory=Counter)
+    #: The worst of them by kind of data (cases/regimes.py); a case with groups of several kinds counts for each.
+    kinds: dict[str, float] = attrs.field(factory=dict)
+    #: The first violation, and the case it was found on.
+    violation: Finding | None = None
+    description: Description | None = None
+    #: The first finding that is a known violation of the binding.
+    known: Finding | None = None
+    #: Declared conventions without which something judged would have failed.
+    deviates: set[str] = attrs.field(factory=set)
+    #: Why nothing could be judged: the target lacks it, or raised.
+    unsupported: str = ""
+    #: On how many cases the target declined a call, or lacked a derivative, by the reason.
+    declined: Counter[str] = attrs.field(factory=Counter)
+    #: On how many of them it was the plain call that it declined.
+    untaken: int = 0
+    error: str = ""
+    #: The traceback of an exception of our own, which then is the error.
+    defect: str = ""
+    #: The first requirement without which a case could not be judged, because the target violates it there.
+    awaits: str = ""
+    #: Whether what only some targets have was refused on a case: a derivative, or float32 parameters.
+    refused: bool = False
+    #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
+    lost: bool = False
+    #: The cases that the check was put to.
+    tried: set[Description] = attrs.field(factory=set)
+    #: On how many cases the check made calls of its own, beside the plain one and its gradients.
+    calling: int = 0
+
+    def run(self, subject: Subject, case: Case, description: Description) -> None:
+        """Run the check on one case and add up what it finds."""
+        before = subject.target.calls
+        self.tried.add(description)
+        try:
+            self._add_up(subject, case, description)
+        finally:
+            self.calling += subject.target.calls > before
+
+    def decline(self, description: Description, reason: str, *, own: bool = False) -> None:
+        """
+        The target declines the plain call of a case: nothing can be judged on it.
+
+        ``own``: it has a setting, size or parameter of its own there, so that nobody can make such a call.
+        """
+        self.tried.add(description)
+        self.untaken += 1
+        self.lacks(reason, own=own)
+
+    def lacks(self, reason: str, *, own: bool = False) -> None:
+        """The target lacks what the check asks of it on a case; what is its ``own`` is told once, with the target."""
+        if not own:
+            self.declined[reason] += 1
+        self.unsupported = self.unsupported or reason
+
+    def _add_up(self, subject: Subject, case: Case, description: Description) -> None:
+        for finding in findings(self.check, subject, case, self):
+            if not finding.judged:
+                self.awaits = self.awaits or finding.awaits
+                continue
+            if finding.ratio is not None:
+                self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)
+                self.ratios[bin_of(finding.ratio)] += 1
+                for kind, _ in description.groups:
+                    self.kinds[kind] = max(self.kinds.get(kind, 0.0), finding.ratio)
+            self.deviates.update(finding.deviates)
+            if finding.known and self.known is None:
+                self.known = finding
+            if finding.violated:
+                self.violation, self.description = finding, description
+                self.judged += 1
+                return
+            self.judged += 1
+
+    def broke(self, error: Exception) -> None:
+        """An exception of our own: what else this check finds says nothing."""
+        if not self.defect:
+            self.error, self.defect = words(error), trace(error)
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.violation is not None:
+            return Verdict.FAIL if self.level is Level.MUST else Verdict.ADVICE
+        if self.error:  # what was judged elsewhere says nothing about the case that raised
+            return Verdict.ERROR
+        if self.refused:
+            return Verdict.UNSUPPORTED  # a derivative that is there on the plainest cases alone is not there
+        if self.judged:
+            return Verdict.DEVIATES if self.deviates or self.known is not None else Verdict.PASS
+        if self.unsupported:
+            return Verdict.UNSUPPORTED
+        return Verdict.NOT_EXERCISED
+
+
+def findings(
+    check: Check, subject: Subject, case: Case, tally: Tally | None = None, *, whole: bool = False
+) -> list[Finding]:
+    """
+    Run a check on a case, up to the first violation; an exception of the target becomes what it means to that check.
+
+    ``whole``: what the check finds after a violation is there too.
+    """
+    found: list[Finding] = []
+
+    def add(finding: Finding) -> Finding:
+        if finding.violated:
+            finding = attrs.evolve(finding, put=case, asked=tuple(subject.log))
+        found.append(subject.known.without_known(check.requirement, finding))
+        return found[-1]
+
+    subject.target.begin()
+    subject.log.clear()
+    try:
+        if check.gradient:
+            subject.require_gradients()
+        for one in check.body(subject, case):
+            finding = add(one)
+            if finding.violated and finding.judged and not whole:
+                break
+    except Unsupported as lacking:
+        if tally is not None:
+            tally.lacks(str(lacking), own=isinstance(lacking, CannotVary))
+            # Values were judged without what is lacking; a derivative was not.
+            spared = isinstance(lacking, (TakesNoPart, CannotVary))
+            tally.refused |= check.raising == "unsupported" and not spared and not found
+    except TargetLost as lost:
+        if tally is not None:
+            tally.error, tally.lost = tally.error if tally.lost else str(lost), True
+    except (TargetRaised, BadOutput) as failure:
+        raised, output = isinstance(failure, TargetRaised), "gradient" if of_gradients(failure) else "y"
+        note = f"raised {failure}" if raised else str(failure)
+        if known := subject.known.fails(subject.asked or case, output, failure):
+            if tally is not None:
+                tally.lacks(known)
+        elif check.raising == "unsupported":
+            if tally is not None:
+                tally.unsupported, tally.refused = tally.unsupported or note, True
+        elif check.raising == "violates" and is_about(check, subject, case, failure):
+            add(Finding(case, violated=True, output=output, note=note, failure=shown_as(failure)))
+        elif tally is not None:
+            tally.error = tally.error or (f"the call {note}" if raised else note)
+    except Exception as error:  # what a target does ends in one of those above
+        if tally is None:
+            raise
+        tally.broke(error)
+    return found
+
+
+def of_gradients(failure: TargetRaised | BadOutput) -> bool:
+    """Whether it was in taking gradients that the target failed."""
+    return failure.stage == "vjp" if isinstance(failure, TargetRaised) else failure.kind == "gradient"
+
+
+def is_about(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
+    """
+    Whether what failed is what the check is about.
+
+    That is its own twist, where the plain call of the case (and its gradient) works; or the plain call itself.
+    """
+    before = len(subject.log)
+    try:
+        _ = subject.observe(case).outputs
+        if check.gradient or of_gradients(failure):
+            _ = subject.observe(case).gradients
+    except CALL_FAILED:
+        return check.plain
+    finally:
+        del subject.log[before:]  # these calls show nothing
+    return True
+
+
+def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
+    """Make the plain call of a case, and take its gradients if asked, so that no check is the first to need them."""
+    subject.target.begin()
+    with contextlib.suppress(*CALL_FAILED):
+        _ = subject.observe(case).outputs
+        if gradients and not subject.forward_only:
+            _ = subject.observe(case).gradients
+
+
+def deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str:
+    """
+    What a result rests on: known violations, and declarations, of which the reasons for a binding's own stand with the
+    subject.
+    """
+
+    def source(key: str) -> str:
+        if key in subject.measured:
+            return f"measured: {subject.measured[key]}"
+        return f"declared by the {'binding' if key in subject.binding.conventions else 'caller'}"
+
+    declared = ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
+    return "; and ".join([*(one.reason for one in known if one.shown), *([declared] if declared else [])])

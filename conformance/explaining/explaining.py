@@ -1,0 +1,136 @@
+"""
+What a word or a text means to `normspec explain`.
+
+A requirement, an erratum, a fault, an operator; what `--only` selects by it; or else what speaks of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+
+import attrs
+
+from ...spec import Requirement, requirements, withdrawn
+from ...spec.errata import Erratum, errata
+from ...spec.errors import NormspecError
+from ...spec.operators import OPERATORS, Operator
+from ..faults.registry import Fault
+from ..requests.choosing import UnknownSelection, selected
+
+#: How many names are suggested for one that does not exist.
+NEAREST = 3
+#: How like an operator's name a word is that is meant for it: layernorm, RMSNorm.
+SPELT_SO = 0.9
+#: What is meant for an id, and is not searched for: LN-F99, err-3.
+LIKE_AN_ID = re.compile(r"[A-Za-z]{2,3}-[A-Za-z]?\d+")
+
+
+class NothingToExplain(NormspecError):
+    """No requirement, erratum, fault or operator has the name, and no page has the text."""
+
+
+@attrs.frozen
+class Mistake:
+    """Faults of one name and summary, of one operator or of several."""
+
+    #: In full of one operator, less the operator's prefix of several.
+    name: str
+    summary: str
+    faults: tuple[Fault, ...]
+
+
+@attrs.frozen
+class Found:
+    """What speaks of a text, or what a word selects."""
+
+    text: str
+    requirements: tuple[Requirement, ...]
+    errata: tuple[Erratum, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    #: Whether it is what `--only` would judge: a subject, a bundle or a pattern of ids.
+    selected: bool = False
+
+
+def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake, ...]:
+    """
+    Return what a word names or selects, in any case, or all that speaks of it.
+
+    Raises NothingToExplain, which names what may have been meant.
+    """
+    id = word.strip().upper()
+    if id in requirements():
+        return requirements()[id]
+    if id in errata():
+        return errata()[id]
+    if word.lower() in OPERATORS:
+        return OPERATORS[word.lower()]
+    if successors := withdrawn().get(id):
+        raise NothingToExplain(f"{id} was withdrawn; {', '.join(successors)} say now what it said")
+    named = tuple(one for one in mistakes() if word.lower() in _names(one))
+    if named:
+        return named
+    with contextlib.suppress(UnknownSelection):
+        ids = selected((word,), "explain")
+        return Found(word, tuple(requirements()[id] for id in ids), selected=True)
+    misspelt = LIKE_AN_ID.fullmatch(word.strip()) or difflib.get_close_matches(word.lower(), OPERATORS, cutoff=SPELT_SO)
+    found = None if misspelt else search(word)
+    if found is None:
+        raise NothingToExplain(f"nothing is called {word!r}, and no page speaks of it; {_suggestion(word)}")
+    return found
+
+
+def mistakes(of: str = "") -> tuple[Mistake, ...]:
+    """Return the faults of the library, or those that a requirement excludes; one of several operators stands once."""
+    # Imported here: it builds every fault, a quarter of a second that no other command is to wait for.
+    from ..faults import registered
+
+    groups: dict[tuple[str, str, str], list[Fault]] = {}
+    for fault in registered():
+        if of in ("", fault.requirement):
+            # Of a requirement on every operator they stand once, under the name less the prefix.
+            common = requirements()[fault.requirement].page not in OPERATORS
+            name = fault.name.partition("-")[2] if common else fault.name
+            groups.setdefault((name, fault.summary, fault.requirement), []).append(fault)
+    return tuple(Mistake(name, summary, tuple(ones)) for (name, summary, _), ones in groups.items())
+
+
+def search(text: str) -> Found | None:
+    """Return what has the text in it, blanks and case aside, or else each of its words; None where nothing has."""
+    phrase = _plain(text)
+    words = [_plain(word) for word in text.split() if re.search(r"\w", word)]
+    for tests in ([phrase] if phrase else [], words):
+        found = Found(
+            text,
+            tuple(
+                one for one in requirements().values() if _has(tests, one.title, one.sentence, one.formula, one.reason)
+            ),
+            tuple(one for one in errata().values() if _has(tests, one.title, one.printed, one.correct, one.example)),
+            tuple(one for one in mistakes() if _has(tests, one.name, one.summary)),
+        )
+        if found.requirements or found.errata or found.mistakes:
+            return found
+    return None
+
+
+def _has(wanted: list[str], *texts: str) -> bool:
+    whole = _plain("\n".join(texts))
+    return bool(wanted) and all(one in whole for one in wanted)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s`*]+", "", text).lower()
+
+
+def _names(mistake: Mistake) -> set[str]:
+    names = {fault.name for fault in mistake.faults}
+    return names | {name.partition("-")[2] for name in names}
+
+
+def _suggestion(word: str) -> str:
+    ids = difflib.get_close_matches(word.upper(), [*requirements(), *errata()], n=NEAREST, cutoff=0.5)
+    faults = [name for one in mistakes() for name in sorted(_names(one))]
+    near = difflib.get_close_matches(word.lower(), OPERATORS, n=1, cutoff=SPELT_SO) or ids
+    near = near or difflib.get_close_matches(word.lower(), [*OPERATORS, *faults], n=NEAREST)
+    return f"did you mean {', '.join(near)}?" if near else "`normspec explain` alone lists all there is"

@@ -1,0 +1,214 @@
+"""What a check asks of a target, call by call: a violation can then be told, and repeated by hand, as a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...spec.errors import TargetRaised, Where
+from ...spec.parts import Parts
+
+Arrays = Mapping[str, "np.ndarray | None"]
+
+#: What a derivative of a derivative is called, by its kind.
+_DERIVATIVES = {
+    "vjp_vjp": "vjp of the vjp",
+    "jvp_vjp": "jvp of the vjp",
+    "vjp_jvp": "vjp of the jvp",
+    "jvp_jvp": "jvp of the jvp",
+}
+
+
+@attrs.frozen(eq=False)
+class Ask:
+    """One thing that a check asks of a target."""
+
+    #: "call", "vjp", "jvp", "vjp of the vjp", "jvp of the jvp", "read the outputs again" and the like.
+    does: str
+    #: What it is handed: every tensor by name, the keyword arguments, and the parts of a composed operator.
+    inputs: Arrays
+    settings: Mapping[str, Any]
+    parts: Parts
+    #: The cotangent of y, for a derivative that takes one.
+    g: np.ndarray | None = None
+    #: Tangents of the inputs by name; the second ones of a jvp of the jvp; for a vjp of the vjp, the cotangents of
+    #: the gradients.
+    tangents: Arrays = attrs.field(factory=dict)
+    tangents_again: Arrays = attrs.field(factory=dict)
+    cotangents: Arrays = attrs.field(factory=dict)
+    #: The layout in memory of each input, and of the cotangent "g", that is not contiguous (adapters/layouts.py).
+    layouts: Mapping[str, str] = attrs.field(factory=dict)
+    #: "inference": with nothing tracked for gradients, and a layer in inference.
+    mode: str = "training"
+    #: How often it is asked, one time after the other.
+    times: int = 1
+    #: The inputs whose gradients alone are asked for; None: of all.
+    wrt: tuple[str, ...] | None = None
+    #: The place in the sequence of the call that a gradient, or a second reading, is of; None: a call of its own.
+    of: int | None = None
+    #: Where the target raised, if it did.
+    raised: Raised | None = None
+
+
+@attrs.frozen
+class Raised:
+    """An exception of a target."""
+
+    #: ``ValueError: the message``, in one line.
+    words: str
+    #: The innermost line in the user's own file; None where the exception came from no such file.
+    where: Where | None = None
+
+    @classmethod
+    def of(cls, error: TargetRaised) -> Raised:
+        """What is to be told of it."""
+        return cls(str(error), error.where)
+
+    @property
+    def type(self) -> str:
+        """The name of its class."""
+        return self.words.partition(":")[0]
+
+
+class AskedSession:
+    """As adapters.session.Session, with a log of what is asked of it."""
+
+    def __init__(self, session: Any, log: list[Ask]) -> None:
+        self._session, self.log = session, log
+        #: How often the target was called.
+        self.asked = 0
+
+    @contextmanager
+    def _noted(self, does: str, inputs: Arrays, settings: Mapping[str, Any], **rest: Any) -> Iterator[None]:
+        asked = Ask(does, inputs, settings, rest.pop("parts", None) or {}, **rest)
+        place = len(self.log)
+        self.log.append(asked)
+        self.asked += asked.times
+        try:
+            yield
+        except TargetRaised as error:
+            self.log[place] = attrs.evolve(asked, raised=Raised.of(error))
+            raise
+
+    def start(self, inputs: Arrays, settings: Mapping[str, Any], **options: Any) -> AskedEvaluation:
+        """Call the target."""
+        given = {name: options.get(name) for name in ("parts", "layouts", "mode", "wrt")}
+        place = len(self.log)
+        with self._noted("call", inputs, settings, **{name: one for name, one in given.items() if one is not None}):
+            return AskedEvaluation(self._session.start(inputs, settings, **options), self, place)
+
+    def call(
+        self, inputs: Arrays, settings: Mapping[str, Any], *, parts: Parts | None = None, mode: str = "training",
+        times: int = 1, **options: Any,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """The results of several calls."""
+        with self._noted("call", inputs, settings, parts=parts, mode=mode, times=times):
+            return self._session.call(inputs, settings, parts=parts, mode=mode, times=times, **options)
+
+    def vjp(
+        self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, parts: Parts | None = None,
+        times: int = 1, wrt: tuple[str, ...] | None = None, **options: Any,
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
+        """The gradients of several calls, and what the first returned."""
+        with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
+            return self._session.vjp(inputs, settings, g, parts=parts, times=times, wrt=wrt, **options)
+
+    def recall(
+        self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, parts: Parts | None = None,
+        g: np.ndarray | None = None, fresh: bool = False,
+    ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+        """A second call on the memory of a first."""
+        self.log.append(Ask("call", inputs, settings, parts or {}, g))
+        how = "new tensors on the memory of the last call" if fresh else "the last call's tensors, overwritten in place"
+        with self._noted(f"call with {how}", then, settings, parts=parts, g=g):
+            return self._session.recall(inputs, settings, then, parts=parts, g=g, fresh=fresh)
+
+    def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None) -> Any:
+        """The tangent of y."""
+        with self._noted("jvp", inputs, settings, parts=parts, tangents=tangents):
+            return self._session.jvp(inputs, settings, tangents, parts=parts)
+
+    def vjp_vjp(
+        self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, cotangents: Arrays, *,
+        parts: Parts | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Second order."""
+        does = _DERIVATIVES["vjp_vjp"]
+        with self._noted(does, inputs, settings, parts=parts, g=g, cotangents=cotangents):
+            return self._session.vjp_vjp(inputs, settings, g, cotangents, parts=parts)
+
+    def nested(
+        self, kind: str, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, other: Any, *,
+        parts: Parts | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """A derivative of a derivative in forward mode."""
+        last = {"g": other} if isinstance(other, np.ndarray) else {"tangents_again": other}
+        with self._noted(_DERIVATIVES[kind], inputs, settings, parts=parts, tangents=tangents, **last):
+            return self._session.nested(kind, inputs, settings, tangents, other, parts=parts)
+
+    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+        """Ask for what these calls ask for; they are noted when they are made."""
+        log, asked = len(self.log), self.asked
+        self._session.ask_ahead(calls)
+        del self.log[log:]
+        self.asked = asked
+
+    def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
+        """What was recorded around a layer's own sublayers."""
+        with self._noted("call and vjp, recorded at the layer's seams", inputs, settings, g=g):
+            return self._session.seams(inputs, settings, g, **options)
+
+    def again(self, place: int, does: str, **rest: Any) -> Any:
+        """A note of what is asked of an earlier call."""
+        first = self.log[place]
+        return self._noted(does, first.inputs, first.settings, parts=first.parts, of=place, **rest)
+
+
+class AskedEvaluation:
+    """As adapters.evaluation.Evaluation, with a log of what is asked of it."""
+
+    def __init__(self, evaluation: Any, session: AskedSession, place: int) -> None:
+        self._evaluation, self._session, self._place = evaluation, session, place
+        self.recorder = evaluation.recorder
+
+    def outputs(self) -> dict[str, Any]:
+        """The results as they are now."""
+        if len(self._session.log) > self._place + 1:  # something was asked in between
+            with self._session.again(self._place, "read the outputs again"):
+                return self._evaluation.outputs()
+        return self._evaluation.outputs()
+
+    def inputs(self) -> dict[str, Any]:
+        """The inputs as they are now."""
+        with self._session.again(self._place, "read the inputs again"):
+            return self._evaluation.inputs()
+
+    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> AskedPulled:
+        """The gradients of sum(y * g)."""
+        layouts = {} if layout == "contiguous" else {"g": layout}
+        place = len(self._session.log)
+        with self._session.again(self._place, "vjp", g=g, layouts=layouts):
+            return AskedPulled(self._evaluation.pull(g, layout, keep=keep), self._session, place)
+
+
+class AskedPulled:
+    """As adapters.evaluation.Pulled, with a log of what is asked of it."""
+
+    def __init__(self, pulled: Any, session: AskedSession, place: int) -> None:
+        self._pulled, self._session, self._place = pulled, session, place
+
+    def gradients(self) -> dict[str, Any]:
+        """The gradients as they are now."""
+        if len(self._session.log) > self._place + 1:
+            with self._session.again(self._place, "read the gradients again"):
+                return self._pulled.gradients()
+        return self._pulled.gradients()
+
+    def cotangent(self) -> Any:
+        """The cotangent as it is now."""
+        with self._session.again(self._place, "read the cotangent again"):
+            return self._pulled.cotangent()

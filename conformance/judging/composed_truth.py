@@ -1,0 +1,135 @@
+"""The truth about a case of a composed operator: exact values and envelopes, evaluated together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import differentiable, idle
+from ...reference.accuracy import AccuracyClass, Arithmetic
+from ...reference.composed import Composed, Value
+from ...reference.double_double import DD
+from ...spec.parts import Part
+from ..cases.case import Case
+from ..kept.methods import Keeping, kept, once
+from .truth import Directions, arithmetic_of, gradient_name
+
+
+@attrs.define(eq=False)
+class ComposedTruth(Keeping):
+    """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
+
+    case: Case
+    #: "exact" or "float32": whether eps is rounded to float32 first.
+    eps_dtype: str = "exact"
+    #: No composed operator has one; here so that every truth is made alike.
+    running_variance: str = "biased"
+
+    @property
+    def identity(self) -> Hashable:
+        return self.case.content, self.eps_dtype
+
+    @once
+    def _evaluation(self, arithmetic: Arithmetic) -> Composed:
+        """The operator on this case's values in one arithmetic."""
+        return Composed(self.case.operator, self.case.inputs, self.settings, self.case.parts, arithmetic)
+
+    @property
+    def _any(self) -> Arithmetic:
+        """An arithmetic for exact values alone, which do not depend on it."""
+        return arithmetic_of(self.case, AccuracyClass())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The case's settings, eps as the convention holds it."""
+        settings = dict(self.case.settings)
+        if self.eps_dtype == "float32" and "eps" in settings:
+            settings["eps"] = float(np.float32(settings["eps"]))
+        return settings
+
+    def outputs(self) -> dict[str, DD]:
+        """The exact y."""
+        return {"y": self._y(self._any).exact}
+
+    def gradients(self, g: np.ndarray | None = None) -> dict[str, DD]:
+        """The exact gradients for a cotangent, the case's own by default."""
+        return {name: value.exact for name, value in self._pulled(self._any, g).items()}
+
+    def bound(
+        self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
+    ) -> np.ndarray:
+        """The envelope of y or of a gradient; infinite, and so not judged, where the operator promises nothing."""
+        value = self._y(arithmetic) if name == "y" else self._pulled(arithmetic, g)[name]
+        return value.error
+
+    @kept
+    def handed(self, arithmetic: Arithmetic) -> dict[str, list[Value]]:
+        """What each part is handed, by role; see Composed.handed."""
+        return self._evaluation(arithmetic).handed()
+
+    @kept
+    def tangent(self, arithmetic: Arithmetic, tangents: Directions) -> Value:
+        """The tangent of y; an input whose tangent is None does not move."""
+        return self._evaluation(arithmetic).jvp(tangents)
+
+    @kept
+    def second_order(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, Value]:
+        """The gradients of the gradients, by the name of the input, and "g" for g; see Composed.vjp_vjp."""
+        return self._evaluation(arithmetic).vjp_vjp(g, second)
+
+    @kept
+    def nested(
+        self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
+    ) -> dict[str, Value]:
+        """The derivative of a derivative of this kind, of adapters.binding.NESTED; "y" for the tangent of a tangent."""
+        evaluation: Any = self._evaluation(arithmetic)
+        if kind == "jvp_vjp":
+            return evaluation.jvp_vjp(other, tangents)
+        found = getattr(evaluation, kind)(tangents, other)
+        return {"y": found} if kind == "jvp_jvp" else found
+
+    def jvp(self, tangents: Directions) -> DD:
+        """The exact tangent of y."""
+        return self.tangent(self._any, tangents).exact
+
+    def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD]:
+        """The exact gradients of the gradients."""
+        return {name: value.exact for name, value in self.second_order(self._any, g, second).items()}
+
+    def nested_exact(self, kind: str, tangents: Directions, other: Directions | np.ndarray) -> dict[str, DD]:
+        """The exact derivative of a derivative."""
+        return {name: value.exact for name, value in self.nested(kind, self._any, tangents, other).items()}
+
+    @kept
+    def _y(self, arithmetic: Arithmetic) -> Value:
+        with np.errstate(all="ignore"):
+            return self._evaluation(arithmetic).y()
+
+    @kept
+    def _pulled(self, arithmetic: Arithmetic, g: np.ndarray | None) -> dict[str, Value]:
+        g = self.case.g if g is None else g
+        with np.errstate(all="ignore"):
+            found = self._evaluation(arithmetic).gradients(g)
+        gradients = {gradient_name(name): found[name] for name in differentiable(self.case.operator, self.case.inputs)}
+        idles = idle(self.case.operator, self.case.parts) == ("gamma", "beta")
+        return self._excused(gradients, arithmetic, g) if idles else gradients
+
+    def _excused(self, gradients: dict[str, Value], arithmetic: Arithmetic, g: np.ndarray) -> dict[str, Value]:
+        """
+        The gradients of pre_norm beside a sublayer that ignores what it is handed.
+
+        Who differentiates the normalisation all the same multiplies zero by whatever it is there: nothing is promised
+        in groups that are out of its range, or out of that of its derivative.
+        """
+        inputs = {name: self.case.inputs[name] for name in ("x", "gamma", "beta")}
+        parts = {"sublayer": Part("identity")}
+        reading = Composed(self.case.operator, inputs, self.settings, parts, arithmetic)
+        beyond = np.isinf(reading.y().error) | np.isinf(reading.gradients(g)["x"].error)
+        masks = {"dx": beyond.any(axis=-1, keepdims=True) | beyond, **dict.fromkeys(("dgamma", "dbeta"), beyond.any())}
+        return {
+            name: attrs.evolve(value, error=np.where(masks.get(name, False), np.inf, value.error))
+            for name, value in gradients.items()
+        }

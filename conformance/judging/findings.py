@@ -1,0 +1,160 @@
+"""Findings: one comparison of what a target returned with what it must return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...adapters.known import KnownViolation
+from ...reference.double_double import DD
+from ...reference.formats import format_of
+from ..cases.case import Case
+from .asked import Ask
+from .verdicts import Counterexample
+
+
+@attrs.frozen(eq=False)
+class Elements:
+    """Every element of a comparison that failed: what was received, what is exact, and the ratio that decides."""
+
+    got: np.ndarray
+    expected: np.ndarray
+    envelope: np.ndarray
+    #: Error / envelope; negative where nothing was judged.
+    ratio: np.ndarray
+
+
+@attrs.frozen(eq=False)
+class Finding:
+    """What one comparison established about one case."""
+
+    #: The case as it was handed to the target.
+    case: Case
+    violated: bool
+    #: Whether anything was judged: a comparison that masked every element establishes nothing.
+    judged: bool = True
+    #: The requirement that does not hold there, without which nothing can be judged; "" where it is not that.
+    awaits: str = ""
+    ratio: float | None = None
+    output: str = ""
+    index: tuple[int, ...] = ()
+    expected: float | None = None
+    got: float | None = None
+    envelope: float | None = None
+    note: str = ""
+    #: The declared conventions under which it holds, where the normative ones would not do.
+    deviates: tuple[str, ...] = ()
+    #: How it shows (adapters/known.py, FAILURES), where the numbers do not say.
+    failure: str = ""
+    #: All that was compared, where numbers were compared and one of them is wrong.
+    elements: Elements | None = None
+    #: The known violations of the binding that it was found to be, where all of it is known.
+    known: tuple[KnownViolation, ...] = ()
+    #: The case that the check was put to, and what it had asked of the target by then.
+    put: Case | None = None
+    asked: tuple[Ask, ...] = ()
+
+    def counterexample(self) -> Counterexample:
+        """The finding as it is reported: what is handed over is that of the call that shows it."""
+        shown_by = self._shown_by()
+        call = self.case if shown_by is None else self.asked[shown_by]
+        return Counterexample(
+            inputs=dict(call.inputs) | {"g": self.case.g},
+            settings=dict(call.settings),
+            output=self.output,
+            index=self.index,
+            expected=self.expected,
+            got=self.got,
+            envelope=self.envelope,
+            note=self.note,
+            failure=self.failure,
+            parts=dict(call.parts),
+            calls=self.asked,
+            shown_by=shown_by,
+            case=None if self.put is None else self.put.alone(),
+        )
+
+    @property
+    def call(self) -> Ask | None:
+        """The call that shows it; None where nothing is known of any."""
+        shown_by = self._shown_by()
+        return None if shown_by is None else self.asked[shown_by]
+
+    def _shown_by(self) -> int | None:
+        """The place of the call that shows it: the last that raised, or the last on this case."""
+        places = range(len(self.asked) - 1, -1, -1)
+        if self.failure == "raises":
+            places = [place for place in places if self.asked[place].raised is not None]
+        else:
+            places = [place for place in places if self.asked[place].inputs is self.case.inputs]
+        return next(iter(places), None)
+
+
+@attrs.frozen
+class Comparison:
+    """Received values against exact ones, element by element."""
+
+    ratio: float
+    judged: int
+    index: tuple[int, ...] = ()
+    expected: float = float("nan")
+    got: float = float("nan")
+    envelope: float = float("nan")
+    #: All of them, where one is wrong.
+    elements: Elements | None = attrs.field(default=None, eq=False, repr=False)
+
+
+def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> Comparison:
+    """Return the worst of |got - exact| / envelope; see ``ratios``."""
+    if got.shape != exact.hi.shape:
+        return Comparison(float("inf"), 1)
+    ratio = ratios(got, exact, envelope, where=where)
+    value = got.astype(np.float64)
+    count = int(np.count_nonzero(ratio >= 0))
+    if count == 0:
+        return Comparison(0.0, 0)
+    place = np.unravel_index(int(np.argmax(ratio)), ratio.shape) if ratio.ndim else ()
+    index = tuple(int(i) for i in place)
+    bound = np.broadcast_to(envelope, ratio.shape)
+    worst = float(ratio[index])
+    return Comparison(
+        ratio=worst,
+        judged=count,
+        index=index,
+        expected=float(exact.hi[index]),
+        got=float(value[index]),
+        envelope=float(bound[index]),
+        elements=Elements(value, exact.hi, bound, ratio) if worst > 1 else None,
+    )
+
+
+def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return |got - exact| / envelope of every element, -1 where it is not judged.
+
+    Elements whose envelope or exact value is not finite, or that ``where`` leaves
+    out are not judged. A value that may round beyond the largest finite number may be infinite.
+    """
+    stored = format_of(got.dtype)
+    value = got.astype(np.float64)
+    judged = np.isfinite(envelope) & np.isfinite(exact.hi)
+    if where is not None:
+        judged = judged & where
+    with np.errstate(all="ignore"):
+        error = np.abs((value - exact.hi) - exact.lo)
+        ratio = np.where(error == 0, 0.0, error / envelope)
+        beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
+        if beyond.any():
+            # Where the result may overflow, to either side, its infinity is right, and so is the largest finite value.
+            edge = np.sign(value) * exact.hi + envelope >= stored.largest * (1 - stored.unit_roundoff)
+            ratio = np.where(edge & beyond, 0.0, ratio)
+    ratio = np.where(np.isnan(ratio), np.inf, ratio)
+    return np.where(judged, ratio, -1.0)
+
+
+def as_exact(values: Any) -> DD:
+    """Return float64 values as exact ones."""
+    values = np.asarray(values).astype(np.float64)
+    return DD(values, np.zeros_like(values))

@@ -1,0 +1,154 @@
+"""Known violations: what they cover is taken out of a check's findings, and the rest is judged as usual."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import attrs
+import numpy as np
+
+from ...adapters.known import Failure, KnownViolation, Predicted
+from ...spec.errors import BadOutput, TargetRaised
+from ..cases.case import Case
+from .findings import Elements, Finding
+from .verdicts import Deviation
+
+#: That a valid call returns, and that its gradients are there: what every other requirement takes for granted.
+_OF_PLAIN_CALLS = ("CM-T1", "CM-T3")
+
+
+def shown_as(failed: Exception) -> str:
+    """How an exception of a call shows, in the words of adapters/known.py."""
+    if isinstance(failed, BadOutput):
+        return "missing" if failed.kind == "gradient" else failed.kind
+    return "raises" if isinstance(failed, TargetRaised) else ""
+
+
+def _kind(got: float | None) -> str:
+    if got is None or np.isfinite(got):
+        return "value"
+    return "nan" if np.isnan(got) else "infinite"
+
+
+@attrs.define
+class Known:
+    """The known violations of one subject, and in how many findings each has shown."""
+
+    entries: Sequence[KnownViolation] = ()
+    shown: Counter[KnownViolation] = attrs.field(factory=Counter)
+    #: Those that were put to the test: something was judged that lies within their limits.
+    tested: set[KnownViolation] = attrs.field(factory=set)
+
+    def without_known(self, requirement: str, finding: Finding) -> Finding:
+        """The finding less what known violations cover; no violation where they cover all of it."""
+        entries = [one for one in self.entries if one.requirement == requirement and _within(one, finding)]
+        if not (entries and finding.judged):
+            return finding
+        if not finding.violated:
+            self._test(entries, finding)
+            return finding
+        if finding.elements is None:
+            return self._whole_without_known(entries, finding)
+        return self._elements_without_known(entries, finding, finding.elements)
+
+    def fails(self, case: Case, output: str, failed: Exception) -> str:
+        """
+        Why a plain call of a case is known to fail; empty where it is not.
+
+        Such a call can show nothing of the other requirements either.
+        """
+        for one in self.entries:
+            within = one.requirement in _OF_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
+            if within and shown_as(failed) in one.failures and np.all(_asked(lambda o=one: _shows(o, case))):
+                return f"{one.reason} ({one.requirement})"
+        return ""
+
+    def deviations(self, requirement: str) -> tuple[Deviation, ...]:
+        """What is known of a requirement and has shown, or was put to the test and has not."""
+        return tuple(
+            Deviation(one.reason, one.scope(), one.links, self.shown[one])
+            for one in self.entries
+            if one.requirement == requirement and (self.shown[one] or (one in self.tested and one.always))
+        )
+
+    def _test(self, entries: Sequence[KnownViolation], finding: Finding) -> None:
+        for one in entries:
+            if one not in self.tested and not self.shown[one] and _asked(lambda o=one: _shows(o, finding.case)):
+                self.tested.add(one)
+
+    def _whole_without_known(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
+        kind = finding.failure or _kind(finding.got)
+        for one in entries:
+            if (not one.failures or kind in one.failures) and np.all(_covered(one, finding)):
+                self.shown[one] += 1
+                return attrs.evolve(finding, violated=False, ratio=None, known=(one,))
+        self._test(entries, finding)
+        return finding
+
+    def _elements_without_known(
+        self, entries: Sequence[KnownViolation], finding: Finding, elements: Elements
+    ) -> Finding:
+        kinds = np.where(np.isnan(elements.got), "nan", np.where(np.isinf(elements.got), "infinite", "value"))
+        left, used = elements.ratio > 1, []
+        for one in entries:
+            like = np.isin(kinds, one.failures) if one.failures else np.ones_like(left)
+            if not (left & like).any():
+                continue
+            covered = left & like & np.asarray(_covered(one, finding), bool)
+            if covered.any():
+                self.shown[one] += 1
+                used.append(one)
+                left &= ~covered
+        self._test([one for one in entries if one not in used], finding)
+        if not used:
+            return finding
+        if left.any():
+            return _at_worst(finding, elements, left)
+        rest = elements.ratio[(elements.ratio >= 0) & (elements.ratio <= 1)]
+        ratio = float(rest.max()) if rest.size else None
+        return attrs.evolve(finding, violated=False, ratio=ratio, known=tuple(used))
+
+
+def _within(entry: KnownViolation, finding: Finding) -> bool:
+    case, surely = finding.case, finding.violated  # what holds says less of itself
+    return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
+
+
+def _shows(entry: KnownViolation, case: Case) -> bool:
+    return entry.shows_in(case.inputs, case.settings)
+
+
+def _covered(entry: KnownViolation, finding: Finding) -> Predicted:
+    return _asked(lambda: entry.covers(_failure(finding)))
+
+
+def _asked(question: Callable[[], Predicted]) -> Predicted:
+    """The answer of an entry; no, where the function that its author gave it raises, or is lost with its worker."""
+    try:
+        return question()
+    except Exception:
+        return False
+
+
+def _failure(finding: Finding) -> Failure:
+    case, call = finding.case, finding.call
+    found = Failure(finding.output, finding.note, case.inputs, case.settings, case.g)
+    if (elements := finding.elements) is not None:
+        found = replace(found, got=elements.got, expected=elements.expected, envelope=elements.envelope)
+    return found if call is None else replace(found, tangents=call.tangents, tangents_again=call.tangents_again)
+
+
+def _at_worst(finding: Finding, elements: Elements, left: np.ndarray) -> Finding:
+    """The finding about the worst of these elements."""
+    ratio = np.where(left, elements.ratio, -1.0)
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape)) if ratio.ndim else ()
+    return attrs.evolve(
+        finding,
+        ratio=float(ratio[index]),
+        index=index,
+        expected=float(elements.expected[index]),
+        got=float(elements.got[index]),
+        envelope=float(elements.envelope[index]),
+    )

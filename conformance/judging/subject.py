@@ -1,0 +1,494 @@
+"""A subject: one binding of a target in one dtype on one device, and how its results are judged."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+import numpy as np
+
+from ...adapters.binding import Binding
+from ...adapters.session import Evaluation, Session
+from ...adapters.target import Target
+from ...reference.accuracy import AccuracyClass, Arithmetic
+from ...reference.double_double import DD
+from ...reference.formats import FORMATS
+from ...spec.conventions import CONVENTIONS
+from ...spec.errors import BadOutput, CannotVary, TakesNoPart, Unsupported
+from ...spec.operators import OPERATORS
+from ..cases.case import Case
+from .asked import Ask, AskedSession
+from .calls import CALL_FAILED, checked_shapes
+from .findings import Comparison, Finding, compare
+from .known import Known
+from .library import Library
+from .translated import TranslatedSession, Translation
+from .truth import arithmetic_of, gradient_name
+from .truths import truth_of
+
+if TYPE_CHECKING:  # a Python that was built without SQLite has none
+    from ..kept.store import Store
+
+#: envelope(normative): under the declared conventions, or under the normative ones.
+Bound = Callable[[bool], np.ndarray]
+
+
+#: Values from which on a call is large: it takes milliseconds, and may be shared by threads.
+LARGE = 1 << 16
+
+#: Cases whose results are kept: checks of one case follow one another closely.
+_KEPT = 64
+
+
+@attrs.define(eq=False)
+class Observation:
+    """What a target made of one case; each part is asked of it when first needed."""
+
+    _subject: Subject
+    case: Case
+    _outputs: dict[str, np.ndarray] | None = None
+    _gradients: dict[str, np.ndarray] | None = None
+    _tracked: dict[str, np.ndarray] = attrs.field(factory=dict)
+    _failure: Exception | None = None
+    _gradient_failure: Exception | None = None
+
+    @property
+    def lacks_outputs(self) -> bool:
+        """Whether nobody has asked for the outputs."""
+        return self._outputs is None and self._failure is None
+
+    @property
+    def lacks_gradients(self) -> bool:
+        """Whether nobody has asked for the gradients."""
+        return self._gradients is None and self._gradient_failure is None
+
+    @property
+    def outputs(self) -> dict[str, np.ndarray]:
+        """y and, for batch_norm, the new running statistics, by name."""
+        if self._failure is not None:
+            raise self._failure
+        if self._outputs is None:
+            try:
+                self._outputs = self._subject.outputs(self.case)
+            except CALL_FAILED as failure:
+                self._failure = failure
+                raise
+        return self._outputs
+
+    @property
+    def tracked(self) -> dict[str, np.ndarray]:
+        """What the call returned of which the gradients are; of a functional framework y alone."""
+        _ = self.gradients
+        return self._tracked
+
+    @property
+    def started(self) -> dict[str, np.ndarray]:
+        """The outputs of a call as Subject.start makes it: one for which gradients are tracked, if there are any."""
+        if self._subject.forward_only:
+            return self.outputs
+        try:
+            return {**self.outputs, **self.tracked}
+        except CALL_FAILED:
+            return self.outputs
+
+    @property
+    def gradients(self) -> dict[str, np.ndarray]:
+        """ "dx", and for the other inputs that are given "dgamma", "dbeta", "dgate.z" and so on."""
+        if self._gradient_failure is not None:
+            raise self._gradient_failure
+        if self._gradients is None:
+            try:
+                self._tracked, self._gradients = self._subject.tracked(self.case)
+            except CALL_FAILED as failure:
+                self._gradient_failure = failure
+                raise
+        return self._gradients
+
+
+@attrs.define(eq=False)
+class Subject:
+    """One binding in one dtype on one device, with the conventions it is held to."""
+
+    target: Target
+    binding: Binding
+    dtype: str
+    device: str = "cpu"
+    #: Every convention and its value, declared or normative.
+    conventions: Mapping[str, str] = attrs.field(factory=dict)
+    #: The formats whose subnormal numbers are lost where it may flush them: all, unless that was measured.
+    flushes: frozenset[str] = frozenset(FORMATS)
+    #: Those of the conventions whose value was measured on the platform, and what was.
+    measured: Mapping[str, str] = attrs.field(factory=dict)
+    #: Whether gradients are left out on the user's word.
+    forward_only: bool = False
+    #: Whether its calls are slow: then fewer cases run on it.
+    slow: bool = False
+    #: How often one call is repeated to meet a race (CM-P2, CM-P3).
+    repeats: int = 128
+    #: The same for a call of many values.
+    large_repeats: int = 128
+    #: Where truths are kept for other runs; None: nowhere.
+    store: Store | None = None
+    #: The binding's known violations that are about this dtype and device, and what has become of them.
+    known: Known = attrs.field(init=False)
+    #: The case that it was put to last: where a call raises, that of the call.
+    asked: Case | None = None
+    #: What the check at hand has asked of the target.
+    log: list[Ask] = attrs.field(factory=list)
+    _session: Session | None = None
+    _counted: AskedSession | None = None
+    #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
+    repeated: dict[Case, Any] = attrs.field(factory=dict)
+    #: What a case recorded at the seams of a layer, kept for the checks that ask (checks/seams.py).
+    recorded: dict[Case, Any] = attrs.field(factory=dict)
+    _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
+    _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
+
+    def __attrs_post_init__(self) -> None:
+        violations = self.binding.known_violations
+        self.known = Known(tuple(one for one in violations if one.applies(dtype=self.dtype, device=self.device)))
+
+    @property
+    def operator(self) -> str:
+        return self.binding.operator
+
+    @property
+    def format(self) -> str:
+        """The dtype of its cases: that in which it computes its own."""
+        return "float32" if self.dtype == "float64" and self.conventions.get("float64") == "float32" else self.dtype
+
+    @property
+    def narrow(self) -> bool:
+        return FORMATS[self.format].narrow
+
+    @property
+    def library(self) -> Library:
+        """A library of cases that it can be handed."""
+        promoted = self.conventions.get("mixed_dtypes") == "promoted"
+        return Library(self.format, one_plus=self._translation.gain, promoted=promoted)
+
+    @property
+    def one_plus(self) -> bool:
+        """Whether it is handed gamma - 1."""
+        return self.binding.record.has_gain and self.conventions.get("gain") == "one-plus-gamma"
+
+    @property
+    def _translation(self) -> Translation:
+        gain = self.one_plus
+        wide = self.format != self.dtype
+        return Translation(gain, wide, beside=wide and not OPERATORS[self.operator].composed)
+
+    @property
+    def session(self) -> Session:
+        if self._session is None:
+            binding = replace(self.binding, conventions=dict(self.conventions))
+            session = self.target.session(binding, self.device)
+            translation = self._translation
+            if translation:
+                session = cast(Session, TranslatedSession(session, translation))
+            self._counted = AskedSession(session, self.log)
+            self._session = cast(Session, self._counted)
+        return self._session
+
+    @property
+    def calls(self) -> int:
+        """How often the target was called for this subject."""
+        return 0 if self._counted is None else self._counted.asked
+
+    def ahead(self, case: Case, calls: Iterable[Callable[[], object]]) -> None:
+        """
+        Have what these calls of a case or its like ask for asked in one request, where it crosses to a worker.
+
+        It changes nothing but the time: the calls are made afterwards, in this order, and find their answers.
+        """
+        if case.x.size >= LARGE:  # the way there is nothing then, and their results take memory
+            return
+        asked = self.asked
+        self.session.ask_ahead(calls)
+        self.asked = asked
+
+    def ahead_of(self, case: Case) -> None:
+        """The same for what is asked of nearly every case: its outputs and its gradients."""
+        self.ahead(case, self.unasked(case))
+
+    def unasked(self, case: Case, *, outputs: bool = True) -> Iterator[Callable[[], object]]:
+        """The calls that observing a case still takes, for its outputs, or for its gradients alone."""
+        observed = self._observed.get(id(case))
+        if outputs and (observed is None or observed.lacks_outputs):
+            yield partial(self.outputs, case)
+        if not self.forward_only and (observed is None or observed.lacks_gradients):
+            yield partial(self.tracked, case)
+
+    # -- calling the target ----------------------------------------------------------------------
+
+    def start(self, case: Case, **options: Any) -> Evaluation:
+        """Call the target once; raise Unsupported where the binding does not take such a call."""
+        self._require_accepted(case)
+        if self.forward_only:
+            options.setdefault("wrt", ())
+        return self.session.start(case.inputs, case.settings, parts=case.parts, **options)
+
+    def recall(self, case: Case, later: Case, *, fresh: bool) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The outputs and gradients of a later case on the memory of a first; see Session.recall."""
+        self._require_accepted(case)
+        g = None if self.forward_only else later.g
+        outputs, gradients = self.session.recall(
+            case.inputs, case.settings, later.inputs, parts=case.parts, g=g, fresh=fresh
+        )
+        return checked_shapes(outputs, later), self.named_gradients(gradients, later)
+
+    def jvp(self, case: Case, tangents: Mapping[str, np.ndarray | None]) -> np.ndarray:
+        """The target's tangent of y."""
+        self._require_accepted(case)
+        found = self.session.jvp(case.inputs, case.settings, tangents, parts=case.parts)
+        if found.shape != case.x.shape:
+            raise BadOutput(f"the tangent of y has shape {found.shape} in place of {case.x.shape}", "shape")
+        return found
+
+    def vjp_vjp(self, case: Case, second: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray | None]:
+        """The target's second-order gradients, at the case's cotangent and these second ones."""
+        self._require_accepted(case)
+        return self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts)
+
+    def nested(
+        self, kind: str, case: Case, tangents: Mapping[str, np.ndarray | None], other: Any
+    ) -> dict[str, np.ndarray | None]:
+        """The target's derivative of a derivative; see Session.nested."""
+        self._require_accepted(case)
+        return self.session.nested(kind, case.inputs, case.settings, tangents, other, parts=case.parts)
+
+    def seams(self, case: Case) -> list[dict[str, np.ndarray]]:
+        """What a layer that brings its own sublayers records around them."""
+        self._require_accepted(case)
+        inputs = {name: case.inputs[name] for name in ("x", "gamma", "beta")}
+        return self.session.seams(inputs, case.settings, case.g)
+
+    def _require_accepted(self, case: Case) -> None:
+        self.asked = case
+        if reason := self.cannot_vary(case):
+            raise CannotVary(reason)
+        reason = self.binding.accepts(case.x.shape, case.settings)
+        if reason:
+            raise Unsupported(reason)
+
+    def cannot_vary(self, case: Case) -> str | None:
+        """Why nobody can make the call of a case: the binding has a setting, size or parameter of its own."""
+        own = self.binding.fixed
+        if not own:
+            return None
+        return own.declines(case.operator, case.x.shape, case.settings) or own.lacks(case.inputs)
+
+    def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:
+        """The outputs of a fresh call, of the shapes that they must have."""
+        return self.repeated_outputs(case, 1, mode)[0]
+
+    def repeated_outputs(
+        self, case: Case, times: int, mode: str = "training", *, alone: bool = False
+    ) -> list[dict[str, np.ndarray]]:
+        """The outputs of so many calls, one after the other; ``alone``: each on one thread."""
+        self._require_accepted(case)
+        found = self.session.call(case.inputs, case.settings, parts=case.parts, mode=mode, times=times, alone=alone)
+        return [checked_shapes(outputs, case) for outputs in found]
+
+    def repetitions(self, case: Case) -> int:
+        """How often a call of this case is repeated."""
+        return self.repeats if case.x.size < LARGE else self.large_repeats
+
+    def observe(self, case: Case) -> Observation:
+        """What the target makes of a case, remembered."""
+        self.asked = case
+        key = id(case)
+        if key in self._observed:
+            self._observed.move_to_end(key)
+            return self._observed[key]
+        observation = Observation(self, case)
+        self._observed[key] = observation
+        if len(self._observed) > _KEPT:
+            self._observed.popitem(last=False)
+        return observation
+
+    def forget(self) -> None:
+        """Forget what the target made of cases: the next check asks it anew."""
+        self._observed.clear()
+        self.repeated.clear()
+
+    def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
+        """Whether so many more calls of a case give this output or gradient with the bits that one call gave."""
+        if name in OPERATORS[self.operator].outputs:
+            runs = self.repeated_outputs(case, times)
+        else:
+            runs = self.repeated_gradients(case, times)
+        return all(name in run and np.array_equal(run[name], value, equal_nan=True) for run in runs)
+
+    def declines(self, case: Case) -> str:
+        """Why the target declines the plain call of a case; empty where it takes it, whatever comes of that."""
+        if self.binding.seams is not None:  # it has no plain call: what is asked of it, its seams answer
+            return ""
+        self.target.begin()
+        try:
+            _ = self.observe(case).outputs
+        except TakesNoPart:  # it takes the call without that part
+            return ""
+        except Unsupported as declined:
+            return str(declined)
+        except CALL_FAILED:
+            return ""
+        return ""
+
+    def lacking_gradients(self, case: Case) -> Unsupported | None:
+        """Why the target gives no gradients of a case; None where it gives them. What else it raises passes."""
+        try:
+            _ = self.observe(case).gradients
+        except Unsupported as lacking:
+            return lacking
+        return None
+
+    def require_gradients(self) -> None:
+        """Raise Unsupported where the user has said that there are none."""
+        if self.forward_only:
+            raise Unsupported("declared forward-only")
+
+    def pull(
+        self, case: Case, g: np.ndarray | None = None, wrt: tuple[str, ...] | None = None
+    ) -> dict[str, np.ndarray]:
+        """The gradients of a fresh call, by name: of all inputs, or of these alone."""
+        return self.repeated_gradients(case, 1, g, wrt)[0]
+
+    def repeated_gradients(
+        self,
+        case: Case,
+        times: int,
+        g: np.ndarray | None = None,
+        wrt: tuple[str, ...] | None = None,
+        *,
+        alone: bool = False,
+    ) -> list[dict[str, np.ndarray]]:
+        """The gradients of so many calls, one after the other; ``alone``: each on one thread."""
+        self.require_gradients()
+        self._require_accepted(case)
+        g = case.g if g is None else g
+        _, found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times, alone=alone)
+        return [self.named_gradients(gradients, case) for gradients in found]
+
+    def tracked(self, case: Case) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The outputs of a fresh call for which gradients are tracked, and its gradients by name."""
+        self.require_gradients()
+        self._require_accepted(case)
+        outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts)
+        return checked_shapes(outputs, case), self.named_gradients(found, case)
+
+    def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
+        """Gradients under the names "dx", "dgamma" and so on; BadOutput where a shape is wrong."""
+        named = {}
+        for name, value in gradients.items():
+            owner = case.inputs[name]
+            if value is None or owner is None:
+                continue
+            if value.shape != owner.shape:
+                raise BadOutput(
+                    f"the gradient of {name} has shape {value.shape} in place of {owner.shape}",
+                    "shape",
+                )
+            named[gradient_name(name)] = value
+        return named
+
+    # -- the truth under the declared and the normative conventions ------------------------------
+
+    def relevant(self, output: str) -> tuple[str, ...]:
+        """The conventions that matter to an output in this dtype and differ from the normative choice."""
+        keys = ["variance_algorithm", "affine", "subnormals"]
+        if self.narrow:
+            keys += ["storage", "cast"]
+        if self.format == "float64":
+            keys.append("eps_dtype")
+        elif self.dtype == "float64":
+            keys.append("float64")
+        if output == "new_running_var":
+            keys.append("running_variance")
+        return tuple(k for k in keys if self.conventions.get(k, CONVENTIONS[k][0]) != CONVENTIONS[k][0])
+
+    def truth(self, case: Case, *, normative: bool = False) -> Any:
+        """The exact values and envelopes of a case under the declared (or normative) conventions."""
+        declared = {} if normative else self.conventions
+        eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
+        running = declared.get("running_variance", "biased")
+        return truth_of(case, self.store, eps, running)
+
+    def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
+        key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))
+        if key not in self._arithmetics:
+            conventions = {} if normative else self.conventions
+            accuracy = AccuracyClass.from_conventions(conventions, self.flushes)
+            as_named = normative and self.format != self.dtype
+            self._arithmetics[key] = Arithmetic.of(self.dtype) if as_named else arithmetic_of(case, accuracy)
+        return self._arithmetics[key]
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def bound(self, case: Case, name: str, g: np.ndarray | None = None, *, range_rule: bool = True) -> Bound:
+        """The envelope of an output or gradient under the declared, or the normative, conventions."""
+
+        def envelope(normative: bool) -> np.ndarray:
+            truth = self.truth(case, normative=normative)
+            return truth.bound(name, self.arithmetic(case, normative=normative), g, range_rule=range_rule)
+
+        return envelope
+
+    def judge_output(
+        self, case: Case, name: str, got: np.ndarray, *, note: str = "", where: np.ndarray | None = None,
+        range_rule: bool = True,
+    ) -> Finding:  # fmt: skip
+        """Compare an output with the exact one, everywhere or where asked."""
+        bound = self.bound(case, name, range_rule=range_rule)
+
+        def measure(normative: bool) -> Comparison:
+            exact = self.truth(case, normative=normative).outputs()[name]
+            return compare(got, exact, bound(normative), where=where)
+
+        return self.finding(case, name, measure, note)
+
+    def judge_gradient(
+        self, case: Case, name: str, got: np.ndarray, *, note: str = "", range_rule: bool = True
+    ) -> Finding:
+        """Compare a gradient ("dx", "dgamma", ...) for the case's cotangent with the exact one."""
+        bound = self.bound(case, name, range_rule=range_rule)
+
+        def measure(normative: bool) -> Comparison:
+            exact = self.truth(case, normative=normative).gradients()[name]
+            assert exact is not None
+            return compare(got, exact, bound(normative))
+
+        return self.finding(case, name, measure, note)
+
+    def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Bound, note: str = "") -> Finding:
+        """Compare with exact values; ``bounds(normative)`` returns the envelope."""
+        return self.finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
+
+    def finding(self, case: Case, name: str, measure: Callable[[bool], Comparison], note: str) -> Finding:
+        """What ``measure(normative)`` says under the declared conventions, and whether it needs them."""
+        result: Comparison = measure(False)
+        violated = result.judged > 0 and result.ratio > 1
+        deviates: tuple[str, ...] = ()
+        relevant = self.relevant(name)
+        if result.judged and not violated and relevant:
+            strict: Comparison = measure(True)
+            if strict.ratio > 1:
+                deviates = relevant
+        return Finding(
+            case=case,
+            violated=violated,
+            judged=result.judged > 0,
+            ratio=result.ratio if result.judged else None,
+            output=name,
+            index=result.index,
+            expected=result.expected,
+            got=result.got,
+            envelope=result.envelope,
+            note=note,
+            deviates=deviates,
+            elements=result.elements if violated else None,
+        )

@@ -1,0 +1,254 @@
+"""The truth about a case: exact values, and the envelope around them, each worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...reference.accuracy import AccuracyClass, Arithmetic
+from ...reference.batch_norm import batch_norm_exact
+from ...reference.double_double import DD, add, div, mul
+from ...reference.envelope import OperatorEnvelope, envelope_of
+from ...reference.float64 import Float64Values
+from ...reference.formats import format_of
+from ...reference.normalisation import Normalisation, normalisation
+from ..cases.case import Case
+from ..kept.methods import Keeping, kept, once
+
+#: Names of the gradients of the normalisations, by the input they belong to.
+GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
+
+
+def gradient_name(name: str) -> str:
+    """The name of an input's gradient: "dx" of "x", "dgate.z" of "gate.z"."""
+    return f"d{name}"
+
+
+def owner_of(name: str) -> str:
+    """The input that an output or gradient has the shape and dtype of."""
+    return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
+
+
+#: Tangents or cotangents in the shapes of x, gamma and beta, by these names.
+Directions = Mapping[str, Any]
+
+
+def in_order(directions: Directions) -> tuple[Any, Any, Any]:
+    """The directions of x, gamma and beta; None for those of what is not there."""
+    return directions["x"], directions.get("gamma"), directions.get("beta")
+
+
+@attrs.define(eq=False)
+class Truth(Keeping):
+    """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
+
+    case: Case
+    #: "exact" or "float32": whether eps is rounded to float32 first.
+    eps_dtype: str = "exact"
+    #: "biased" or "bessel": what the running variance averages.
+    running_variance: str = "biased"
+
+    @property
+    def identity(self) -> Hashable:
+        return self.case.content, self.eps_dtype, self.running_variance
+
+    @property
+    def _narrower(self) -> bool:
+        """Whether all of the data is narrower than float64, so that float64 is exact enough."""
+        return all(v is None or v.dtype != np.float64 for v in self.case.inputs.values())
+
+    @property
+    def _float64(self) -> Float64Values:
+        """Plain float64 values; any arithmetic will do, they do not depend on it."""
+        return Float64Values(self.envelope(arithmetic_of(self.case, AccuracyClass())))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        settings = dict(self.case.settings)
+        if self.eps_dtype == "float32":
+            settings["eps"] = float(np.float32(settings["eps"]))
+        return settings
+
+    @property
+    def _arguments(self) -> tuple[Any, ...]:
+        return tuple(self.case.inputs.values())
+
+    @property
+    def _exact(self) -> Normalisation:
+        """The call in double-double, as accurate as float64 data needs."""
+        return normalisation(self.case.operator, self.case.inputs, self.settings)
+
+    @property
+    def bessel(self) -> bool:
+        return self.running_variance == "bessel"
+
+    @kept
+    def outputs(self) -> dict[str, DD]:
+        """The exact y and, for batch_norm, the exact new running statistics."""
+        if self._narrower and self._judged_in_rows:
+            values = self._float64
+            return {"y": values.y()} | (self._running(values) if self.case.record.statistics else {})
+        if not self.case.record.statistics:
+            with np.errstate(all="ignore"):
+                return {"y": self._exact.y()}
+        y, new_mean, new_var = batch_norm_exact(*self._arguments, **self.settings)
+        if self.bessel and self.settings["training"]:
+            new_var = self._with_bessel(new_var)
+        return {"y": y, "new_running_mean": new_mean, "new_running_var": new_var}
+
+    @property
+    def _judged_in_rows(self) -> bool:
+        """Whether there are values in every group: a batch without samples is a case of its own."""
+        return self.case.x.size > 0
+
+    @kept
+    def nearly(self) -> np.ndarray:
+        """y in float64 arithmetic, whatever the data: near enough for the size of a bound."""
+        return self._float64.y().hi
+
+    def _running(self, values: Float64Values) -> dict[str, DD]:
+        settings, found = self.settings, {}
+        for name, variance in (("running_mean", False), ("running_var", True)):
+            old = np.asarray(self.case.inputs[name])
+            if settings["training"]:
+                moved = values.running(old, settings["momentum"], variance=variance, bessel=self.bessel)
+            else:
+                moved = DD(old.astype(np.float64), np.zeros(old.shape))
+            found[f"new_{name}"] = moved
+        return found
+
+    def _with_bessel(self, biased: DD) -> DD:
+        """The running variance that averages n/(n-1) v in place of v; one value counts as v = 0."""
+        x, settings = self.case.x, self.settings
+        axis = settings["channel_axis"] % x.ndim
+        n = x.size // x.shape[axis] if x.shape[axis] else 0
+        if n < 2:
+            return biased
+        ones = np.ones_like(biased.hi)
+        zero = np.zeros_like(ones)
+        momentum = DD(ones * settings["momentum"], zero)
+        _, _, plain = batch_norm_exact(
+            self.case.x,
+            None,
+            None,
+            np.zeros_like(ones),
+            np.zeros_like(ones),
+            **{**settings, "momentum": 1.0},
+        )
+        old = DD(np.asarray(self.case.inputs["running_var"]).astype(np.float64), zero)
+        factor = div(DD(ones * n, zero), DD(ones * (n - 1), zero))
+        keep = add(DD(ones, zero), DD(-momentum.hi, zero))
+        with np.errstate(all="ignore"):
+            return add(mul(keep, old), mul(momentum, mul(factor, plain)))
+
+    @kept
+    def gradients(self, g: np.ndarray | None = None) -> dict[str, DD | None]:
+        """The exact "dx", "dgamma", "dbeta" for a cotangent, the case's own by default."""
+        g = self.case.g if g is None else g
+        with np.errstate(all="ignore"):
+            found = self._float64.gradients(g) if self._narrower else self._exact.vjp(g)
+        named = dict(zip(GRADIENTS, found, strict=True))
+        return {GRADIENTS[name]: named[name] for name in self.case.record.differentiable}
+
+    @kept
+    def jvp(self, tangents: Directions) -> DD:
+        """The exact tangent of y for tangents of x, gamma and beta."""
+        with np.errstate(all="ignore"):
+            return (self._float64 if self._narrower else self._exact).jvp(*in_order(tangents))
+
+    @kept
+    def jvp_bound(self, arithmetic: Arithmetic, tangents: Directions) -> np.ndarray:
+        """The envelope of that tangent."""
+        return self.envelope(arithmetic).jvp(*in_order(tangents))
+
+    @kept
+    def jvp_jvp(self, tangents: Directions, again: Directions) -> DD:
+        """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x and gamma."""
+        directions = *in_order(tangents)[:2], *in_order(again)[:2]
+        with np.errstate(all="ignore"):
+            return (self._float64 if self._narrower else self._exact).jvp_jvp(*directions)
+
+    @kept
+    def jvp_jvp_bound(self, arithmetic: Arithmetic, tangents: Directions, again: Directions) -> np.ndarray:
+        """The envelope of that derivative."""
+        return self.envelope(arithmetic).jvp_jvp(*in_order(tangents)[:2], *in_order(again)[:2])
+
+    @kept
+    def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD | None]:
+        """The exact second-order "x", "gamma" and "g"."""
+        with np.errstate(all="ignore"):
+            found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *in_order(second))
+        return dict(zip(("x", "gamma", "g"), found, strict=True))
+
+    @kept
+    def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
+        """The envelopes of these."""
+        return self.envelope(arithmetic).vjp_vjp(g, *in_order(second))
+
+    @once
+    def envelope(self, arithmetic: Arithmetic) -> OperatorEnvelope:
+        """The envelope of this case in one arithmetic."""
+        return envelope_of(self.case.operator, **self.case.inputs, **self.settings, arithmetic=arithmetic)
+
+    @once
+    def output_bounds(self, arithmetic: Arithmetic) -> dict[str, np.ndarray]:
+        """The envelope of every output."""
+        envelope = self.envelope(arithmetic)
+        with np.errstate(all="ignore"):
+            bounds = {"y": envelope.y()}
+        if self.case.record.statistics:
+            old = self.case.inputs["running_mean"], self.case.inputs["running_var"]
+            if self.settings["training"]:
+                bounds |= envelope.running(*old, self.settings["momentum"], bessel=self.bessel)
+            else:
+                zero = np.zeros(np.asarray(old[0]).shape)
+                bounds |= {"new_running_mean": zero, "new_running_var": zero}
+        return bounds
+
+    @once
+    def gradient_bounds(self, arithmetic: Arithmetic, g: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """The envelope of every gradient for a cotangent."""
+        return self.envelope(arithmetic).gradients(self.case.g if g is None else g)
+
+    @kept
+    def bound(
+        self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
+    ) -> np.ndarray:
+        """The envelope of one output or gradient; infinite, and so not judged, outside the range rules."""
+        gradient = name in GRADIENTS.values()
+        envelope = (self.gradient_bounds(arithmetic, g) if gradient else self.output_bounds(arithmetic))[name]
+        return self._within(name, arithmetic, envelope, g) if range_rule and name != "dbeta" else envelope
+
+    def _within(self, name: str, arithmetic: Arithmetic, envelope: np.ndarray, g: np.ndarray | None) -> np.ndarray:
+        """An envelope, infinite outside the range rules."""
+        whole = self.envelope(arithmetic)
+        if name == "dx":
+            inside = whole.in_range(gradient=True, gain=True, g=self.case.g if g is None else g)
+        else:
+            inside = whole.in_range(gain=name == "y")
+        if name not in ("y", "dx"):  # a sum over groups is judged where all of them are
+            layout = self.case.layout  # and a value of a channel where all of the channel is
+            inside = layout.stretches(layout.rows(inside)).all(axis=(0, 2)).reshape(layout.parameter_shape)
+        # The envelope, too, is a size that something on the way may reach (R6).
+        return np.where(inside & (envelope < arithmetic.largest / 4), envelope, np.inf)
+
+
+def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
+    """Return the arithmetic of a case's dtypes in an accuracy class, without what the class says of others."""
+    wide = not format_of(case.x.dtype).narrow
+    if wide:
+        accuracy = attrs.evolve(accuracy, storage="H0")
+    if wide or case.record.centred:
+        accuracy = attrs.evolve(accuracy, cast="last")
+    held = next(
+        (
+            value.dtype
+            for name, value in case.inputs.items()
+            if name != "x" and value is not None and value.dtype != case.x.dtype
+        ),
+        case.x.dtype,
+    )
+    return Arithmetic.of(case.x.dtype, held, accuracy, case.g.dtype)

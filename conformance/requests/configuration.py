@@ -1,0 +1,297 @@
+"""
+The configuration: ``[tool.normspec]`` of a project's pyproject.toml, which flags of the command override.
+
+A relative path in it is relative to the file that it stands in, from wherever the command is run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from ...adapters.dtypes import DTYPES
+from ...adapters.frameworks import full_name
+from ...adapters.in_file import names_a_file
+from ...adapters.own_function import names_a_function
+from ...adapters.targets import TARGETS, check_operators, check_target
+from ...spec.conventions import validate
+from ...spec.errors import NormspecError, choices
+from ..expected.entry import Expected, entries_of
+from .choosing import checked_words
+from .limits import bytes_of, jobs_of, seconds_of
+from .mode import checked_mode
+from .per_target import said
+from .profiles import profile_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+
+#: The file that is looked for, and the table in it.
+NAME = "pyproject.toml"
+TABLE = "[tool.normspec]"
+
+#: The file beside it that has the same keys without a table: what one of the two says, the other may not.
+OWN = "normspec.toml"
+
+
+class WrongConfiguration(NormspecError):
+    """The configuration cannot be read, or says something that it cannot say."""
+
+
+@attrs.frozen
+class Configuration:
+    """What a project has written down."""
+
+    #: The file, as seen from the working directory; empty where there is none.
+    file: str = ""
+    #: What it says, by key, each value as the API takes it.
+    values: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def wrong(self, key: str, message: object) -> WrongConfiguration:
+        """The error that this key's value is."""
+        return WrongConfiguration(f"{self.file}: {key}: {message}")
+
+
+def configuration(file: str | None = None) -> Configuration:
+    """
+    The configuration in the file named, or in the nearest pyproject.toml upwards that has the table.
+
+    Raises WrongConfiguration, which names the file and the key.
+    """
+    if file is not None:
+        path = Path(file).expanduser()
+        if path.name == OWN:
+            return _checked(path, _read(path))
+        table = _table(path)
+        if table is None:
+            raise WrongConfiguration(f"{file} has no table {TABLE}")
+        return _checked(path, table)
+    here = Path(os.path.abspath(os.curdir))
+    for folder in (here, *here.parents):
+        path, own = folder / NAME, folder / OWN
+        table = _table(path, passing=True) if os.path.isfile(path) else None
+        found = [] if table is None else [_checked(path, table)]
+        found += [_checked(own, _read(own))] if os.path.isfile(own) else []
+        if found:
+            return _together(found)
+    return Configuration()
+
+
+def _together(found: Sequence[Configuration]) -> Configuration:
+    """What the files of a folder say. Raises WrongConfiguration where both say something of one key."""
+    first, *others = found
+    for other in others:
+        for key in other.values.keys() & first.values.keys():
+            raise WrongConfiguration(f"{other.file}: {key} stands in {first.file} too: say it in one of them")
+        first = Configuration(f"{first.file} and {other.file}", {**first.values, **other.values})
+    return first
+
+
+def expected_failures(given: Any) -> tuple[Expected, ...]:
+    """
+    The expected failures of a file of configuration, or of a list of tables.
+
+    Raises WrongConfiguration or WrongExpected, which say which entry is wrong and what it lacks.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        return entries_of(given)
+    found = configuration(os.fspath(given)).values.get("expected")
+    if found is None:
+        raise WrongConfiguration(f"{os.fspath(given)} has no [[expected]]: write one for each expected failure")
+    return found
+
+
+def _table(path: Path, *, passing: bool = False) -> Any:
+    """The table of a file, None where it has none. `passing`: a broken file that never names normspec is not ours."""
+    tool = _read(path, passing=passing).get("tool")
+    return tool.get("normspec") if isinstance(tool, dict) else None
+
+
+def _read(path: Path, *, passing: bool = False) -> dict[str, Any]:
+    """What a file holds. `passing`: nothing of a broken one that never names normspec. Raises WrongConfiguration."""
+    name = _from_here(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise WrongConfiguration(f"{name} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise WrongConfiguration(f"{name} is not UTF-8 text, as TOML has to be") from error
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        if passing and "normspec" not in text:
+            return {}
+        raise WrongConfiguration(f"{name} is not TOML: {error}") from error
+
+
+def _checked(path: Path, table: Any) -> Configuration:
+    name = _from_here(path)
+    if not isinstance(table, dict):
+        raise WrongConfiguration(f"{name}: tool.normspec is not a table: write {TABLE} and keys below it")
+    values = {}
+    for key, value in table.items():
+        if key not in KEYS:
+            where = "" if path.name == OWN else f" in {TABLE}"
+            raise WrongConfiguration(f"{name}: unknown key {key!r}{where}{choices(key, KEYS)}")
+        try:
+            values[key] = KEYS[key](value, path.parent)
+        except NormspecError as error:
+            raise WrongConfiguration(f"{name}: {key}: {error}") from error
+    return Configuration(name, values)
+
+
+def _from_here(path: Path) -> str:
+    """A path as short as it can be written from the working directory."""
+    try:
+        return os.path.relpath(path)
+    except (ValueError, OSError):  # another drive, or no working directory
+        return str(path)
+
+
+# What each key may hold -----------------------------------------------------------------------------------
+
+
+def _expected(what: str, value: object) -> WrongConfiguration:
+    return WrongConfiguration(f"{what} is expected, and not {value!r}")
+
+
+def _texts(value: Any, what: str) -> tuple[str, ...]:
+    """The texts of a list that holds some, each once."""
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise _expected(f"a list of {what}", value)
+    return tuple(dict.fromkeys(value))
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _expected(what, value)
+    return value
+
+
+def _targets(value: Any, folder: Path) -> tuple[str, ...]:
+    names = _texts(value, 'targets, such as ["torch", "mine.py:layer_norm"],')
+    return tuple(_file(name, folder) if names_a_file(name) else _target(name, folder) for name in names)
+
+
+def _file(name: str, folder: Path) -> str:
+    """A file all of whose functions are targets, as seen from the working directory."""
+    return _from_here(folder / Path(name.rstrip(":")).expanduser())
+
+
+def _target(name: str, folder: Path) -> str:
+    """A target by the name under which it is checked. Raises UnknownTarget."""
+    if name in TARGETS:
+        return full_name(name)
+    check_target(name)
+    place, _, function = name.rpartition(":")
+    if not place.endswith(".py") or not names_a_function(name):
+        return name
+    return f"{_from_here(folder / Path(place).expanduser())}:{function}"
+
+
+def _ops(value: Any, _: Path) -> tuple[str, ...]:
+    return check_operators(_texts(value, 'operators, such as ["layer_norm"],'))
+
+
+def _profile(value: Any, _: Path) -> str:
+    return profile_of(_text(value, 'the name of a profile, such as "quick",')).name
+
+
+def _dtypes(value: Any, _: Path) -> tuple[str, ...]:
+    names = _texts(value, 'dtypes, such as ["float32", "bfloat16"],')
+    for name in names:
+        if name not in DTYPES:
+            raise WrongConfiguration(f"unknown dtype {name!r}{choices(name, DTYPES)}")
+    return names
+
+
+def _device(value: Any, _: Path) -> str:
+    return _text(value, 'the name of a device, such as "cpu",')
+
+
+def _seed(value: Any, _: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _expected("a whole number from 0 on", value)
+    return value
+
+
+def _mode(value: Any, _: Path) -> str:
+    return checked_mode(_text(value, 'a mode of batch_norm, such as "inference",'))
+
+
+def _selection(value: Any, _: Path) -> tuple[str, ...]:
+    return checked_words(_texts(value, 'requirements or bundles, such as ["LN-F3", "deterministic"],'), "")
+
+
+def _binding(value: Any, _: Path) -> tuple[str, ...]:
+    return _texts(value, 'bindings, such as ["torch.nn.functional.*"],')
+
+
+def _conventions(value: Any, _: Path) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise _expected('a table, such as { momentum = "old" },', value)
+    return validate(value)
+
+
+def _tables(value: Any, folder: Path) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict):
+        raise WrongConfiguration(
+            f"""a table for a target is expected, such as {TABLE[:-1]}.target."mine.py:layer_norm"], """
+            f"and not {value!r}; did you mean 'targets'?"
+        )
+    return {_target(name, folder): said(name, about) for name, about in value.items()}
+
+
+def _expected_failures(value: Any, folder: Path) -> tuple[Expected, ...]:
+    return entries_of(value, lambda name: _target(name, folder))
+
+
+def _interpreters(value: Any, folder: Path) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise _expected('a table of targets, such as { mxnet = "venvs/mxnet" },', value)
+    return {
+        _target(name, folder): _interpreter(_text(path, f"the path of a Python interpreter for {name}"), folder)
+        for name, path in value.items()
+    }
+
+
+def _interpreter(path: str, folder: Path) -> str:
+    """The path of an interpreter or virtual environment; a bare word that is no file there is a command."""
+    beside = os.path.abspath(folder / Path(path).expanduser())
+    return beside if os.path.dirname(path) or os.path.exists(beside) else path
+
+
+def _cache(value: Any, folder: Path) -> str:
+    """A folder, relative to the file's own."""
+    return str(folder / Path(_text(value, "the path of a folder")).expanduser())
+
+
+#: The keys, and what reads the value of each.
+KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
+    "targets": _targets,
+    "ops": _ops,
+    "profile": _profile,
+    "dtypes": _dtypes,
+    "device": _device,
+    "seed": _seed,
+    "mode": _mode,
+    "only": _selection,
+    "require": _selection,
+    "binding": _binding,
+    "time-limit": lambda value, _: seconds_of(value),
+    "memory-limit": lambda value, _: bytes_of(value),
+    "jobs": lambda value, _: jobs_of(value),
+    "cache-dir": _cache,
+    "cluster": lambda value, _: _text(value, 'the address of a Dask scheduler, such as "tcp://127.0.0.1:8786",'),
+    "conventions": _conventions,
+    "target": _tables,
+    "interpreters": _interpreters,
+    "expected": _expected_failures,
+}

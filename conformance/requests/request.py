@@ -1,0 +1,229 @@
+"""Requests: what a user asks to be checked, in plain values, and the targets and the plan that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import attrs
+
+from ...adapters.binding import Binding
+from ...adapters.declared import NOTHING, Declared
+from ...adapters.dtypes import DTYPES
+from ...adapters.frameworks import KNOWN
+from ...adapters.importable import importable_name
+from ...adapters.remote.host import Host, Limits
+from ...adapters.remote.launching import ISOLATES, hosted, ready
+from ...adapters.remote.process import NOTHING as NOTHING_TO_DO
+from ...adapters.target import Target
+from ...adapters.targets import TARGETS, resolve
+from ...spec.conventions import ensure_about
+from ...spec.errors import NormspecError, UnknownDtype, choices
+from ...spec.operators import OPERATORS
+from ..kept.place import store_at
+from .choosing import check_bindings, matches, operators_of, selected
+from .per_target import declared, ensure_meant, of
+from .plan import Plan
+from .profiles import profile_of
+from .sound_names import names_a_variant
+
+
+class NothingAsked(NormspecError):
+    """None of the targets has anything that is asked for."""
+
+
+#: A target as it is asked for: the name of one, or a callable.
+Asked = str | Callable[..., Any]
+
+
+@attrs.frozen
+class Request:
+    """What is to be checked."""
+
+    targets: tuple[Asked, ...]
+    op: tuple[str, ...] | None
+    framework: str | None
+    dtypes: tuple[str, ...] | None
+    device: str
+    conventions: Mapping[str, str]
+    profile: str
+    seed: int
+    forward_only: bool = False
+    slow: bool | None = None
+    #: "training" or "inference" for batch_norm; "" for both.
+    mode: str = ""
+    #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
+    pythons: Mapping[str, str] = attrs.field(factory=dict)
+    limits: Limits = attrs.field(factory=Limits)
+    #: Words for the requirements that alone are judged (choosing.py); none for all.
+    only: tuple[str, ...] = ()
+    #: Words for the requirements that are a MUST in this run, whatever their pages say.
+    require: tuple[str, ...] = ()
+    #: Patterns of the names of bindings, of which alone those of frameworks are judged; none for all.
+    binding: tuple[str, ...] = ()
+    #: What is said of one target alone, by its name (per_target.py): the arguments of the run outrank it.
+    own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    #: Whether these are some of the targets of a run: what then is about none of them may be about the others.
+    part: bool = False
+    #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
+    cache: str = ""
+    #: What is said of layers, and of functions that are not called canonically.
+    declared: Declared = NOTHING
+    #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
+    files: Mapping[str, str] = attrs.field(factory=dict)
+
+    def open(self, meanwhile: Iterator[object] = NOTHING_TO_DO, *, derivatives: bool = False) -> list[Target]:
+        """
+        The targets, each in a worker of its own but for callables that have no name to be imported by.
+
+        All workers start at once, since importing a framework takes seconds, and ``meanwhile`` goes on step by step.
+        With ``derivatives`` they import what these take, too. Each target has those bindings alone that are asked for.
+        Raises the NormspecError of the first target that cannot be had,
+        UnknownBinding, NothingAsked, or UnknownConvention.
+        """
+        hosts: list[Host] = []
+        try:
+            started = [self._started(target, hosts, derivatives=derivatives) for target in self.names]
+            opened = [ready(one, meanwhile) if isinstance(one, Host) else self._resolved(one) for one in started]
+            for target in opened:
+                self._check(target)
+            opened = self._asked_of(opened)
+            for target in opened:
+                ensure_meant(target, self.own)
+        except BaseException:
+            for host in hosts:
+                host.close()
+            raise
+        return opened
+
+    def plan(self, targets: Sequence[Target]) -> Plan:
+        """The plan of this request for its opened targets."""
+        return Plan(
+            tuple(declared(target.on(self.device), self.own) for target in targets),
+            self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
+            self.forward_only, self.slow, mode=self.mode, own=self.own, store=store_at(self.cache),
+            requirements=frozenset(selected(self.only, "only")) if self.only else None, required=self.required,
+        )  # fmt: skip
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The requirements that are a MUST in this run, whatever their pages say."""
+        return frozenset(selected(self.require, "require"))
+
+    @property
+    def operators(self) -> tuple[str, ...] | None:
+        """Those operators of a framework that something is asked about; None for all."""
+        if not self.only:
+            return self.op
+        asked = operators_of(selected(self.only, "only"))
+        return asked if self.op is None else tuple(name for name in self.op if name in asked)
+
+    def python_of(self, name: str) -> str:
+        """The interpreter of a target's worker; empty for this one."""
+        return self.pythons.get(name, self.pythons.get("", ""))
+
+    def op_of(self, target: Asked) -> tuple[str, ...] | None:
+        """Of a function, which operator it is; of a framework, those whose bindings are imported."""
+        if target in TARGETS:
+            return self.operators or self.op
+        own = of(self.own, target, "op")
+        return self.op if own is None else (own,)
+
+    def framework_of(self, target: Asked) -> str | None:
+        """Whose tensors a function takes, where that was said."""
+        return self.framework or (None if target in TARGETS else of(self.own, target, "framework"))
+
+    def declared_of(self, target: Asked) -> Declared:
+        """What is said of a layer, or of a function that is not called canonically."""
+        run, own = self.declared, {key: of(self.own, target, key) for key in ("parameters", "layout", "fixed")}
+        if not any(own.values()):
+            return run
+        parameters = {**(own["parameters"] or {}), **run.parameters}
+        fixed = {**(own["fixed"] or {}), **run.fixed}
+        return replace(run, parameters=parameters, layout=run.layout or own["layout"] or "", fixed=fixed)
+
+    @property
+    def names(self) -> tuple[Asked, ...]:
+        """The targets, callables by name where a worker would import the same one."""
+        return tuple(one if isinstance(one, str) else importable_name(one) or one for one in self.targets)
+
+    def _started(self, target: Asked, hosts: list[Host], *, derivatives: bool) -> Asked | Host:
+        """The host of a target by name, kept among the others; a callable as it is."""
+        if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
+            return target
+        host = hosted(
+            target,
+            op=self.op_of(target),
+            framework=self.framework_of(target),
+            python=self.python_of(target),
+            limits=self.limits,
+            file=self.files.get(target, ""),
+            declared=self.declared_of(target),
+            derivatives=derivatives,
+        )
+        hosts.append(host)
+        return host
+
+    def _resolved(self, target: Asked) -> Target:
+        """A target that lives in this process."""
+        if isinstance(target, str) and names_a_variant(target):
+            from .specimens import variant  # it imports every sound function
+
+            return variant(target, self.op)
+        op, framework = self.op_of(target), self.framework_of(target)
+        return resolve(target, op=op, framework=framework, declared=self.declared_of(target))
+
+    def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
+        """The targets with those of their bindings that are asked for. Raises UnknownBinding or NothingAsked."""
+        known = [target for target in targets if target.name in KNOWN]
+        if not self.part:
+            names = dict.fromkeys(binding.name for target in known for binding in target.bindings)
+            check_bindings(self.binding, names)
+        operators = self.operators
+
+        def asked(target: Target, binding: Binding) -> bool:
+            named = target.name not in KNOWN or matches(binding.name, self.binding)
+            return named and (operators is None or binding.operator in operators)
+
+        found = list(targets)
+        if self.only or self.binding:
+            found = [replace(one, bindings=tuple(b for b in one.bindings if asked(one, b))) for one in targets]
+        if not self.part:
+            self._ensure_about(found, targets)
+        return found
+
+    def _ensure_about(self, found: Sequence[Target], targets: Sequence[Target]) -> None:
+        """Raise NothingAsked or UnknownConvention where what is asked for or declared is about no target."""
+        there = {binding.operator for target in found for binding in target.bindings}
+        for what, words in (("only", self.only), ("require", self.require)):
+            for word in words:
+                about = operators_of(selected((word,), what))
+                if there.isdisjoint(about):
+                    raise NothingAsked(_nothing(what, word, about, targets))
+        ensure_about(self.conventions, sorted(there, key=list(OPERATORS).index), "what is checked is")
+
+    def _check(self, target: Target) -> None:
+        wanted = self.dtypes
+        alone = len(self.targets) == 1 and not self.part
+        if wanted is not None and alone and not set(wanted) & set(target.dtypes):
+            raise UnknownDtype(f"{target.name} has no {', '.join(wanted)}; choose from {', '.join(target.dtypes)}")
+        target.check_device(self.device)
+
+
+def _nothing(what: str, word: str, about: Sequence[str], targets: Sequence[Target]) -> str:
+    """That a word selects nothing of the targets, since it is about other operators than they have."""
+    there = ", ".join(dict.fromkeys(binding.operator for target in targets for binding in target.bindings))
+    whose = " and ".join(target.name for target in targets)
+    return f"{what}: {word} is about {', '.join(about)}, and {whose} has {there or 'none of them'}"
+
+
+def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the dtypes, each once; None for none. Raises UnknownDtype."""
+    if dtypes is None:
+        return None
+    names = tuple(dict.fromkeys(dtypes))
+    for name in names:
+        if name not in DTYPES:
+            raise UnknownDtype(f"unknown dtype {name!r}{choices(name, DTYPES)}")
+    return names or None

@@ -1,0 +1,54 @@
+"""Faults and sound variants as targets, so that they run through the same engine as everything else."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...adapters.binding import DERIVATIVES, Binding
+from ...adapters.numpy import BRIDGE
+from ...adapters.numpy.operators.implementation import Implementation
+from ...adapters.target import Target
+from ...spec.errors import UnknownOperator, UnknownTarget
+from ..sound import Sound
+from ..sound import registered as variants_there
+from .sound_names import PREFIX
+
+
+def target_of(
+    name: str,
+    operator: str,
+    implementation: Implementation,
+    conventions: Mapping[str, str] | None = None,
+) -> Target:
+    """Return a target with one binding, on NumPy arrays of all four dtypes."""
+    binding = Binding(
+        operator=operator,
+        name=name,
+        call=implementation.call,
+        derivatives={name: function for name in DERIVATIVES if (function := getattr(implementation, name)) is not None},
+        conventions=dict(conventions or {}),
+        prepare=implementation.prepare,
+    )
+    return Target(name, "numpy", np.__version__, BRIDGE, (binding,))
+
+
+def variants(op: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The names of all sound variants, or of those of some operators, as targets."""
+    return tuple(f"{PREFIX}{one.name}" for one in variants_there() if op is None or one.operator in op)
+
+
+def variant(target: str, op: Sequence[str] | None = None) -> Target:
+    """A sound variant as a target, with the conventions it declares. Raises UnknownTarget and UnknownOperator."""
+    there: dict[str, Sound] = {one.name: one for one in variants_there()}
+    name = target[len(PREFIX) :]
+    if name not in there:
+        near = difflib.get_close_matches(name, there, n=1)
+        hint = f"did you mean {PREFIX}{near[0]}?" if near else "`normspec selftest` shows them all"
+        raise UnknownTarget(f"there is no sound function {name!r}; {hint}")
+    found = there[name]
+    if op is not None and found.operator not in op:
+        raise UnknownOperator(f"{target} is one of {found.operator}, not of {', '.join(op)}")
+    return target_of(target, found.operator, found.build(), found.conventions)

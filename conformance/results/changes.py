@@ -1,0 +1,167 @@
+"""What changed between two reports: who began or ceased to conform, what is violated now, and what moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from ..diagnosis.cause import Cause
+from ..judging.verdicts import Result, Verdict
+from .outcome import Outcome
+
+#: A ratio is told where it is more than so many times what it was, or less than that part of it.
+FOLD = 2.0
+
+#: Ratios below this are roundings that come and go; a report shows them as `<.01`.
+LEAST = 0.01
+
+#: A result by the place that it has in every report: target, operator, binding, requirement and dtype.
+Key = tuple[str, str, str, str, str]
+
+#: The results that the old and the new report have at one place; None where a report has none.
+Pair = tuple[Result | None, Result | None]
+
+_JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
+
+
+@attrs.frozen
+class Change:
+    """A requirement of an operator of a target whose verdict, or ratio, is another than it was."""
+
+    target: str
+    op: str
+    requirement: str
+    #: The results where it changed, binding by binding and dtype by dtype.
+    pairs: tuple[Pair, ...]
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes in which it changed."""
+        return tuple(dict.fromkeys(one.dtype for one in self._results))
+
+    @property
+    def bindings(self) -> tuple[str, ...]:
+        """The bindings in which it changed."""
+        return tuple(dict.fromkeys(one.binding for one in self._results))
+
+    @property
+    def _results(self) -> list[Result]:
+        return [one for pair in self.pairs for one in pair if one is not None]
+
+
+@attrs.frozen
+class Changes:
+    """What a new report has that an old one has not, and the other way round."""
+
+    old: Outcome
+    new: Outcome
+    #: Targets that ceased to conform, and those that began to.
+    ceased: tuple[str, ...]
+    began: tuple[str, ...]
+    #: MUSTs that are violated and were not, and those that no longer are.
+    violated: tuple[Change, ...]
+    mended: tuple[Change, ...]
+    #: Requirements that were judged and are not, and those that are judged now.
+    unjudged: tuple[Change, ...]
+    judged: tuple[Change, ...]
+    #: Requirements satisfied in both whose error moved by more than FOLD.
+    moved: tuple[Change, ...]
+    new_causes: tuple[Cause, ...]
+    gone_causes: tuple[Cause, ...]
+    #: How the two runs differ in what they were asked, in words: then they may differ in their verdicts for that alone.
+    asked: tuple[str, ...]
+
+    @property
+    def regression(self) -> bool:
+        """Whether something is worse: a violation or a cause that was not there, or what is no longer judged."""
+        return bool(self.ceased or self.violated or self.unjudged or self.new_causes)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing changed."""
+        lists = (self.ceased, self.began, self.violated, self.mended, self.unjudged, self.judged, self.moved)
+        return not any((*lists, self.new_causes, self.gone_causes))
+
+
+def changes(old: Outcome, new: Outcome) -> Changes:
+    """What changed from the old report to the new one. Results are compared by target, binding, operator and dtype."""
+    before, after = _by_place(old), _by_place(new)
+    pairs = {key: (before.get(key), after.get(key)) for key in {**before, **after}}
+    conformed = {name: old.target(name).conforms for name in old.targets}
+    conforms = {name: new.target(name).conforms for name in new.targets}
+    both = [name for name in conforms if name in conformed]
+    return Changes(
+        old=old,
+        new=new,
+        ceased=tuple(name for name in both if conformed[name] and not conforms[name]),
+        began=tuple(name for name in both if conforms[name] and not conformed[name]),
+        violated=_grouped(pairs, lambda one, two: _fails(two) and not _fails(one)),
+        mended=_grouped(pairs, lambda one, two: _fails(one) and _judged(two) and not _fails(two)),
+        unjudged=_grouped(pairs, lambda one, two: _judged(one) and not _judged(two)),
+        judged=_grouped(pairs, lambda one, two: _judged(two) and not _judged(one) and not _fails(two)),
+        moved=_grouped(pairs, _moved),
+        new_causes=_causes_beyond(new.causes, old.causes),
+        gone_causes=_causes_beyond(old.causes, new.causes),
+        asked=_asked(old, new),
+    )
+
+
+def _by_place(report: Outcome) -> dict[Key, Result]:
+    return {(one.target, one.op, one.binding, one.requirement, one.dtype): one for one in report.results}
+
+
+def _grouped(pairs: Mapping[Key, Pair], chosen: Callable[[Result | None, Result | None], bool]) -> tuple[Change, ...]:
+    """The chosen pairs, those of one requirement together."""
+    found: dict[tuple[str, str, str], list[Pair]] = {}
+    for (target, op, _, requirement, _), (one, two) in pairs.items():
+        if chosen(one, two):
+            found.setdefault((target, op, requirement), []).append((one, two))
+    return tuple(Change(*key, tuple(several)) for key, several in found.items())
+
+
+def _fails(result: Result | None) -> bool:
+    return result is not None and result.verdict is Verdict.FAIL
+
+
+def _judged(result: Result | None) -> bool:
+    return result is not None and result.verdict in _JUDGED
+
+
+def _moved(one: Result | None, two: Result | None) -> bool:
+    """Whether a requirement is satisfied in both, with an error that is more than FOLD times the other."""
+    satisfied = (Verdict.PASS, Verdict.DEVIATES)
+    if one is None or two is None or one.verdict not in satisfied or two.verdict not in satisfied:
+        return False
+    if one.ratio is None or two.ratio is None or not (math.isfinite(one.ratio) and math.isfinite(two.ratio)):
+        return False
+    small, large = sorted((one.ratio, two.ratio))
+    return large >= LEAST and large > FOLD * small
+
+
+def _causes_beyond(these: Sequence[Cause], those: Sequence[Cause]) -> tuple[Cause, ...]:
+    """The causes that are not among the others: no name that they have, or no sentence, is one of that operator's."""
+    known = {(one.target, one.op, name) for one in those for name in _names(one)}
+    return tuple(one for one in these if not any((one.target, one.op, name) in known for name in _names(one)))
+
+
+def _names(cause: Cause) -> tuple[str, ...]:
+    return cause.faults or (cause.sentence,)
+
+
+def _asked(old: Outcome, new: Outcome) -> tuple[str, ...]:
+    """How the two runs differ in what was asked."""
+    words = [
+        f"{name} {was} then, {now} now"
+        for name in ("profile", "seed")
+        if (was := getattr(old, name)) != (now := getattr(new, name))
+    ]
+    for name in ("only", "binding", "require"):
+        was, now = getattr(old, name), getattr(new, name)
+        if was != now:
+            words.append(f"{name}: {', '.join(was) or 'nothing'} then, {', '.join(now) or 'nothing'} now")
+    words += [f"{name} was checked then alone" for name in old.targets if name not in new.targets]
+    words += [f"{name} is checked now alone" for name in new.targets if name not in old.targets]
+    words += [f"the {when} run was not finished" for when, one in (("old", old), ("new", new)) if one.partial]
+    return tuple(words)

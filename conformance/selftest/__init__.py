@@ -1,0 +1,1 @@
+"""The suite against itself: every fault is killed, no sound function is accused."""

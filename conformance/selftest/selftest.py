@@ -1,0 +1,265 @@
+"""The suite against itself: every known fault is killed, no sound variant is accused."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from multiprocessing import get_context
+from typing import Any
+
+from ...adapters.loading import load_operators
+from ...adapters.targets import check_operators
+from ...spec.operators import files_of
+from ..api import DEFAULT_SEED, checked_dtypes
+from ..cores import cores
+from ..diagnosis.causes import diagnosed
+from ..engine.engine import Run
+from ..engine.progress import Listener, Progress
+from ..faults import Fault
+from ..faults import registered as faults_there
+from ..faults.registry import ALL_DTYPES
+from ..judging.library import Library
+from ..judging.verdicts import Result, Verdict
+from ..requests.plan import Plan
+from ..requests.profiles import profile_of
+from ..requests.specimens import target_of
+from ..results.report import Report
+from ..sound import Sound
+from ..sound import registered as variants_there
+from .matrix import FaultRow, Matrix, Named, Seen, SoundRow
+
+Row = FaultRow | SoundRow
+#: A function of this module and its arguments, so that another process can run it.
+Job = tuple[Callable[..., Row], tuple[Any, ...]]
+
+
+def selftest(
+    *,
+    op: str | Sequence[str] | None = None,
+    dtypes: Iterable[str] | None = None,
+    profile: str = "quick",
+    seed: int | None = None,
+    others: bool = False,
+    table: bool = False,
+    jobs: int | None = None,
+    progress: Listener | None = None,
+) -> Matrix:
+    """Run the suite against every fault and every sound variant and return the matrix.
+
+    A fault is run on the check of the requirement that must kill it, in each of ``dtypes`` that it declares, all by
+    default, or in those it declares where none of ``dtypes`` is one. Where the profile's cases do not reach it (a size
+    beyond them), it is run again with `standard`'s.
+
+    ``others``: it is run on all checks, to find what else it violates, which takes many times as long. ``table``: it is
+    diagnosed too, and each dtype says after how many cases it was killed, or why it is not looked for there. ``jobs``:
+    how many processes run, one a core by default.
+
+    Raises a NormspecError for unknown names.
+    """
+    operators = check_operators(op)
+    wanted = checked_dtypes(dtypes)
+    profile_of(profile)
+    chosen = DEFAULT_SEED if seed is None else seed
+    faults = [f for f in faults_there() if f.operator in operators]
+    sound = [s for s in variants_there() if s.operator in operators]
+    started = time.perf_counter()
+    work: list[Job] = []
+    for operator in operators:
+        work += [(judge_sound, (s.name, wanted, profile, chosen)) for s in sound if s.operator == operator]
+        work += [
+            (judge_fault, (f.name, wanted, profile, chosen, others, table)) for f in faults if f.operator == operator
+        ]
+    rows, partial = _in_parallel(work, files_of(operators), jobs or cores(), progress)
+    return Matrix(
+        faults=tuple(row for row in rows if isinstance(row, FaultRow)),
+        sound=tuple(row for row in rows if isinstance(row, SoundRow)),
+        profile=profile,
+        seed=chosen,
+        whole=others,
+        partial=partial,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _prepare(files: tuple[str, ...]) -> None:
+    """Make a process ready: Ctrl-C is the parent's, and operators from elsewhere are entered."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load_operators(files)
+
+
+def _in_parallel(
+    jobs: Sequence[Job], files: tuple[str, ...], processes: int, listener: Listener | None
+) -> tuple[list[Row], bool]:
+    """Run the jobs in so many processes; on Ctrl-C return what is done, and that it is partial."""
+    found: dict[int, Row] = {}
+    wrong = 0
+    # spawn: a forked child would inherit the threads of whatever framework is loaded.
+    with get_context("spawn").Pool(processes, _prepare, (files,)) as pool:
+        try:
+            for place, row in pool.imap_unordered(_numbered, enumerate(jobs)):
+                found[place] = row
+                wrong += not row.killed if isinstance(row, FaultRow) else bool(row.accused_by)
+                if listener is not None:
+                    name = row.fault if isinstance(row, FaultRow) else row.name
+                    told = f"{name}; {wrong} not as they should be" if wrong else name
+                    listener(Progress(len(found), len(jobs), told))
+        except KeyboardInterrupt:
+            return [found[place] for place in sorted(found)], True
+    return [found[place] for place in sorted(found)], False
+
+
+def _numbered(numbered: tuple[int, Job]) -> tuple[int, Row]:
+    place, (work, arguments) = numbered
+    return place, work(*arguments)
+
+
+#: The libraries of the operator at hand, by operator, profile and seed: its cases and their truths are built once a
+#: process for all its faults and sound functions, which come one after the other.
+_libraries: dict[tuple[str, str, int], dict[Any, Library]] = {}
+
+
+def _libraries_of(operator: str, profile: str, seed: int) -> dict[Any, Library]:
+    key = operator, profile, seed
+    if key not in _libraries:
+        _libraries.clear()
+    return _libraries.setdefault(key, {})
+
+
+def _report(specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, **plan: Any) -> Report:
+    return _run(specimen, dtypes, profile, seed, **plan).report()
+
+
+def _run(
+    specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, *, explain: bool = False, **plan: Any
+) -> Run:
+    conventions = dict(getattr(specimen, "conventions", {}))
+    target = target_of(specimen.name, specimen.operator, specimen.build(), conventions)
+    shared = _libraries_of(specimen.operator, profile, seed) if profile == "quick" else None
+    return Run(
+        Plan(
+            targets=(target,),
+            dtypes=tuple(dtypes),
+            device="cpu",
+            conventions={},
+            profile=profile_of(profile),
+            seed=seed,
+            explain=explain,
+            **plan,
+        ),
+        libraries=shared,
+    )
+
+
+def judge_fault(
+    name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False, table: bool = False
+) -> FaultRow:
+    """
+    Return where the requirement that must kill one fault does.
+
+    With ``others``, all requirements that kill it; with ``table``, what stands in the table of kills.
+    """
+    fault = next(f for f in faults_there() if f.name == name)
+    shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
+    own = frozenset({fault.requirement})
+    killed = _killed(_report(fault, shows, profile, seed, requirements=None if others else own))
+    for dtype in shows if profile == "quick" else ():
+        if (fault.requirement, dtype) not in killed:
+            killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
+    seen = _seen(fault, shows, dtypes or ALL_DTYPES, killed, profile, seed) if table else ()
+    return FaultRow(
+        fault=fault.name,
+        op=fault.operator,
+        requirement=fault.requirement,
+        killed_by=tuple(dict.fromkeys(requirement for requirement, _ in killed)),
+        dtypes=shows,
+        survived=tuple(dtype for dtype in shows if (fault.requirement, dtype) not in killed),
+        summary=fault.summary,
+        seen=seen,
+        named=_named(fault, shows, profile, seed) if table else (),
+    )
+
+
+def _killed(report: Report) -> dict[tuple[str, str], int]:
+    """The requirements that are violated, each with the dtype: after how many cases."""
+    return {(r.requirement, r.dtype): r.cases for r in report.results if r.verdict.is_violation}
+
+
+def _seen(
+    fault: Fault,
+    shows: Sequence[str],
+    dtypes: Sequence[str],
+    killed: Mapping[tuple[str, str], int],
+    profile: str,
+    seed: int,
+) -> tuple[Seen, ...]:
+    """Each of these dtypes: after how many cases the fault was killed there, or why it is not looked for."""
+    seen = [Seen(dtype, killed.get((fault.requirement, dtype), 0)) for dtype in dtypes if dtype in shows]
+    others = [dtype for dtype in dtypes if dtype not in fault.dtypes]
+    results = (
+        _report(fault, others, profile, seed, requirements=frozenset({fault.requirement})).results if others else ()
+    )
+    found = {result.dtype: result for result in results}
+    seen += [Seen(dtype, unseen=_why_unseen(fault, found.get(dtype))) for dtype in others]
+    return tuple(sorted(seen, key=lambda one: ALL_DTYPES.index(one.dtype)))
+
+
+def _why_unseen(fault: Fault, result: Result | None) -> str:
+    """Why a fault is not looked for in a dtype in which this came of it."""
+    if result is None:
+        return f"{fault.requirement} is not about it"
+    if result.verdict.is_violation:
+        return f"{fault.requirement} is violated here too, on case {result.cases}: no promise that it always is"
+    if result.verdict in (Verdict.NOT_EXERCISED, Verdict.UNSUPPORTED, Verdict.ERROR):
+        return result.reason
+    if not result.ratio:
+        return "nothing that it returns is wrong"
+    return f"what it returns is wrong by no more than {result.ratio:.2g} envelopes"
+
+
+def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple[Named, ...]:
+    """
+    What the diagnosis says of a fault in each of these dtypes, as in a user's run over all of them: what is known from
+    one helps in the next.
+
+    The requirement that it is one against counts as a MUST; the cases are those of `standard` in the dtypes in which
+    those of the profile do not reach it.
+    """
+    own = frozenset({fault.requirement})
+    run = _run(fault, shows, profile, seed, explain=True, required=own)
+    report = run.report()
+    missed = tuple(dtype for dtype in shows if (fault.requirement, dtype) not in _killed(report))
+    if missed != tuple(shows):
+        found = {one.dtype: one for one in _told(diagnosed(run, report), shows)}
+    else:
+        found = {}
+    if missed:
+        run = _run(fault, missed, "standard", seed, explain=True, required=own)
+        found |= {one.dtype: one for one in _told(diagnosed(run, run.report()), missed)}
+    return tuple(found[dtype] for dtype in shows)
+
+
+def _told(report: Report, dtypes: Sequence[str]) -> Iterator[Named]:
+    """What a report with its causes says in each of these dtypes."""
+    for dtype in dtypes:
+        violated = [one for one in report.results if one.verdict is Verdict.FAIL and one.dtype == dtype]
+        yield Named(
+            dtype,
+            tuple(cause.faults for cause in report.causes if dtype in cause.dtypes),
+            tuple(dict.fromkeys(one.requirement for one in violated if not one.follows_from)),
+            sum(bool(one.follows_from) for one in violated),
+        )
+
+
+def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:
+    """Return what one sound variant is accused of: a MUST violated, or not judged."""
+    variant = next(s for s in variants_there() if s.name == name)
+    names = dtypes or ("float16", "bfloat16", "float32", "float64")
+    report = _report(variant, names, profile, seed)
+    wrong = (Verdict.FAIL, Verdict.ERROR)
+    musts = [r for r in report.results if r.level == "MUST"]
+    accused = {r.requirement: None for r in musts if r.verdict in wrong}
+    largest = max(musts, key=lambda r: r.ratio or 0.0, default=None)
+    where = ("", "") if largest is None else (largest.requirement, largest.dtype)
+    ratio = None if largest is None else largest.ratio
+    return SoundRow(variant.name, variant.operator, tuple(accused), variant.summary, ratio, where)
