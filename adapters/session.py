@@ -326,8 +326,9 @@ class Session(Caller):
             for name, value in zip(results, found)
         }
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Nothing, where a call is a call: to a worker, several requests go in one."""
+        return True
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0

@@ -29,6 +29,8 @@ class Ahead:
     def __init__(self) -> None:
         self._plan: list[Mapping[str, Any]] | None = None
         self._replies: deque[tuple[Mapping[str, Any], Any]] = deque()
+        #: Those to calls that others may be made before, by what they are of.
+        self._kept: dict[Any, tuple[Mapping[str, Any], Any]] = {}
 
     @property
     def planning(self) -> bool:
@@ -61,19 +63,36 @@ class Ahead:
         """These are the replies."""
         self._replies = deque(zip(requests, replies))
 
+    def keeps(self, requests: Iterable[Mapping[str, Any]], replies: Iterable[Any]) -> None:
+        """These are the replies to calls that may be made at any time, in the place of all such."""
+        self._kept = {_of(asked): (asked, reply) for asked, reply in zip(requests, replies)}
+
     def reply_to(self, message: Mapping[str, Any]) -> Any | None:
-        """The reply to a request, if it is the next of those that were made ahead; otherwise none of them counts."""
-        if not self._replies:
-            return None
-        asked, reply = self._replies.popleft()
-        if _alike(asked, message):
-            return reply
+        """
+        The reply to a request, if it is the next of those that were made ahead, or one that was kept.
+
+        Where it is neither, what was to follow next counts no more.
+        """
+        if self._replies:
+            asked, reply = self._replies.popleft()
+            if _alike(asked, message):
+                return reply
+        if self._kept:
+            kept = self._kept.pop(_of(message), None)
+            if kept is not None and _alike(kept[0], message):
+                return kept[1]
         self._replies.clear()
         return None
 
     def forget(self) -> None:
         """Let go of replies that nobody has asked for."""
         self._replies.clear()
+
+
+def _of(message: Mapping[str, Any]) -> Any:
+    """What tells a call from nearly all others."""
+    arrays = [*message.get("inputs", {}).values(), message.get("g")]
+    return message["do"], *(None if one is None else (one.shape, one.dtype.name, one.tobytes()) for one in arrays)
 
 
 def _alike(one: Any, other: Any) -> bool:

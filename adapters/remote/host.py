@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from collections import Counter
@@ -194,34 +193,38 @@ class Host:
             except NotAFrame:
                 pass
             else:
-                raise failure if isinstance(failure, _ENDS) else _meant(message, failure)
+                raise _meant(message, failure) if isinstance(failure, NormspecError) else failure
         elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
             return reply["ok"]
         self.close()
         raise TargetLost("disturbed its worker (the reply is no answer to the request)")
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """
-        Ask for what these calls ask for, all of it in one request, where the worker takes that.
+        Ask for what these calls ask for, all of it in one request, where the worker takes that; False if it was lost.
 
         The calls that are made next find their replies there, as long as they ask for just that, in this order; a
-        request that is another one ends it. Where the worker is lost, they ask for themselves, and it shows which is to
-        blame.
+        request that is another one ends it. With ``keep`` they may be made at any time, until others are kept. Where
+        the worker is lost, they ask for themselves, and it shows which is to blame.
         """
         self.ahead.forget()
         if not self._several:
-            return
+            return True
         numbers, requests = self._numbers, self.requests
         try:
             planned = self.ahead.plan(calls)
         finally:
             self._numbers, self.requests = numbers, requests
         if len(planned) < _WORTH:
-            return
-        with contextlib.suppress(TargetLost, TargetRaised, BadOutput, Unsupported):
-            found = self.request({"do": "several", "requests": planned})
+            return True
+        try:
+            replies = self.request({"do": "several", "requests": planned})["replies"]
+        except _ENDS:
+            return False
+        finally:
             self.requests = requests
-            self.ahead.has(planned, found["replies"])
+        (self.ahead.keeps if keep else self.ahead.has)(planned, replies)
+        return True
 
     def aside(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The reply to a request that is part of no requirement, and has the time limit for itself."""
@@ -259,7 +262,7 @@ _ENDS = (TargetRaised, TargetLost, BadOutput, Unsupported)
 _WORTH = 2
 
 
-def _meant(message: Mapping[str, Any], error: NormspecError) -> NormspecError:
+def _meant(message: Mapping[str, Any], error: NormspecError) -> Exception:
     """What an error of the caller that a worker tells of means: no request but some can end in one."""
     return error if isinstance(error, _refusals(message)) else TargetLost(f"disturbed its worker ({error})")
 

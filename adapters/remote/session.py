@@ -152,9 +152,9 @@ class RemoteSession:
         names = ("y",) if kind == "jvp_jvp" else OPERATORS[self.operator].differentiable
         return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Ask for what these calls of this session ask for, in one request; see Host.ask_ahead."""
-        self.host.ask_ahead(calls)
+        return self.host.ask_ahead(calls, keep=keep)
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0

@@ -20,6 +20,7 @@ from ...spec import requirements
 from ...spec.conventions import NORMATIVE
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
+from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.few_shapes import in_few_shapes
 from ..checks.catalogue import checks_of
@@ -44,6 +45,9 @@ from .tally import Tally, deviation, plain_call
 #: Extra cases tried for a check that judged nothing: as many as a secondary binding gets at `standard`, and one
 #: where each costs a compilation.
 _EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
+
+#: How many cases are observed at a time: what they gave is kept until it is judged.
+_TOGETHER = 16
 
 #: What a run does by itself, and nothing of which it keeps: an operator in a dtype, of all targets.
 Part = tuple[str, str]
@@ -304,6 +308,9 @@ class Run:
             pulled |= {description for description in fitting if "CM-S1" in description.requirements}
         untaken, put = Counter[str](), 0
         for place, description in enumerate(fitting, 1):
+            if most is None and place % _TOGETHER == 1:
+                following = map(library.case, fitting[place - 1 : place - 1 + _TOGETHER])
+                subject.ahead_of((case, _pulled(tallies, case)) for case in following if _asked_of(tallies, case))
             declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
             if declined is not None and not description.mixed:
                 put += 1
@@ -349,8 +356,6 @@ class Run:
         ]
         if not asking:
             return None
-        if any(tally.check.gradient for tally in asking):
-            subject.ahead_of(case)
         declined = subject.declines(case)
         if declined:
             own = subject.cannot_vary(case) is not None
@@ -459,6 +464,16 @@ class Run:
             traceback=tally.defect,
             known=known,
         )
+
+
+def _asked_of(tallies: Sequence[Tally], case: Case) -> bool:
+    """Whether any check still asks for a case."""
+    return any(tally.violation is None and tally.check.when(case) for tally in tallies)
+
+
+def _pulled(tallies: Sequence[Tally], case: Case) -> bool:
+    """Whether any check still asks for the gradients of a case."""
+    return any(tally.violation is None and tally.check.gradient and tally.check.when(case) for tally in tallies)
 
 
 def firsts(target: Target) -> list[Binding]:

@@ -150,12 +150,14 @@ class AskedSession:
         with self._noted(_DERIVATIVES[kind], inputs, settings, parts=parts, tangents=tangents, **last):
             return self._session.nested(kind, inputs, settings, tangents, other, parts=parts)
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Ask for what these calls ask for; they are noted when they are made."""
         log, asked = len(self.log), self.asked
-        self._session.ask_ahead(calls)
-        del self.log[log:]
-        self.asked = asked
+        try:
+            return self._session.ask_ahead(calls, keep=keep)
+        finally:
+            del self.log[log:]
+            self.asked = asked
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """What was recorded around a layer's own sublayers."""

@@ -40,6 +40,9 @@ Bound = Callable[[bool], np.ndarray]
 #: Values from which on a call is large: it takes milliseconds, and may be shared by threads.
 LARGE = 1 << 16
 
+#: Values up to which a case is observed together with others.
+_SMALL = 1 << 14
+
 #: Cases whose results are kept: checks of one case follow one another closely.
 _KEPT = 64
 
@@ -146,6 +149,8 @@ class Subject:
     #: What a case recorded at the seams of a layer, kept for the checks that ask (checks/seams.py).
     recorded: dict[Case, Any] = attrs.field(factory=dict)
     _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
+    #: Whether cases are observed ahead.
+    _observes_ahead: bool = True
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
 
     def __attrs_post_init__(self) -> None:
@@ -211,16 +216,26 @@ class Subject:
         self.session.ask_ahead(calls)
         self.asked = asked
 
-    def ahead_of(self, case: Case) -> None:
-        """The same for what is asked of nearly every case: its outputs and its gradients."""
-        self.ahead(case, self.unasked(case))
+    def ahead_of(self, cases: Iterable[tuple[Case, bool]]) -> None:
+        """
+        The same for what observing several cases takes, whatever is asked in between.
 
-    def unasked(self, case: Case, *, outputs: bool = True) -> Iterator[Callable[[], object]]:
-        """The calls that observing a case still takes, for its outputs, or for its gradients alone."""
+        Each case with whether its gradients are asked for. Where the target is lost on one of them, nothing more is
+        asked so: each loss takes a new worker.
+        """
+        small = [(case, gradients) for case, gradients in cases if case.x.size < _SMALL]
+        if small and self._observes_ahead:
+            asked = self.asked
+            calls = (call for case, gradients in small for call in self.unasked(case, gradients=gradients))
+            self._observes_ahead = self.session.ask_ahead(calls, keep=True)
+            self.asked = asked
+
+    def unasked(self, case: Case, *, outputs: bool = True, gradients: bool = True) -> Iterator[Callable[[], object]]:
+        """The calls that observing a case still takes, for its outputs and its gradients, or for these alone."""
         observed = self._observed.get(id(case))
         if outputs and (observed is None or observed.lacks_outputs):
             yield partial(self.outputs, case)
-        if not self.forward_only and (observed is None or observed.lacks_gradients):
+        if gradients and not self.forward_only and (observed is None or observed.lacks_gradients):
             yield partial(self.tracked, case)
 
     # -- calling the target ----------------------------------------------------------------------

@@ -199,9 +199,9 @@ class TranslatedSession:
         found = self._session.nested(kind, handed.inputs(inputs), settings, handed.arrays(tangents), last, **options)
         return handed.results(found, "the nested derivative of ")
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]]) -> None:
+    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Ask for what these calls ask for."""
-        self._session.ask_ahead(calls)
+        return self._session.ask_ahead(calls, keep=keep)
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """What was recorded around a layer's own sublayers."""
