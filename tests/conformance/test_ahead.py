@@ -1,0 +1,59 @@
+"""What is made while a worker imports its target: what is needed afterwards, and nothing that changes a verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.conformance.api import requested
+from normspec.conformance.library import Library
+from normspec.conformance.profiles import profile_of
+from normspec.conformance.running.ahead import Ahead
+from normspec.conformance.running.unit import Unit
+from normspec.conformance.truths import truth_of
+
+
+def _ahead(**options):
+    return Ahead(requested("mine.py:layer_norm", profile="quick", cache=False, **options))
+
+
+def test_libraries_hold_the_cases_of_the_deck_and_their_truths():
+    """Each small case of each dtype is there as it would be made later, with its exact values."""
+    ahead = _ahead(dtypes=("float32", "bfloat16"))
+    for _ in ahead.steps():
+        pass
+    small = [one for one in profile_of("quick").cases("layer_norm", 0) if not one.large]
+    for dtype in ("bfloat16", "float32"):
+        ((_, library),) = ahead.taken(Unit("layer_norm", dtype, 0, ("mine.py:layer_norm",))).items()
+        assert list(library._built) == small
+        for description in small[:20]:
+            case, fresh = library.case(description), Library(dtype).case(description)
+            assert case.content == fresh.content
+            for name, value in truth_of(fresh, None).outputs().items():
+                assert np.array_equal(truth_of(case, None).outputs()[name].hi, value.hi, equal_nan=True)
+
+
+def test_what_was_taken_is_let_go_of():
+    """A library serves the unit that it was made for, once, and none of another seed."""
+    ahead = _ahead(dtypes=("float32",))
+    next(ahead.steps())
+    assert ahead.taken(Unit("layer_norm", "float64", 0, ())) == {}
+    assert len(ahead.taken(Unit("layer_norm", "float32", 0, ()))) == 1
+    assert ahead.taken(Unit("layer_norm", "float32", 0, ())) == {}
+    next(ahead.steps())
+    assert ahead.taken(Unit("layer_norm", "float32", 1, ())) == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "op", "there"),
+    [
+        ("mine.py:layer_norm", None, "layer_norm"),
+        ("mine.py:norm", "batch_norm", "batch_norm"),
+        ("mine.py:f", None, None),
+        ("torch", "mhc", "mhc"),
+    ],
+)
+def test_operators_are_told_by_names(target, op, there):
+    """What a name does not tell is not guessed."""
+    ahead = Ahead(requested(target, op=op, profile="quick", cache=False))
+    assert next(ahead._units(), (None, ""))[0] == there
