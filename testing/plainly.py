@@ -95,10 +95,11 @@ class Rows:
         # E_v/w (A4), and ours of second order.
         if not (n * off <= 2.0**-20 and 2 * u * (n + 8 + 12 * math.sqrt(n) + spread * mean) + e * e <= 2.0**-3):
             return None
-        # 4 u, and half of: eps and its sum 2 u, the variance (s + 8) u. Ours: root and quotient 2 U, and half of: the
-        # sum with eps U, d and its square 3 U, their sum and its quotient (h + 1) U, and the square of `off`.
-        share = max(1 - call.settings["eps"] / least, 0.0)  # of the variance in w, at least
-        rho = _left(u * (5 + (n + 7) / 2 * share), U * (h + 9) / 2 + off * off)
+        # 4 u, and half of: eps and its sum 2 u, the variance (s + 8) u of itself. Ours: root and quotient 2 U, and half
+        # of: the sum with eps U; of the variance d and its square 3 U, their sum and its quotient (h + 1) U; and `off`
+        # squared. The more of w the variance is, the more is left: it is `share` at least.
+        share = max(1 - call.settings["eps"] / least, 0.0)
+        rho = _left(u * (5 + (n + 7) / 2 * share), U * (2.5 + (h + 4) / 2 * share) + off * off)
         if rho < 0:
             return None
         r = 1 / np.sqrt(w)

@@ -13,7 +13,7 @@ from rich.console import Console
 from normspec import Report, Verdict
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import CHECKS
-from normspec.conformance.engine.engine import engine
+from normspec.conformance.engine import engine
 from normspec.conformance.reporting.render import print_report
 from normspec.conformance.requests.profiles import Profile
 from normspec.conformance.requests.request import Request

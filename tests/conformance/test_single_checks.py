@@ -31,7 +31,7 @@ from normspec.conformance.judging.truth import Truth
 from normspec.conformance.requests.mode import checked_mode
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.selftest.selftest import selftest
+from normspec.conformance.selftest import selftest
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS

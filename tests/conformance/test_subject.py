@@ -24,7 +24,7 @@ from normspec.conformance.judging.subject import Subject
 from normspec.conformance.judging.truth import Truth
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.selftest.selftest import selftest
+from normspec.conformance.selftest import selftest
 from normspec.reference.formats import FORMATS
 from normspec.spec.errors import Unsupported
 from normspec.spec.operators import OPERATORS

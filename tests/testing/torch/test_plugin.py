@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
 from ...conftest import PLUGIN
 
 
@@ -11,3 +18,21 @@ def test_a_framework_is_tested(pytester):
     found = pytester.runpytest_subprocess(*PLUGIN, "--normspec", "torch", *some)
     found.assert_outcomes(passed=4, deselected=found.parseoutcomes()["deselected"])
     found.stdout.fnmatch_lines(["*NormspecAdvice: LN-R1 squares that overflow (torch.nn.LayerNorm: float32)*"])
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_a_run_takes_as_long_as_that_of_the_command(tmp_path):
+    """All of PyTorch at quick takes at most 1.15 times the processor time, workers included, in runs in turns."""
+    plugin = [sys.executable, "-m", "pytest", *PLUGIN, "-q", "-p", "no:cacheprovider", "--normspec", "torch"]
+    command = [sys.executable, "-m", "normspec", "check", "torch", "--profile", "quick"]
+    turns = [(_seconds(plugin, tmp_path), _seconds(command, tmp_path)) for _ in range(2)]
+    assert min(one for one, _ in turns) <= 1.15 * min(other for _, other in turns), turns
+
+
+def _seconds(command: list[str], folder: Path) -> float:
+    """The processor time of a process and of all that it started."""
+    before = os.times()
+    subprocess.run(command, cwd=folder, env={**os.environ, "NORMSPEC_RESULTS": "none"}, check=True, capture_output=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
