@@ -278,7 +278,7 @@ def test_ctrl_c_reports_what_is_established_and_leaves_no_worker(hostile, tmp_pa
     mark = tmp_path / "mark"
     target = hostile(f"open({str(mark)!r}, 'a').write('x')\nimport time; time.sleep(2)")
     process = command(target, *RUN)
-    wait_for(mark, "xxx")
+    wait_for(mark, "xxxxx")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
