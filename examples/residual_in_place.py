@@ -2,7 +2,7 @@
 
 Check:        normspec check examples/residual_in_place.py:residual --op residual
 Verdict:      does not conform (exit status 1)
-Violates:     CM-C3, CM-C4, CM-C9, CM-P1, CM-T1, CM-T3 among others
+Violates:     CM-C3, CM-C4, CM-C9, CM-P1, CM-T3 among others
 Conventions:  none
 
 `out += x` writes into what the branch returned. After a convolution and a normalisation nobody notices. After a tanh

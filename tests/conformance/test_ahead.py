@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from normspec.conformance.api import requested
-from normspec.conformance.library import Library
-from normspec.conformance.profiles import profile_of
+from normspec.conformance.judging.library import Library
+from normspec.conformance.judging.truths import truth_of
+from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.running.ahead import Ahead
 from normspec.conformance.running.unit import Unit
-from normspec.conformance.truths import truth_of
 
 
 def _ahead(**options):
