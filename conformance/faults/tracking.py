@@ -36,10 +36,11 @@ class RoundedWhereTracked(TwoPaths):
     """Returns y rounded to the eight digits of bfloat16 where gradients are tracked."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        if stage != "call" or not self.tracked:
+        y = results[0]
+        if stage != "call" or not self.tracked or y is None:
             return results
-        fraction, exponent = np.frexp(results[0])
-        return np.ldexp(np.round(fraction * 256) / 256, exponent).astype(results[0].dtype), *results[1:]
+        fraction, exponent = np.frexp(y)
+        return np.ldexp(np.round(fraction * 256) / 256, exponent).astype(y.dtype), *results[1:]
 
 
 @fault("eps-missing-where-tracked", ln="CM-P6", bn="CM-P6", kind="state")
@@ -55,4 +56,6 @@ class RunningStatisticsKeptWhereUntracked(TwoPaths, BatchNorm):
     """Returns the running statistics as they were where no gradients are tracked, in training too."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        return results if stage != "call" or self.tracked else (results[0], arrays[3].copy(), arrays[4].copy())
+        if stage != "call" or self.tracked:
+            return results
+        return results[0], *(None if one is None else one.copy() for one in arrays[3:5])
