@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import cycle, islice
 
 import attrs
+import numpy as np
 
 from ..cases.case import Case
 from ..cases.description import Description
@@ -57,7 +59,10 @@ _SIZES = (
     *range(511, 516), 700, 1000, *range(1023, 1028), 1500, 2047, 2048, 2049, 2500, 4095, 4096, 4097, 4101,
 )  # fmt: skip
 
-#: Values in a group of the case that is called first, and cases that repeated calls are made of.
+#: By so many parts of one is x scaled anew for each question: more than the last digit of any dtype.
+_FACTORS = 64
+
+#: Values in a group of the case that is called first, and its groups; cases that repeated calls are made of.
 _FIRST, _REPEATED = 13, 3
 
 
@@ -69,6 +74,8 @@ class Asking:
     library: Library
     #: The violations of what is required.
     violations: Sequence[Result]
+    #: How often a case with the same values was made for a question to a function that remembers.
+    _times: Counter[tuple[tuple[int, ...], bytes]] = attrs.field(factory=Counter)
 
     @cached_property
     def checks(self) -> Mapping[str, Check]:
@@ -106,11 +113,18 @@ class Asking:
 
     @cached_property
     def settling(self) -> Case | None:
-        """A case of a shape that no question has, with every parameter; None where there is none."""
+        """
+        A case of a shape that no question has, with every parameter; None where there is none.
+
+        It has as many groups as values in each, since parameters have the one shape or the other.
+        """
         for description in self._deck(0):
             if description.n == _FIRST:
                 continue
-            other = fitted(attrs.evolve(description, n=_FIRST, requirements=frozenset()), self.subject.binding)
+            groups = tuple(islice(cycle(description.groups), _FIRST))
+            sides = {"repeat": None, "leading": None, "features": None, "samples": None, "width": None}
+            first = attrs.evolve(description, n=_FIRST, groups=groups, requirements=frozenset(), **sides)  # type: ignore[arg-type]
+            other = fitted(first, self.subject.binding)
             case = None if other is None else self.library.case(other)
             if case is not None and all(value is not None for value in case.inputs.values()):
                 return case
@@ -123,7 +137,7 @@ class Asking:
         fit = fitted(description, self.subject.binding)
         if fit is None:
             return None
-        case = self.library.case(fit)
+        case = self.library.case(fit) if self.after is None else self._unasked(fit)
         if check is None:
             bessel = self.subject.conventions.get("running_variance") == "bessel"
             without = "new_running_var" if bessel else ""
@@ -133,6 +147,20 @@ class Asking:
         if not check.when(case):
             return None
         return Question(case, fit, check, derivative=_of_derivatives(check), after=self.after)
+
+    def _unasked(self, fit: Description) -> Case:
+        """
+        The case with other values of x each time: what is kept under values is kept under none of these.
+
+        All are scaled by one factor, and zeros are as small as what is smallest beside them: a group that is constant
+        but for a few values stays so.
+        """
+        case = self.library.case(fit)
+        values = case.x.shape, case.x.tobytes()  # those of one case may be those of another
+        self._times[values] += 1
+        part, wide = self._times[values] / _FACTORS, case.x.astype(np.float64)
+        smallest = np.abs(wide).min(where=wide != 0, initial=1.0)
+        return case.replace(x=np.where(wide == 0, part * smallest, wide / (1 + part)).astype(case.x.dtype))
 
     def others(self, question: Question) -> Iterator[Question]:
         """

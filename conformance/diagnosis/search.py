@@ -63,6 +63,7 @@ class Search:
     library: Library = attrs.field(init=False)
     _answers: dict[Question, Answer] = attrs.field(factory=dict)
     _regrouped: dict[Question, list[Question]] = attrs.field(factory=dict)
+    _right_alone: dict[Question, bool] = attrs.field(factory=dict)
     _asking: Asking = attrs.field(init=False)
     _broken: dict[str, Question] = attrs.field(init=False)
 
@@ -209,13 +210,22 @@ class Search:
 
     @cached_property
     def _varying(self) -> Varying | None:
-        """The series of a target of which repeated calls do not give the same; None of any other."""
+        """
+        The series of a target of which repeated calls do not give the same; None of any other.
+
+        Where CM-P3 is satisfied, repeated calls gave the same bits.
+        """
+        if "CM-P3" in self.satisfied:
+            return None
         found = Varying(self._asking, tuple(self._broken))
         return found if found.series else None
 
     def _found_to_vary(self, varying: Varying) -> Found | None:
         """The one mistake of which repeated calls change as the target's do, or one with another beside it."""
-        named = [one for one in self._candidates if one.varies and varying.alike(one)]
+        known = [
+            one for names in self.known for one in named_so(self._like, names) if one.varies and varying.alike(one)
+        ]
+        named = known or [one for one in self._candidates if one.varies and varying.alike(one)]
         named = named or [*varying.pairs(self._candidates)]
         return self._explained_to_vary(named) if named else None
 
@@ -265,9 +275,14 @@ class Search:
         return candidate.varies or not any(map(self._is_of_repetition, telling))
 
     def _is_of_repetition(self, question: Question) -> bool:
-        """Whether repeated calls are wrong where a call by itself is right."""
         if question.check is None or question.check.requirement not in VARYING:
             return False
+        if question not in self._right_alone:
+            self._right_alone[question] = self._is_right_alone(question)
+        return self._right_alone[question]
+
+    def _is_right_alone(self, question: Question) -> bool:
+        """Whether a call by itself is right where repeated calls are wrong."""
         plain = (self._asking.question(question.description, derivative=one) for one in (False, True))
         answers = (self.answer(one) for one in plain if one is not None)
         return not any(answer.words or any(one.beyond.any() for one in answer.values.values()) for answer in answers)

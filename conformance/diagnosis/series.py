@@ -28,16 +28,27 @@ class Series:
     results: tuple[Mapping[str, np.ndarray] | str, ...]
 
     @classmethod
-    def of(cls, subject: Subject, case: Case, after: Case, *, gradients: bool, more: bool = False) -> Series:
-        """The series of a subject; ``more``: so many calls that another's may begin within it."""
+    def of(cls, subject: Subject, case: Case, after: Case, *, gradients: bool, within: Series | None = None) -> Series:
+        """
+        The series of a subject.
+
+        ``within``: so many calls that this other series may begin at one of them; it ends where it begins at none.
+        """
         subject.target.begin()
         call_first(subject, after)
         found: list[Mapping[str, np.ndarray] | str] = []
-        for _ in range(_CALLS + (_BEHIND if more else 0)):
+        changes = [] if within is None else within._changes()
+        begins = [*range(_BEHIND + 1)]
+        for place in range(_CALLS + (0 if within is None else _BEHIND)):
             try:
                 found.append(subject.pull(case) if gradients else subject.outputs(case))
             except CALL_FAILED as failure:
                 found.append(how_it_fails(failure))
+            if within is not None and place:
+                change, last = _change(found[-2], found[-1]), place - 1
+                begins = [one for one in begins if not 0 <= last - one < len(changes) or changes[last - one] == change]
+                if not begins:
+                    break
         return cls(case, tuple(found))
 
     @property
@@ -56,15 +67,7 @@ class Series:
 
     def _changes(self) -> list[bytes]:
         """In which bits each call differs from the one before, and to which side."""
-        changes = []
-        for before, now in zip(self.results, self.results[1:], strict=False):
-            if isinstance(before, str) or isinstance(now, str):
-                changes.append(repr((isinstance(before, str), now if isinstance(now, str) else "")).encode())
-            else:
-                with np.errstate(all="ignore"):
-                    signs = [np.nan_to_num(np.sign(_wide(now[name]) - _wide(before[name]))) for name in sorted(now)]
-                changes.append(b"".join(sign.astype(np.int8).tobytes() for sign in signs))
-        return changes
+        return [_change(before, now) for before, now in zip(self.results, self.results[1:], strict=False)]
 
     def _agrees(self, others: tuple[Mapping[str, np.ndarray] | str, ...], subject: Subject) -> bool:
         judged: set[tuple[bytes, bytes]] = set()
@@ -82,6 +85,14 @@ class Series:
             ):
                 return False
         return True
+
+
+def _change(before: Mapping[str, np.ndarray] | str, now: Mapping[str, np.ndarray] | str) -> bytes:
+    if isinstance(before, str) or isinstance(now, str):
+        return repr((isinstance(before, str), now if isinstance(now, str) else "")).encode()
+    with np.errstate(all="ignore"):
+        signs = [np.nan_to_num(np.sign(_wide(now[name]) - _wide(before[name]))) for name in sorted(now)]
+    return b"".join(sign.astype(np.int8).tobytes() for sign in signs)
 
 
 def values_of(subject: Subject, case: Case, name: str, got: np.ndarray) -> Values:

@@ -54,7 +54,8 @@ class Varying:
         telling_first = sorted(self.series, key=lambda one: not one[0].varies)
         return all(
             series.is_within(
-                Series.of(candidate.subject, series.case, first, gradients=gradients, more=True), self.asking.subject
+                Series.of(candidate.subject, series.case, first, gradients=gradients, within=series),
+                self.asking.subject,
             )
             for series, gradients in telling_first
         )
