@@ -23,11 +23,14 @@ def test_a_framework_is_tested(pytester):
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_a_run_takes_as_long_as_that_of_the_command(tmp_path):
-    """All of PyTorch at quick takes at most 1.15 times the processor time, workers included, in runs in turns."""
+    """All of PyTorch at quick takes at most 1.15 times the processor time, workers included, at its least of a few."""
     plugin = [sys.executable, "-m", "pytest", *PLUGIN, "-q", "-p", "no:cacheprovider", "--normspec", "torch"]
     command = [sys.executable, "-m", "normspec", "check", "torch", "--profile", "quick"]
-    turns = [(_seconds(plugin, tmp_path), _seconds(command, tmp_path)) for _ in range(2)]
-    assert min(one for one, _ in turns) <= 1.15 * min(other for _, other in turns), turns
+    ours, theirs = list[float](), list[float]()
+    while not ours or min(ours) > 1.15 * min(theirs):
+        assert len(ours) < 4, (ours, theirs)
+        ours.append(_seconds(plugin, tmp_path))
+        theirs.append(_seconds(command, tmp_path))
 
 
 def _seconds(command: list[str], folder: Path) -> float:
