@@ -75,8 +75,9 @@ given = mx.nd.array([5, 6, 7], dtype="float64")
 found["replay"] = vjp(lambda x, value: BRIDGE.replay(x, value, given), [1.0, 2.0, 3.0], [4.0, 4.0, 4.0])
 with BRIDGE.guarded(1, gradients=True):
     found["modes"] = [autograd.is_recording(), autograd.is_training()]
-with BRIDGE.guarded(1, gradients=False):
-    found["modes"] += [autograd.is_recording(), autograd.is_training()]
+for training in (True, False):
+    with BRIDGE.guarded(1, gradients=False, training=training):
+        found["modes"] += [autograd.is_recording(), autograd.is_training()]
 found["modes"] += [autograd.is_recording(), autograd.is_training(), mx.util.is_np_shape()]
 held = BRIDGE.tensor(np.arange(6.0).reshape(2, 3), "contiguous", "cpu")
 found["shifts"] = [BRIDGE.shift(held, k, 0).asnumpy().tolist() for k in (1, -1, 5, 0)]
@@ -147,8 +148,8 @@ def test_replay(found):
 
 
 def test_the_modes_are_put_back(found):
-    """Recording and training within, neither without gradients, and neither afterwards."""
-    assert found["modes"] == [True, True, False, False, False, False, False]
+    """Recording where gradients are tracked, training as it is asked for, and neither afterwards."""
+    assert found["modes"] == [True, True, False, True, False, False, False, False, False]
 
 
 def test_what_parts_are_made_of(found):
