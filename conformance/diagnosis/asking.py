@@ -17,6 +17,7 @@ from ..cases.sizes import extents, sized
 from ..checks.catalogue import checks_of
 from ..checks.purity import other
 from ..checks.registry import Check
+from ..engine.folding import telling
 from ..judging.calls import CALL_FAILED
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
@@ -29,8 +30,9 @@ from .question import Question, call_first
 #: are asked about each other, a slow target is called some thirty times.
 _FRESH, _FRESH_SLOW = 16, 4
 
-#: Violated requirements whose checks are put to the candidates where calls are slow.
-_CHECKS_SLOW = 8
+#: Violated requirements whose checks are asked of a slow target, those first that tell most, and cases that show them
+#: whose values and gradients are.
+_CHECKS_SLOW, _PLAIN_SLOW = 4, 3
 
 #: Fresh cases that each violated check is put to.
 _FRESH_CHECKS = 2
@@ -182,9 +184,18 @@ class Asking:
             yield from islice((one for one in made if one is not None), _OTHERS)
 
     def violated(self) -> dict[str, Question]:
+        """The check of each violated requirement that the target is asked anew, on the case that shows it."""
+        if not self.subject.slow:
+            return self.shown
+        cheap = sorted((name for name in self.shown if name not in COSTLY), key=telling)
+        few = [name for name in cheap if "-L" not in name] or cheap  # a law may take thirty calls
+        return {name: question for name, question in self.shown.items() if name in few[:_CHECKS_SLOW]}
+
+    @cached_property
+    def shown(self) -> dict[str, Question]:
         """Each violated requirement's check, on the case that shows it."""
         found: dict[str, Question] = {}
-        for result in self.violations[: _CHECKS_SLOW if self.subject.slow else None]:
+        for result in self.violations:
             if result.violated_on is not None:
                 question = self.question(result.violated_on, self.checks[result.requirement])
                 if question is not None:
@@ -197,8 +208,12 @@ class Asking:
 
         Extreme groups are among them where no others show any: what a wrong formula gives there says little of it.
         """
-        shown = [one.violated_on for one in self.violations if one.violated_on is not None]
-        return self._values_on([one for one in shown if not is_extreme(one)] or shown)
+        violations = (
+            sorted(self.violations, key=lambda one: telling(one.requirement)) if self.subject.slow else self.violations
+        )
+        shown = [one.violated_on for one in violations if one.violated_on is not None]
+        some = dict.fromkeys([one for one in shown if not is_extreme(one)] or shown)
+        return self._values_on([*some][: _PLAIN_SLOW if self.subject.slow else None])
 
     def fresh(self) -> Iterator[Question]:
         """

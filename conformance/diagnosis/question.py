@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from ...reference.formats import FORMATS
-from ...spec.errors import BadOutput, MissingGradient
+from ...spec.errors import BadOutput, MissingGradient, Unsupported
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
@@ -81,6 +81,8 @@ def how_it_fails(failure: Exception) -> str:
     """How a call fails, without the words that each author chooses."""
     if isinstance(failure, MissingGradient):
         return f"no gradient of {', '.join(failure.missing)}"
+    if isinstance(failure, Unsupported):  # a layer that has an eps of its own among them
+        return Unsupported.__name__
     if isinstance(failure, BadOutput):
         return str(failure) if failure.kind in _VERBATIM else failure.kind
     return type(failure).__name__

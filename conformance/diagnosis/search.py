@@ -41,6 +41,10 @@ _PAIRS = 200
 _LEADING = 3
 
 
+#: Where calls are slow, no violated check is asked after so many calls.
+_CALLS_SLOW = 10
+
+
 @attrs.frozen(eq=False)
 class Found:
     """What explains violations: candidates that no question tells apart, each with the requirements it explains."""
@@ -190,12 +194,16 @@ class Search:
         """
         own = [question for name, question in self._broken.items() if not name.startswith("CM-")]
         for some in (own, self._broken.values()):
-            telling = [question for question in some if self.answer(question).telling]
+            telling = [question for question in some if self._may_ask() and self.answer(question).telling]
             if not telling and not self.subject.slow:
                 telling = [one for question in some for one in self._clearer(question)]
             if telling:
                 return telling
         return []
+
+    def _may_ask(self) -> bool:
+        """Whether another check may be asked: one of an aspect makes ten calls, which are few where calls are quick."""
+        return not self.subject.slow or self._like.calls < _CALLS_SLOW
 
     def _clearer(self, question: Question) -> Iterator[Question]:
         """The first case of the deck that shows a violation more clearly than the one that was shown does."""
@@ -409,7 +417,7 @@ class Search:
         candidate = named[0]
         alone = [Candidate((fault,), self._like) for fault in candidate.faults]
         explained = {}
-        for name, question in self._broken.items():
+        for name, question in self._asking.shown.items():
             gradient = question.derivative and self._asking.checks[name].raising != "unsupported"
             forgotten = question.after is not None and not self.answer(question).words
             if candidate.answer(question).words or forgotten or (gradient and self._is_wrong(candidate)):

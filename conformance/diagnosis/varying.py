@@ -37,7 +37,7 @@ class Varying:
     def series(self) -> list[tuple[Series, bool]]:
         """What repeated calls of the target give, where that varies; each with whether it is gradients."""
         first = self.asking.settling
-        if first is None or not any(name in self.violated for name in VARYING):
+        if self.asking.subject.slow or first is None or not any(name in self.violated for name in VARYING):
             return []
         subject = self.asking.subject
         series = [

@@ -99,7 +99,7 @@ def _written(report: Report, request: Request, result: Result, mistake: _Mistake
     if request.declared_of(result.target):
         raise CannotWrite("it is not called as its operator is, but as was declared of it")
     source = Source.of(result.target, request.files.get(result.target, ""))
-    if source.is_class or result.binding != result.target:
+    if source.is_class or subject["fixed"] or result.binding != result.target:
         raise CannotWrite("it is a layer, which normspec calls with parameters that it sets")
     conventions, flushes = _conventions(subject, result.dtype)
     head = [

@@ -13,9 +13,14 @@ import pytest
 
 import normspec
 from normspec import Report
+from normspec.adapters.binding import DERIVATIVES
 from normspec.conformance.diagnosis.candidates import Candidate, paired
+from normspec.conformance.diagnosis.causes import diagnosed
 from normspec.conformance.diagnosis.search import Search
+from normspec.conformance.engine.engine import Run
 from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.plan import Plan
+from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.selftest.selftest import judge_fault
 
@@ -235,6 +240,45 @@ def test_it_is_named_where_there_are_no_gradients(change, fault):
     assert cause.faults == (fault,)
 
 
+def calls_of_the_search(operator: str, call: Function, **derivatives: Function) -> tuple[Report, int]:
+    """The report on a function that is slow, and how often it was called to find the cause."""
+    calls = 0
+
+    def counted(one: Function) -> Function:
+        def counting(*given: Any, **settings: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            return one(*given, **settings)
+
+        return counting
+
+    own = function(operator, counted(call), **derivatives)
+    plan = Plan(
+        (own,), ("float32",), "cpu", {}, profile_of("quick"), 0, explain=True, slow=True, forward_only=not derivatives
+    )
+    made = Run(plan)
+    report, before = made.report(), calls
+    return diagnosed(made, report), calls - before
+
+
+@pytest.mark.parametrize("change", [_eps_on_the_deviation, _ninth_root, _unbiased_and_beta_before_gamma])
+def test_a_slow_function_is_called_thirty_times_for_its_cause(change):
+    """At most thirty more calls, whether its mistake is named or described."""
+    report, calls = calls_of_the_search("layer_norm", written_plainly(change))
+    assert report.causes
+    assert 0 < calls <= 30
+
+
+@pytest.mark.parametrize("fault", ["ln-unbiased-variance", "ln-dx-one-plus-gamma", "bn-eps-squared", "hw-tanh-gate"])
+def test_a_slow_function_with_derivatives_is_called_thirty_times_too(fault):
+    """A gradient is taken of a call, and is none by itself."""
+    made = FAULT[fault].build()
+    derivatives = {name: getattr(made, name) for name in DERIVATIVES if getattr(made, name) is not None}
+    report, calls = calls_of_the_search(FAULT[fault].operator, made.call, **derivatives)
+    assert [cause.faults for cause in report.causes] == [(fault,)]
+    assert 0 < calls <= 30
+
+
 def test_two_mistakes_are_both_named():
     """A divisor n - 1 and a beta that gamma multiplies are two causes, and each explains what it breaks."""
     causes = {cause.faults: cause for cause in judged(written_plainly(_unbiased_and_beta_before_gamma)).causes}
@@ -262,14 +306,22 @@ def test_what_is_not_in_the_library_has_no_name(change):
 #: Of several themes and operators; the tests marked `campaign` have all faults.
 SAMPLE = (
     "ln-eps-max", "ln-dx-one-plus-gamma", "ln-jvp-detached", "ln-pair-shares-rstd", "bn-running-var-with-eps",
-    "rm-eps-missing", "gn-rms-norm", "hw-tanh-gate",
+    "rm-eps-missing", "gn-rms-norm", "hw-tanh-gate", "mh-dlogits-divided-by-weights", "gn-width-4096-misread",
+    "bn-dgamma-accumulates", "rm-results-kept-by-first-values", "gn-dbeta-not-reduced", "bn-eps-missing-where-tracked",
+    "in-one-pass-variance-clamped",
 )  # fmt: skip
+#: Of what shows by little in a dtype.
+FAINT = (
+    ("bn-dbeta-narrow", "float16"),
+    ("in-mixed-gradients-narrowed", "bfloat16"),
+    ("rs-rounded-where-tracked", "float16"),
+)
 
 
-def diagnosed_as(fault: str) -> list[tuple[str, ...]]:
-    """Under which names a fault of the library is diagnosed in the first dtype that shows it well."""
+def diagnosed_as(fault: str, dtype: str = "float32") -> list[tuple[str, ...]]:
+    """Under which names a fault of the library is diagnosed in a dtype, or in the first that shows it."""
     one = FAULT[fault]
-    dtype = "float32" if "float32" in one.dtypes else one.dtypes[0]
+    dtype = dtype if dtype in one.dtypes else one.dtypes[0]
     target = target_of("it", one.operator, one.build())
     report = run(target, dtypes=(dtype,), explain=True)
     return [cause.faults for cause in report.causes if cause.faults]
@@ -281,6 +333,12 @@ def diagnosed_as(fault: str) -> list[tuple[str, ...]]:
 def test_a_fault_is_diagnosed_by_its_own_name(fault):
     """A fault of the library is named as itself."""
     assert any(fault in names for names in diagnosed_as(fault)), diagnosed_as(fault)
+
+
+@pytest.mark.parametrize(("fault", "dtype"), FAINT)
+def test_what_shows_by_little_is_named_by_the_many_values_that_are_wrong_alike(fault, dtype):
+    """A mistake that is off by a few units in the last place of 16 bits has its own name alone."""
+    assert diagnosed_as(fault, dtype) == [(fault,)]
 
 
 @pytest.mark.campaign

@@ -34,6 +34,7 @@ def test_two_mistakes_of_different_kinds_are_both_named(names):
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(3600)
 def test_of_pairs_drawn_at_random_no_name_is_wrong():
     """Of seventy pairs, whose share with both names is printed, no cause has a name that is none of the two."""
     both = 0

@@ -42,8 +42,9 @@ _FORMED, _FRESH = 20, 20
 _SEED = 1 << 65
 #: Where so small a share of ordinary cases is wrong, it may be a question of size.
 _FEW = 0.1
-#: Where calls are slow, the search and the description together make so many calls.
-_MOST_SLOW = 30
+#: Where calls are slow, the search and the description together ask for values or gradients so often: with the checks
+#: that the search asks, and with what says which violations follow from which, that makes thirty calls.
+_MOST_SLOW = 18
 #: An inner value is seen in so many cases at least, formed and fresh.
 _LEAST = 5
 #: So many of the violated cases are looked at.
