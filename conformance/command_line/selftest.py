@@ -27,13 +27,15 @@ from .options import dtype_option, jobs_option, profile_option, seed_option
 )
 @click.option(
     "--table",
+    "tables",
+    multiple=True,
     metavar="FILE",
     help="Write the table of kills, as JSON where FILE ends in .json and as Markdown otherwise: after how many cases"
-    " each fault is killed in each dtype, and what it is diagnosed as. Takes many times as long.",
+    " each fault is killed in each dtype, and how it is diagnosed. Repeat for both. Takes many times as long.",
 )
 def selftest(
     ops: tuple[str, ...], dtypes: tuple[str, ...], profile: str, seed: int | None, jobs: int | None, others: bool,
-    table: str | None,
+    tables: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Prove the suite: it must kill every known fault and accuse no sound function.
 
@@ -42,16 +44,16 @@ def selftest(
     """
     from ..selftest.selftest import selftest as run
 
-    if table is not None:
+    for table in tables:
         ensure_writable(table, "--table")
     op = None if not ops else ops[0] if len(ops) == 1 else tuple(dict.fromkeys(ops))
     wanted = tuple(dict.fromkeys(dtypes)) or None
     with progress_on() as listener:
         matrix = run(
-            op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=table is not None, jobs=jobs,
+            op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=bool(tables), jobs=jobs,
             progress=listener,
         )  # fmt: skip
-    if table is not None:
+    for table in tables:
         write(table, in_json(matrix) if table.endswith(".json") else in_markdown(matrix), "--table")
     print_matrix(matrix, console_on(sys.stdout))
     return matrix.exit_status

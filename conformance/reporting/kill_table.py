@@ -17,25 +17,26 @@ _OWN = "its own name"
 
 #: Above the tables of the page.
 _HEAD = """\
-# The kill table
+# The kill table{of}
 
-`normspec selftest --table docs/kill-table.md` writes this page: each mistake of the library with the requirement that
-kills it, after how many cases in each dtype, and what the [diagnosis](diagnosis.md) says of it. `normspec explain NAME`
-says what a mistake is. It is diagnosed as in a run over all the dtypes in which it shows: where that is not the same in
-each, what most say stands first. A mistake against a SHOULD is diagnosed as where that is required, one that the
-profile's cases do not reach on those of `standard`. A letter in place of a number: it is not looked for in that dtype,
-and the letter stands below the table with the reason, as it was measured.
+`normspec selftest {asked}--table FILE` writes this page: each mistake of the library with the requirement that kills it,
+after how many cases in each dtype, and how the diagnosis names it. `normspec explain NAME` describes a mistake.
+Mistakes are diagnosed in a run over all dtypes in which they show. Where the dtypes differ, the most frequent answer
+stands first. A mistake against a SHOULD is diagnosed as where that is required; one that the profile's cases do not
+reach, on the cases of `standard`. A letter in place of a number: the mistake is not looked for in that dtype. The
+reasons, as measured, stand below the table.
 """
 
 
 def in_markdown(matrix: Matrix) -> str:
     """The page, with a section for each operator."""
     operators = dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound])
-    parts = [_HEAD, *_summary(matrix)]
+    (only, asked) = (f" of {(*operators,)[0]}", f"--op {(*operators,)[0]} ") if len(operators) == 1 else ("", "")
+    parts = [_HEAD.format(of=only, asked=asked), *_summary(matrix)]
     for op in operators:
         faults = [row for row in matrix.faults if row.op == op]
         sound = [row for row in matrix.sound if row.op == op]
-        parts += [f"## {op}\n", *_faults(faults), *_sound(sound)]
+        parts += [*([] if only else [f"## {op}\n"]), *_faults(faults), *_sound(sound)]
     return "\n".join(parts)
 
 

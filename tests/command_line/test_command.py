@@ -269,13 +269,15 @@ def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
     matrix = Matrix((row,), (sound,), "quick", 0)
     made = types.SimpleNamespace(selftest=lambda **options: matrix if options["table"] else None)
     monkeypatch.setitem(sys.modules, "normspec.conformance.selftest.selftest", made)
-    assert main(["selftest", "--table", str(tmp_path / name)]) == 0
+    assert main(["selftest", "--table", str(tmp_path / "other.md"), "--table", str(tmp_path / name)]) == 0
+    assert (tmp_path / "other.md").exists()
     text = (tmp_path / name).read_text(encoding="utf-8")
     if name.endswith(".json"):
         (fault,) = json.loads(text)["faults"]
         assert fault["seen"][1] == {"dtype": "float32", "cases": 7, "unseen": ""}
         assert fault["named"][1]["names"] == [["ln-unbiased", "ln-other"]]
     else:
+        assert text.startswith("# The kill table of layer_norm\n")
         assert "| ln-unbiased | LN-F2 | a | 7 | in a group: ln-other; described in float16 | LN-F2 |" in text
         assert "| by its own name alone | 0 (0.0 %) | 0 (0.0 %) | 0 (0.0 %) |" in text
         assert "- a: LN-F2 is not about it" in text
