@@ -59,8 +59,9 @@ class InexactRows(Rows):
 
 def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> tuple[Number, Number, Array]:
     """
-    Return xhat, of x's shape, r, with a last axis of length 1, and, shaped like it, what forming gamma r may add to an
-    error: 0, or infinity beyond the range of it; gamma of shape (1, n).
+    Return xhat, r with a last axis of length 1, and what forming gamma r first may add to an error of y.
+
+    gamma has shape (1, n). The last is eta |x - mean|, since gamma r may underflow, or infinity where it may overflow.
     """
     tape, shape, n = x.tape, x.shape, x.shape[-1]
     error = x.error.reshape(-1, n)
@@ -92,6 +93,7 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         root = Number(tape, values[1], high, r_wrong, 1 + high)
     overflow = np.where(within.gain(gamma), 0.0, np.inf).reshape(*shape[:-1], 1)
     shifted = arithmetic.accuracy.variance == "shifted"
+    deviation = (np.abs(moments.d) + off).reshape(shape)
     sums = (moments.magnitude + error + 2).reshape(shape)
 
     def through_xhat(g: Number) -> Number:
@@ -102,24 +104,24 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
             inner.error = inner.error + u * (n + 3) * sizes
         back = root * inner
         beyond = np.where(within.pulled(g.magnitude.reshape(-1, n)), 0.0, np.inf).reshape(shape)  # of a, b and c (R6)
-        back.error = back.error + overflow + beyond
+        back.error = back.error + overflow + beyond + eta * deviation  # r mean(g xhat), formed first, may underflow
         if moments.folded:  # as a x + b g + c, where a is a product with r^3 that may underflow
             back.error = back.error + eta * sums * (1 + high) ** 2
         return back
 
     xhat.parents = ((x, through_xhat),)
     root.parents = ((x, lambda g: -(g * (root * root) * xhat).over(n)),)
-    return xhat, root, overflow
+    return xhat, root, overflow + eta * deviation
 
 
 def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float, arithmetic: Arithmetic) -> Number:
     """gamma xhat + beta."""
     gain = np.ones(1) if gamma is None else gamma.near
-    y, root, overflow = normalised(x, eps, arithmetic, gain.reshape(1, -1))
+    y, root, of_gain = normalised(x, eps, arithmetic, gain.reshape(1, -1))
     if gamma is not None:
         y = y * gamma
-        # gamma (x - mean), formed first, may underflow (A10), and gamma r overflow (R3).
-        y.error = y.error + y.tape.now.eta * root.magnitude + overflow
+        # gamma (x - mean), formed first, may underflow, and gamma r too (A10), or overflow (R3).
+        y.error = y.error + y.tape.now.eta * root.magnitude + of_gain
     if beta is not None:
         y = y + beta
         y.error = y.error + 2 * y.tape.now.u * y.magnitude  # folded into b = beta - mu a: rounded twice (A10)

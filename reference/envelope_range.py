@@ -96,7 +96,8 @@ class Range:
             if rows.given_mean is not None:  # the statistics are constants
                 return inside
             moment = mean(size * rows.xh_high)
-            inside = inside & (rows.n * mean(size * term) * more <= self.limit)
+            inside = inside & (rows.n * largest(size) <= self.limit)
+            inside = inside & (rows.n * mean(size * np.maximum(1.0, term)) * more <= self.limit)
             return inside & (moment * np.maximum(rows.n, term) * more**2 <= self.limit)
 
     def reach(self, g: Array, layout: Layout) -> Array:

@@ -58,7 +58,7 @@ class ParameterSums:
     def dbeta_bound(self) -> Array:
         """Envelope of dbeta (A14)."""
         a, count, total = self.arithmetic, self.count, self.sizes
-        error = a.u * max(count - 1, 0) * total + 2 * a.eta
+        error = a.u * max(count - 1, 0) * total + 2 * a.eta + 2 * count * a.flush
         if a.saves_statistics:
             error = error + a.u_data * max(count - 1, 0) * total + count * a.eta_data
         return rounded(error, self.dbeta, a.u_parameter, a.eta_parameter)
@@ -92,12 +92,14 @@ class RowEnvelope:
         a, rows = self.arithmetic, self.rows
         y = self.gamma * rows.xh + self.beta
         scaled = np.abs(self.gamma) * (np.abs(rows.xh) + rows.xh_error)
-        error = np.abs(self.gamma) * rows.xh_error + a.u * (scaled + 2 * np.abs(y)) + (2 + rows.r_high) * a.eta
+        error = np.abs(self.gamma) * rows.xh_error + a.u * (scaled + 2 * np.abs(y))
+        error = error + (2 + rows.r_high + self._deviation) * a.eta + (np.abs(rows.xh) + rows.xh_error) * a.flush
         if rows.folded:
             error = (
                 error
                 + 2 * a.u * (np.abs(self.beta) + np.abs(self.gamma) * rows.magnitude * rows.r_high)
                 + a.eta * (rows.magnitude + 2)
+                + 2 * a.flush
             )
         if self.stores_between:
             error = error + a.u_data * (2 * scaled + np.abs(y)) + (2 + np.abs(self.gamma)) * a.eta_data
@@ -110,12 +112,24 @@ class RowEnvelope:
         before_gain = accuracy.cast == "before-gain" and not self.rows.centred
         return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or before_gain)
 
-    def projection(self, h: Array, rows: Rows) -> tuple[Array, Array, Array]:
-        """Return P h = h - mean(h) - xh mean(h xh), its error, and the sum of its terms' sizes (A11)."""
-        a, s = self.arithmetic, rows.s
+    @property
+    def _deviation(self) -> Array:
+        """The largest |x - mu| that an algorithm works with."""
+        return np.abs(self.rows.d) + self.rows.mean_error
+
+    @property
+    def _gain(self) -> Array:
+        """1 + |gamma|, of x's shape: what multiplies an underflow, since gamma may be applied before or after (A11)."""
+        return np.broadcast_to(1 + np.abs(self.gamma), self.rows.x.shape)
+
+    def projection(self, g: Array, h: Array) -> tuple[Array, Array, Array]:
+        """Return P h = h - mean(h) - xh mean(h xh) of h = gamma g, its error, and the sum of its terms' sizes (A11)."""
+        a, rows, s = self.arithmetic, self.rows, self.rows.s
         size, xh, xe = np.abs(h), np.abs(rows.xh), rows.xh_error
         c1, c2 = mean(h), mean(h * rows.xh)
-        e1 = a.u * (s + 3) * mean(size) + 2 * a.eta
+        gain, lost = self._gain, a.flush * (np.abs(self.gamma) + np.abs(g))
+        gains = mean(gain)
+        e1 = a.u * (s + 3) * mean(size) + (2 * a.eta + 3 * a.flush) * gains + mean(lost)
         if not rows.centred:
             c1 = e1 = np.zeros_like(c1)
         e2 = (
@@ -123,13 +137,19 @@ class RowEnvelope:
             + rows.rho * np.abs(c2)
             + a.u * (s + 4) * mean(size * (xh + xe))
             + rows.mean_error * rows.r_high * a.u * (s + 2) * mean(size)
-            + (3 + 2 * rows.r_high) * a.eta
+            + a.eta * ((3 + 2 * rows.r_high) * gains + mean(size))
+            + mean(lost * (xh + xe))
+            + 3 * a.flush * (rows.r_high * mean(size) + (1 + rows.r_high) * gains)
         )
         if rows.folded:
-            e2 = e2 + (a.u * (s + 5) * mean(size * rows.magnitude) + 2 * a.eta) * rows.r_high
+            apart = a.u * (s + 5) * mean(size * rows.magnitude) + a.eta * mean(gain * (2 + rows.magnitude))
+            if a.flush:
+                apart = apart + mean(lost * rows.magnitude)
+                apart = apart + a.flush * (mean(size) + 3 * mean(gain * (1 + rows.magnitude)))
+            e2 = e2 + rows.r_high * apart
         c2_high = np.abs(c2) + e2
         sizes = size + np.abs(c1) + xh * np.abs(c2)
-        error = 2 * a.u * size + e1 + xe * c2_high + xh * e2 + 3 * a.u * sizes + 4 * a.eta
+        error = 2 * a.u * size + e1 + xe * c2_high + xh * e2 + 3 * a.u * sizes + (4 * a.eta + 6 * a.flush) * gain + lost
         if rows.folded:
             error = error + (4 * a.u * rows.r_high + a.eta) * rows.magnitude * c2_high
         return h - c1 - rows.xh * c2, error, sizes
@@ -140,16 +160,21 @@ class RowEnvelope:
         h = self.gamma * g
         if self.inference:
             dx = h * rows.r
-            error = np.abs(dx) * (rows.rho + 4 * a.u * (1 + rows.rho)) + (3 + 2 * rows.r_high) * a.eta
+            factors = np.abs(g) + np.abs(self.gamma)
+            error = np.abs(dx) * (rows.rho + 4 * a.u * (1 + rows.rho))
+            error = error + (3 + 2 * rows.r_high + factors) * a.eta + rows.r_high * factors * a.flush
             if self.stores_between:
                 error = error + 2 * a.u_data * (1 + rows.rho) * np.abs(dx) + 2 * (1 + rows.r_high) * a.eta_data
             return rounded(error, dx, a.u_data, a.eta_data)
-        t, te, sizes = self.projection(h, rows)
+        t, te, sizes = self.projection(g, h)
         dx = rows.r * t
-        error = rows.r_high * te + np.abs(dx) * (rows.rho + 2 * a.u) + 3 * a.eta
-        error = error + a.eta * (np.abs(rows.d) + rows.mean_error)
+        xh, cotangent = np.abs(rows.xh) + rows.xh_error, np.abs(g)
+        without_gain = cotangent + mean(cotangent) + xh * mean(cotangent * xh)
+        error = rows.r_high * te + np.abs(dx) * (rows.rho + 2 * a.u)
+        error = error + a.eta * (self._gain * (3 + self._deviation) + without_gain)
+        error = error + a.flush * rows.r_high * without_gain
         if rows.folded:
-            error = error + a.eta * (rows.magnitude + 1)
+            error = error + a.eta * self._gain * (rows.magnitude + 1)
         if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
@@ -169,7 +194,10 @@ class RowEnvelope:
         underflow = 0.0
         if layout.along_rows:
             error = layout.total(size * rows.xh_error)
-            underflow = a.eta * (2 + rows.r_high).sum() * np.ones_like(error)
+            underflow = layout.total(
+                a.eta * (2 + rows.r_high + self._deviation)
+                + a.flush * (np.abs(rows.xh) + rows.xh_error + 3 + 3 * rows.r_high)
+            )
         else:
             error = self._of_stretches(g, count)
         return ParameterSums(
@@ -203,9 +231,14 @@ class RowEnvelope:
             + 2 * a.u * along(size * np.abs(rows.d))
             + mean_error * a.u * (count + 1) * along(size)
         )
-        error = error + of_group(rows.rho) * np.abs(along(g * rows.xh)) + length * a.eta * (2 + r_high)
+        error = error + of_group(rows.rho) * np.abs(along(g * rows.xh))
+        error = error + a.eta * along(2 + rows.r_high + size + self._deviation)
+        error = error + a.flush * along(
+            3 * rows.r_high * size + np.abs(rows.xh) + rows.xh_error + 3 + 3 * rows.r_high
+        )
         if rows.folded:
             error = error + r_high * (a.u * (count + 4) * along(size * rows.magnitude) + length * a.eta)
+            error = error + r_high * a.flush * along(size + 4 * rows.magnitude + 3)
         return error.sum(axis=0)
 
     def running(self, old: Array, momentum: float, *, variance: bool, bessel: bool) -> Array:

@@ -209,6 +209,7 @@ class Rows:
             self.r_high * (self.mean_error * (1 + 2 * a.u) + 2 * a.u * np.abs(self.d))
             + np.abs(self.xh) * self.rho
             + a.eta
+            + 3 * self.r_high * a.flush
         )
         if self.folded:
             error = error + 3 * a.u * self.magnitude * self.r_high + a.eta * (self.magnitude + 2)

@@ -34,6 +34,36 @@ def adversarial(rng: np.random.Generator, rows: int, n: int, dtype: type) -> Arr
     return np.concatenate(kinds).astype(dtype)
 
 
+def near_underflow(rng: np.random.Generator, n: int, dtype: type, operator: str, eps: float) -> Rows:
+    """
+    Rows of numbers most of which underflow on the way, and factors that make what was lost large, or lose themselves.
+
+    Cotangents and parameters are of the order of one, large, small, anything; or large and balanced, so that what they
+    multiply cancels.
+    """
+    least, most = (float(np.log2(float(z))) for z in (np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max))
+
+    def powers(exponents: Array) -> Array:
+        return rng.choice([-1.0, 1.0], exponents.shape) * 2.0**exponents * (1 + rng.random(exponents.shape))
+
+    def factor(shape: tuple[int, ...]) -> Array:
+        low, high = ((0.0, 0.0), (0.0, 0.6 * most), (least, 0.0), (least, 0.6 * most), (0.5 * most, 0.5 * most))[
+            rng.integers(5)
+        ]
+        if low == high > 0:
+            return rng.permuted(np.resize([-1.0, 1.0], shape), axis=-1) * 2.0**high
+        return powers(rng.uniform(low, high, shape))
+
+    close = powers(least + rng.integers(0, 8, (3, n)))
+    one_large = close.copy()
+    one_large[np.arange(3), rng.integers(n, size=3)] = 1.0
+    x = np.concatenate([close, one_large, powers(rng.uniform(least, 0, (3, n))), powers(rng.uniform(least, 6, (3, n)))])
+    count = n if operator == "layer_norm" else len(x)
+    gamma, beta, g = factor((count,)), factor((count,)), factor(x.shape)
+    with np.errstate(over="ignore"):
+        return Rows(*(z.astype(dtype) for z in (x, gamma, beta, g)), eps, operator)
+
+
 def regimes(n: int, eps: float, dtype: type, seed: int, *, exclude: tuple[str, ...] = ()) -> Array:
     """Four groups of each regime that cases are generated from."""
     names = [name for name in GENERATED if name not in exclude]

@@ -74,16 +74,21 @@ class Rows:
     def bounds(self, accuracy: AccuracyClass = NORMATIVE) -> dict[str, Array]:
         """The envelope of each result, infinite where it is not judged (R1 to R3)."""
         envelope = self.envelope(accuracy)
-        found = {"y": envelope.y(), **envelope.gradients(self.g)}
-        statistics = envelope.statistics
-        found |= {"mean": statistics.mean_error[:, 0], "variance": statistics.variance_error[:, 0]}
-        inside = envelope.in_range(gradient=False).all(axis=1)
-        for name in ("mean", "variance"):
-            found[name] = np.where(inside, found[name], np.inf)
-        judged = inside if self.operator == "batch_norm" else inside.all()
-        found["dgamma"] = np.where(judged, found["dgamma"], np.inf)
-        for name, gradient in (("y", False), ("dx", True)):
-            found[name] = np.where(envelope.in_range(gradient=gradient), found[name], np.inf)
+        with np.errstate(all="ignore"):  # what overflows here is not judged
+            found = {"y": envelope.y(), **envelope.gradients(self.g)}
+            statistics = envelope.statistics
+            found |= {"mean": statistics.mean_error[:, 0], "variance": statistics.variance_error[:, 0]}
+            inside = envelope.in_range(gradient=False).all(axis=1)
+            for name in ("mean", "variance"):
+                found[name] = np.where(inside, found[name], np.inf)
+            judged = inside if self.operator == "batch_norm" else inside.all()
+            found["dgamma"] = np.where(judged, found["dgamma"], np.inf)
+            for name, gradient in (("y", False), ("dx", True)):
+                inside = envelope.in_range(gradient=gradient, gain=True, g=self.g if gradient else None)
+                found[name] = np.where(inside, found[name], np.inf)
+            for name, exact in self.exact.items():  # what may be beyond the format may be returned as infinity
+                largest = np.finfo(self.x.dtype).max
+                found[name] = np.where(np.abs(exact.hi) + found[name] < largest, found[name], np.inf)
         return found
 
     @property

@@ -9,7 +9,7 @@ from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.batch_norm import batch_norm_exact
 from normspec.reference.envelope import envelope_of
 
-from .envelope_data import adversarial, problem, regimes
+from .envelope_data import adversarial, near_underflow, problem, regimes
 from .envelope_judge import ratio
 from .envelope_moments import CENTRED, ONE_PASS, SHIFTED
 from .envelope_zoo import worst
@@ -42,6 +42,22 @@ def test_zoo_is_within_and_near(dtype, affine, operator):
             assert reached <= 1, (result, label, n, eps)
             found[result] = max(found.get(result, 0), reached)
     assert found["y"] > 0.05 and found["dx"] > 0.05
+
+
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+@pytest.mark.parametrize("affine", ["centred", "folded"])
+@pytest.mark.parametrize(
+    ("dtype", "storage", "widest"), [(np.float16, "native", 12), (np.float32, "H0", 60), (np.float64, "H0", 400)]
+)
+def test_what_underflows_is_allowed_for(dtype, storage, widest, affine, operator):
+    """A product that underflows may be multiplied by whatever factor comes after it, in any order of factors."""
+    few = {name: CENTRED[name] for name in ("two-pass pairs", "welford")}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, eps = int(rng.choice([2, 3, 8, 32])), 2.0 ** int(rng.choice([-20, -1, widest // 2, widest]))
+        rows = near_underflow(rng, n, dtype, operator, eps)
+        found = worst(rows, few, AccuracyClass(affine=affine, storage=storage), sums=("pairs",))
+        assert max(reached for reached, _ in found.values()) <= 1, (seed, found)
 
 
 def test_parameter_gradients_come_near_on_plain_rows():

@@ -30,20 +30,25 @@ class Class:
     affine: str = "folded"
     storage: str = "H0"
     cast: str = "last"
+    subnormals: str = "kept"
 
     def arithmetic(self) -> Arithmetic:
         """As the code has it."""
-        accuracy = AccuracyClass(variance=self.variance, affine=self.affine, storage=self.storage, cast=self.cast)
+        accuracy = AccuracyClass(
+            variance=self.variance, affine=self.affine, storage=self.storage, cast=self.cast, subnormals=self.subnormals
+        )
         return Arithmetic.of(self.data, self.parameter, accuracy)
 
     def with_large_eta(self) -> Arithmetic:
         """An arithmetic in which each term shows: beside a real u, no digit of a sum tells of a real eta."""
         made = self.arithmetic()
-        return attrs.evolve(made, eta=made.u / 3, eta_data=made.u_data / 5, eta_parameter=made.u_parameter / 7)
+        etas = {"eta": made.u / 3, "eta_data": made.u_data / 5, "eta_parameter": made.u_parameter / 7}
+        flushes = {"flush": etas["eta"], "flush_data": etas["eta_data"]} if self.subnormals == "flushed" else {}
+        return attrs.evolve(made, **etas, **flushes)
 
     def marks(self) -> frozenset[str]:
         """As the page marks its terms."""
-        found = {self.variance, {"folded": "F"}.get(self.affine, "")}
+        found = {self.variance, self.subnormals, {"folded": "F"}.get(self.affine, "")}
         if self.data in ("float16", "bfloat16"):
             found |= {"H1": {"H1"}, "H2": {"H1", "H2"}, "native": {"native"}}.get(self.storage, set())
         return frozenset(found)

@@ -51,6 +51,9 @@ CLASSES = (
     Class("bfloat16", storage="native"),
     Class("float16", storage="native"),
     Class("bfloat16", "float32", cast="before-gain"),
+    Class("float32", subnormals="flushed"),
+    Class("float64", affine="centred", subnormals="flushed"),
+    Class("float16", storage="native", subnormals="flushed"),
 )
 
 

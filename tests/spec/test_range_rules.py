@@ -56,6 +56,8 @@ class Call:
     eps: float = 0.0
     gamma: float = 1.0
     g: float = 1.0
+    #: By what the first cotangent is larger than the others.
+    first: float = 1.0
     #: The given mean and variance; None in training.
     given: tuple[float, float] | None = None
 
@@ -78,8 +80,8 @@ class Call:
 
     @property
     def of_g(self) -> np.ndarray:
-        """The cotangent, all of whose values are the same size."""
-        return self.g * np.array([1.0, -1.0, 1.0, 1.0, -1.0])[:, None]
+        """The cotangent, all of whose values but the first are the same size."""
+        return self.g * np.array([self.first, -1.0, 1.0, 1.0, -1.0])[:, None]
 
     def page(self) -> Bounds:
         """What the page says of this call."""
@@ -214,10 +216,11 @@ LIMITS = {
     "R6, y, centred": Limit(rule="R6", place=0, make=with_("gamma", CENTRED, x=VALUES + 64), **Y),
     "R6, y, one-pass": Limit(rule="R6", place=0, make=with_("gamma", ONE_PASS, x=VALUES + 64), **Y),
     "R6, dx in inference": Limit(rule="R6", place=1, make=with_("g", FLOAT32, given=(0.5, 0.01)), **DX),
-    "R6, dx, far": Limit(rule="R6", place=2, make=with_("g", FLOAT32, x=VALUES + 64, gamma=3.0), **DX),
-    "R6, dx, n": Limit(rule="R6", place=3, make=with_("g", FLOAT32, x=VALUES / 2**20), **DX),
-    "R6, dx, D": Limit(rule="R6", place=3, make=with_("g", FLOAT32, x=VALUES / 2**6 + 64), **DX),
-    "R6, dgamma": Limit(rule="R6", place=4, make=with_("g", FLOAT32), code=of_dgamma, numbers=("R6",),
+    "R6, dx, divided last": Limit(rule="R6", place=2, make=with_("g", FLOAT32, x=VALUES / 2**10, eps=1.0, first=2.0), **DX),
+    "R6, dx, far": Limit(rule="R6", place=3, make=with_("g", FLOAT32, x=VALUES + 64, gamma=3.0), **DX),
+    "R6, dx, n": Limit(rule="R6", place=4, make=with_("g", FLOAT32, x=VALUES / 2**20), **DX),
+    "R6, dx, D": Limit(rule="R6", place=4, make=with_("g", FLOAT32, x=VALUES / 2**6 + 64), **DX),
+    "R6, dgamma": Limit(rule="R6", place=5, make=with_("g", FLOAT32), code=of_dgamma, numbers=("R6",),
                         about=frozenset({"dgamma"})),
 }  # fmt: skip
 

@@ -370,7 +370,7 @@ def test_the_normalisation(name: str, n: int, off: float):
     alike(r, running["r"])
     given = {name: Running.of(one, told) for name, one in (("gamma", gamma), ("beta", beta), ("g", g))}
     values = {**told, **running, **given, **CALLED, "s": n - 1, "abs": abs}
-    values |= {symbol: page[symbol] for symbol in ("mu", "r+", "E_mu", "d", "rho")}
+    values |= {symbol: page[symbol] for symbol in ("mu", "r+", "E_mu", "d", "rho", "off")}
     for with_gamma in (False, True):
         for with_beta in (False, True):
             parameters = (gamma if with_gamma else None, beta if with_beta else None)
