@@ -32,6 +32,8 @@ KINDS = {
     "usual": lambda z: z,
     "small": lambda z: z * 1e-3,
     "tiny": lambda z: z * 1e-30,
+    "subnormal in float32": lambda z: z * 1e-43,
+    "subnormal in float64": lambda z: z * 1e-322,
     "offset": lambda z: z + 100,
     "far": lambda z: z * 0.01 + 3000,
     "large": lambda z: z * 1e3,
@@ -62,6 +64,8 @@ def call_of(op, dtype, kind, shape, seed=0, of_parameters=None, eps=1e-5):
         inputs |= {"running_mean": rng.standard_normal(held).astype(parameters)}
         inputs |= {"running_var": (rng.random(held) + 0.5).astype(parameters)}
     g = KINDS["heavy" if seed % 3 else "usual"](rng.standard_normal(shape)).astype(DTYPES[dtype])
+    if kind.startswith("subnormal"):  # large, and it cancels: what underflowed is all there is
+        g = np.resize(np.array([1000, -1000], g.dtype), shape)
     return Call(op, inputs, settings, g.dtype, AccuracyClass()), g
 
 
