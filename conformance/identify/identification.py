@@ -23,7 +23,7 @@ from ..reporting.json_values import plain
 from ..reporting.versions import versions
 from .card import Card, Cards
 
-#: Raised by one when a reader of the old form of the JSON would misread the new one.
+#: Raised by one when a reader of the old JSON would misread the new one.
 SCHEMA = 1
 
 
@@ -32,7 +32,7 @@ class Identification(Cards):
     """The cards of one target."""
 
     def __str__(self) -> str:
-        """What a terminal shows of it, without colour."""
+        """The text that a terminal shows, without colour."""
         return as_text(self, getattr(sys.stdout, "encoding", None) or "utf-8")
 
     def __repr__(self) -> str:
