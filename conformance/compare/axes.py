@@ -1,4 +1,4 @@
-"""Which values are normalised together: told by what changes when one of them does."""
+"""Which values are normalised together, seen from what changes when one of them does."""
 
 from __future__ import annotations
 

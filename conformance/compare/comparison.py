@@ -2,13 +2,13 @@
 The comparison: the sections of the semantic table, and the table for other programs.
 
 The JSON is one object: "schema", "versions", "platform", "dtype", "device", "partial", "seconds", "exit_status",
-"left_out" (targets without any of the operators), "differences" (how many rows), and "sections", one an operator:
+"left_out" (targets without any of the operators), "differences" (number of rows), and "sections", one for each operator:
 
     op
     columns   target, binding, framework, version of each
-    rows      key (stable), title, dtype, differs, and cells in the order of the columns:
-              text, kind ("measured", "raises", "unsupported", "unclear", "lost") and evidence, the numbers behind it;
-              where kind is not "measured", evidence.reason says why
+    rows      key (stable), title, dtype, differs, and cells in the order of the columns, each with
+              text, kind ("measured", "raises", "unsupported", "unclear", "lost") and evidence (the numbers behind it);
+              if kind is not "measured", evidence.reason says why
 
 A float that JSON cannot write is the string "nan", "inf" or "-inf".
 """

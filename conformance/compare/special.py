@@ -20,7 +20,7 @@ def _spread(bench: Bench, planted: float) -> Cell:
     before = case.layout.rows(bench.outputs(case)["y"]).astype(np.float64)
     with np.errstate(all="ignore"):
         after = case.layout.rows(bench.outputs(case.replace(x=case.layout.back(changed)))["y"]).astype(np.float64)
-        # Values without a NaN or infinity may move by their last bits; those touched by one move far.
+        # Untouched values may move by their last bits; values touched by a NaN or an infinity move far.
         moved = ~(np.abs(after - before) <= 2.0**-4 * (1 + np.abs(before)))
     own, others = after[1], np.delete(moved, 1, axis=0)
     evidence = {"planted": str(planted), "group": [_value(v) for v in own]}

@@ -37,7 +37,7 @@ class Values:
     @classmethod
     def of(cls, got: np.ndarray, exact: DD, bound: np.ndarray) -> Values:
         """
-        The values of a result; one that is not finite, and may be so, counts as exact.
+        The values of a result. A value that is not finite where that is allowed counts as exact.
 
         Beyond the largest number of a dtype an infinity is right; where the envelope is infinite, anything is.
         """

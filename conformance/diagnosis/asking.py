@@ -30,8 +30,8 @@ from .question import Question, call_first
 #: the candidates' own violations, a slow target is called some thirty times.
 _FRESH, _FRESH_SLOW = 16, 4
 
-#: For a slow target: violated requirements whose checks are asked, the most telling first; and cases that show
-#: violations on which values and gradients are asked.
+#: For a slow target: the most violated requirements whose checks are asked, the most telling first; then the most cases
+#: of violations whose values and gradients are asked.
 _CHECKS_SLOW, _PLAIN_SLOW = 4, 3
 
 #: Fresh cases for each violated check.
@@ -116,9 +116,10 @@ class Asking:
     @cached_property
     def settling(self) -> Case | None:
         """
-        A case whose shape no question has, with every parameter; None if there is none.
+        A case whose shape no question has, with every parameter; None if no such case exists.
 
-        It has as many groups as values in each, because parameters have the one length or the other.
+        It has as many groups as values in each, because some parameters are as long as a group, and others have one
+        value per group.
         """
         for description in self._deck(0):
             if description.n == _FIRST:

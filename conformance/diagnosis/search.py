@@ -213,7 +213,7 @@ class Search:
         return itertools.islice(telling, 1)
 
     def _lacks(self, question: Question) -> bool:
-        """Whether the target declines the call, or has no gradients: a mistake there is not known."""
+        """Whether the target declines the call, or has no gradients. Nothing is then known about a mistake there."""
         return self.answer(question).words == Unsupported.__name__
 
     # -- repeated calls --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ..judging.truth import gradient_name
 
 #: Units in the last place by which each value of x moves, up or down: about the error of the mean of a hundred values.
 _MOVED = 8.0
-#: Factor for the directions that are not tried: few of them change a group's results by more than this.
+#: Factor for the directions that are not tried: few of them change a group's results by more than this many times.
 _OTHERS = 8.0
 
 

@@ -4,9 +4,9 @@ The cards of a target, as text and as JSON.
 The JSON is one object: "schema", "versions", "platform", "partial", "seconds", "exit_status", and "cards", each with
 
     target, binding, op, framework, version, dtype, device
-    formula   of y, as far as it is known; empty where it is none of the known ones
-    lines     key (stable, that of the row of `normspec compare`), subject, title, dtype, text, kind ("measured",
-              "raises", "unsupported", "unclear", "lost"), how, and evidence, the numbers behind it
+    formula   of y; empty if it is not a known one
+    lines     key (stable; the key of the row of `normspec compare`), subject, title, dtype, text, kind ("measured",
+              "raises", "unsupported", "unclear", "lost"), how, and evidence (the numbers behind it)
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _written(report: Report, request: Request, result: Result, mistake: _Mistake
 
 
 def _conventions(subject: Mapping[str, Any], dtype: str) -> tuple[dict[str, str], frozenset[str]]:
-    """What a binding declares, what was measured on its platform, and the formats whose subnormals may be lost."""
+    """A binding's declarations, measurements on its platform, and the formats whose subnormals may be lost."""
     conventions: dict[str, str] = {}
     flushed = set[str]()
     for one in subject.get("measured") or ():

@@ -13,7 +13,7 @@ from .relation import Relation, said
 
 Array = np.ndarray
 
-#: What may replace gamma in dx, as a function of gamma laid out beside the values of each group.
+#: Replacements for gamma in dx, as functions of gamma laid out beside the values of each group.
 _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("1", np.ones_like),
     ("gamma - 1", lambda gamma: gamma - 1),

@@ -38,7 +38,7 @@ class Inner:
 
     #: The words that a sentence begins with, before "is".
     name: str
-    #: Recipes whose parts let y show it. (``others`` are those whose y it has to explain as well.)
+    #: Recipes whose parts let y show it. ``others`` are further recipes whose y it has to explain.
     recipes: tuple[str, ...]
     #: The value that y shows, beside the right one; None if this y does not show it.
     made: Callable[[Seen], Values | None]
@@ -193,7 +193,7 @@ def _of_gate(role: str) -> Callable[[Sequence[Seen]], Iterator[Relation]]:
     return relations
 
 
-#: What may replace the logistic function of logits.
+#: Replacements for the logistic function of logits.
 _SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("(1 + tanh(z)) / 2, z being its logits,", lambda z: (1 + np.tanh(z)) / 2),
     ("z / 6 + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z / 6 + 0.5, 0, 1)),

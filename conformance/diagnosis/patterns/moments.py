@@ -201,7 +201,7 @@ _CENTRES: tuple[tuple[str, Column], ...] = (
     ),
 )
 
-#: What may replace the variance; in rms_norm, the mean square.
+#: Replacements for the variance; in rms_norm, for the mean square.
 _SPREADS: tuple[tuple[str, Column], ...] = (
     ("", _variance_of),
     ("the running variance", _running("running_var")),
@@ -260,7 +260,7 @@ _SPREADS: tuple[tuple[str, Column], ...] = (
     ("1", lambda facts: np.ones_like(facts.variance)),
 )
 
-#: What may replace gamma. Below, what may replace gamma or beta.
+#: Replacements for gamma. Below, _MOVED has those for gamma or beta.
 _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("gamma", lambda gamma: gamma),
     ("1", np.ones_like),
@@ -285,7 +285,7 @@ _MOVED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("the last value of {0}", lambda value: np.full_like(value, value.reshape(-1)[-1])),
     ("the mean of {0}", lambda value: np.full_like(value, value.mean())),
 )
-#: What may replace beta, as a function of beta and gamma.
+#: Replacements for beta, as functions of beta and gamma.
 _SHIFTS: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
     ("beta", lambda beta, gamma: beta),
     ("0", lambda beta, gamma: np.zeros_like(beta)),

@@ -491,9 +491,7 @@ def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> lis
 
 
 def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
-    """
-    A place that holds everything wrong, much of which is wrong, with more elements outside; None if there is none.
-    """
+    """A place with nothing wrong outside, much wrong inside, and at least as many elements outside; None if none."""
     if sum(one.wrong.any() for one in seen) < _TIMES:
         return None
     candidates = _places(operator, seen)

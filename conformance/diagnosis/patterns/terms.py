@@ -272,7 +272,7 @@ def _two_largest(z: Array) -> Array:
     return _softmax(z, None) * kept
 
 
-#: What else a layer may do with its parts.
+#: Other things that a layer may do with its parts.
 _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
     "residual": (("the activation applied twice", lambda one: one.facts.part("activation", one.expected)),),
     "highway": (

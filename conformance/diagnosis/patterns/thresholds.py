@@ -62,7 +62,7 @@ class Threshold:
 
     @property
     def _counted(self) -> str:
-        """What the extent counts, in words."""
+        """The name of the things that the extent counts."""
         name, _, mode = self.extent.name.partition(", ")
         return _WORDS.get(name, name) + (f" in {mode}" if mode else "")
 
