@@ -2,7 +2,7 @@
 The comparison: the sections of the semantic table, and the table for other programs.
 
 The JSON is one object: "schema", "versions", "platform", "dtype", "device", "partial", "seconds", "exit_status",
-"left_out" (targets without any of the operators), "differences" (number of rows), and "sections", one for each operator:
+"left_out" (targets without any of the operators), "differences" (number of rows), and "sections", one per operator:
 
     op
     columns   target, binding, framework, version of each
