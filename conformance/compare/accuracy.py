@@ -25,20 +25,20 @@ from .probe import BLOCKS, NORMALISATIONS, probe
 from .table import Cell
 from .variance import relative_variance
 
-#: From the tightest: a centred variance before one about an element, that before one pass.
+#: The tightest first: by the variance (centred, shifted about an element, one pass), then by the affine map.
 _ARITHMETICS = [
     AccuracyClass(variance=variance, affine=affine)
     for variance in ("centred", "shifted", "one-pass")
     for affine in ("centred", "folded")
 ]
-#: The storage classes, from the tightest, with the weakest of the others: only storage is asked for.
+#: The storage classes, the tightest first, each with the weakest arithmetic: only storage is tested.
 _STORAGES = [
     AccuracyClass(variance="one-pass", affine="folded", storage=storage) for storage in ("H0", "H1", "H2", "native")
 ]
-#: The same without a mean: H1 promises what a rounding before the gain does.
+#: The same for an operator without a mean: rounding before the gain is within H1 there.
 _STORAGES_UNCENTRED = [_STORAGES[0], attrs.evolve(_STORAGES[0], cast="before-gain"), *_STORAGES[2:]]
 
-#: Groups in which the classes part: means far above the deviation, outliers, heavy tails, and ordinary ones.
+#: Groups that tell the classes apart: means far above the deviation, outliers, heavy tails, and ordinary ones.
 _GROUPS = (
     *(("offset", index) for index in range(8)),
     ("one_hot", 3),
@@ -55,16 +55,16 @@ _GROUPS = (
 
 @attrs.frozen(eq=False)
 class Observed:
-    """What a target made of one case: its outputs, or its gradients."""
+    """The results of a target on one case: its outputs, or its gradients."""
 
     case: Case
     #: y, dx, dgamma, dbeta.
     results: Mapping[str, np.ndarray]
-    #: What the variance used is, over the biased one.
+    #: The variance that was used, divided by the biased one.
     divisor: float = 1.0
 
     def ratio(self, accuracy: AccuracyClass, truth: Truth | ComposedTruth) -> float:
-        """The worst error over the envelope of a class."""
+        """The worst error divided by the envelope of a class."""
         arithmetic, worst = arithmetic_of(self.case, accuracy), 0.0
         exact = truth.outputs() if "y" in self.results else truth.gradients()
         for name, got in self.results.items():
@@ -78,9 +78,9 @@ class Observed:
 
 def _scaled(value: DD, bound: np.ndarray, divisor: float) -> tuple[DD, np.ndarray]:
     """
-    The value and its envelope where the variance is another multiple of the biased one.
+    The value and its envelope if the variance is a multiple of the biased one.
 
-    With no eps to speak of, y, dx and dgamma then carry the inverse root of that factor.
+    eps is negligible here, so y, dx and dgamma are divided by the root of the divisor.
     """
     zero = np.zeros_like(value.hi)
     root = sqrt(DD(np.full_like(value.hi, divisor), zero))
@@ -89,7 +89,7 @@ def _scaled(value: DD, bound: np.ndarray, divisor: float) -> tuple[DD, np.ndarra
 
 
 def _cases(bench: Bench) -> Iterator[Case]:
-    """Hard groups, scaled up by an exact power of two so that no eps shows, in training and in inference."""
+    """Hard groups, scaled up by an exact power of two so that eps has no influence, in training and in inference."""
     scale = {"float16": 1.0, "float64": 2.0**60}.get(bench.dtype, 2.0**20)
     groups, n = SHAPE
     rows = np.array(
@@ -101,13 +101,13 @@ def _cases(bench: Bench) -> Iterator[Case]:
     gamma, g = _gamma_and_g(bench)
     yield bench.case(rows * scale, gamma=gamma, g=g)
     if bench.record.has_modes:
-        # Statistics near the data's own: x - mean is exact, or nearly so, and x times a factor is not.
+        # Statistics near the data's own: x - mean is then exact, or nearly so, and x times a factor is not.
         mean, var = rows.mean(axis=1) * scale, rows.var(axis=1) * scale**2
         yield bench.case(rows * scale, gamma=gamma, running=(mean, var * 1.25), training=False)
 
 
 def _narrow_cases(bench: Bench) -> Iterator[Case]:
-    """Ordinary groups in 16 bits: deviation 2, where no power of r leaves float16, and means of a few deviations."""
+    """Ordinary groups in 16 bits: deviation 2, so that no power of r leaves float16; means of a few deviations."""
     if bench.operator not in NORMALISATIONS:
         yield composed_case(bench, SHAPE, NO_EPS)
         return
@@ -123,7 +123,7 @@ def _gamma_and_g(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case], *, gradients: bool) -> Cell:
-    """The first class that holds everything, or the ratio to the last where none does."""
+    """The first class whose envelope holds all results; the ratio to the last class if none does."""
     observed: list[Observed] = []
     unbiased = bench.operator in NORMALISATIONS and _unbiased(bench)
     for case in cases:
@@ -154,7 +154,7 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
 
 
 def _name(accuracy: AccuracyClass, bench: Bench) -> str:
-    # Where no mean is taken out nothing cancels, and all classes of arithmetic are one.
+    # Without a mean nothing cancels, and all classes of arithmetic are the same.
     return f"{accuracy.variance} / {accuracy.affine}" if bench.record.centred else "within rounding"
 
 
@@ -167,7 +167,7 @@ def _divisor(bench: Bench) -> float:
 
 
 def _unbiased(bench: Bench) -> bool:
-    """Whether the variance is divided by n - 1, which scales y, and is no matter of accuracy."""
+    """Whether the variance is divided by n - 1. That scales y, and is not about accuracy."""
     return abs(_divisor(bench) / (4 / 3) - 1) < 2.0**-4
 
 
@@ -186,7 +186,7 @@ def accuracy_of_gradients(bench: Bench) -> Cell:
 def _stored(bench: Bench, *, gradients: bool) -> Cell:
     if bench.operator in BLOCKS and not abs(_divisor(bench) - 1) < 2.0**-4:
         raise UnclearAnswer("the variance is not the biased one, which hides what is rounded")
-    # A composed operator rounds nothing on the way, or each operation: the classes between mean the same to it.
+    # A composed operator rounds nothing on the way, or each operation. The classes between are the same for it.
     classes = _STORAGES if bench.operator in NORMALISATIONS else [_STORAGES[0], _STORAGES[-1]]
     if not bench.record.centred:
         classes = _STORAGES_UNCENTRED

@@ -1,4 +1,4 @@
-"""Which values are normalised together: told by what changes when one of them does."""
+"""Which values are normalised together, seen from what changes when one of them does."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .failing import UnclearAnswer
 from .probe import NORMALISATIONS, probe
 from .table import Cell
 
-#: Shapes with six channels on axis 1, of each rank: the first rank that a binding takes is measured.
+#: Shapes with six channels on axis 1. The first whose rank a binding takes is measured.
 _SHAPES = ((4, 6, 2), (4, 6), (2, 6, 2, 2), (2, 6, 2, 2, 2))
 
 
 def _changed(bench: Bench, shape: tuple[int, ...], settings: dict[str, Any]) -> np.ndarray:
-    """Where a change of the first value of x reaches y."""
+    """Where y changes if the first value of x does."""
     kind = bench.format.dtype
     random = np.random.Generator(np.random.Philox(7))
-    before = random.integers(-8, 9, shape) + 0.5  # none is zero: where no mean is taken out, a zero stays one
+    before = random.integers(-8, 9, shape) + 0.5  # none is zero: without a mean, zero stays zero
     after = before.copy()
     after[(0,) * len(shape)] += 96.0
     parameters = Layout.of(bench.operator, shape, settings).parameter_shape
@@ -35,7 +35,7 @@ def _changed(bench: Bench, shape: tuple[int, ...], settings: dict[str, Any]) -> 
         inputs |= {name: np.full(parameters, filled[name], kind) for name in bench.record.parameters}
         case = Case(bench.operator, inputs, settings, np.ones(shape, kind))
         ys.append(bench.outputs(case)["y"].astype(np.float64))
-    # The change is so large that all of its group moves; repetition moves last bits.
+    # The change is so large that its whole group moves. Repeated calls only change last bits.
     changed = np.abs(ys[1] - ys[0]) > 2.0**-6
     return changed | (np.isnan(ys[1]) != np.isnan(ys[0]))
 
@@ -80,7 +80,7 @@ def trailing_axes(bench: Bench) -> Cell:
 
 
 def _placed(bench: Bench, **more: Any) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """Shapes of one rank that is taken, with the channels at axis 1 and at the last one, and their settings."""
+    """Shapes of one rank that the binding takes, with the channels at axis 1 and at the last one, and settings."""
     values = {"eps": 2.0**-10, "momentum": MOMENTUM, "training": True, **more}
     taken = False
     for shape in _SHAPES:
@@ -130,7 +130,7 @@ def channels_of_a_group(bench: Bench) -> Cell:
     return Cell("; ".join(dict.fromkeys(words)), evidence=evidence)
 
 
-#: What each set of channels beside the first is called, of six in two groups.
+#: Names of the sets of channels beside the first, of six in two groups.
 _CHANNELS = {
     (0, 1, 2): "consecutive",
     (0, 2, 4): "interleaved (c mod G)",

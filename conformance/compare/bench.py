@@ -1,9 +1,9 @@
 """
 The bench: one binding under measurement, called with plain groups of numbers.
 
-A group is what is normalised together: a row of LayerNorm, a channel of BatchNorm, some channels of one sample of
-GroupNorm. Probes speak of groups, the bench lays them out as the operator wants them, so that one probe measures all.
-It finds out whether a target takes gamma or gamma - 1, and hands that over.
+A group is normalised together: a row in LayerNorm, a channel in BatchNorm, some channels of one sample in GroupNorm.
+Probes work with groups, and the bench lays them out for the operator, so that one probe measures all operators. The
+bench finds out whether a target takes gamma or gamma - 1, and passes that.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from ..cases.shapes import settings_of, shape_of
 from ..judging.calls import CALL_FAILED
 from ..judging.translated import TranslatedSession, Translation, one_plus
 
-#: An eps that shows nowhere beside variances of order one.
+#: An eps that has no influence beside variances of order one.
 NO_EPS = 2.0**-100
 
-#: Weight of the new statistic: no half, so that it differs from the weight of the old.
+#: Weight of the new statistic. It is not 1/2, so that it differs from the weight of the old one.
 MOMENTUM = 0.25
 
-#: Ranks to lay channels out in, where a binding does not take them all; with a sample's channels there are positions.
+#: Ranks to try, in this order, if a binding does not take all. Below, for channels of a sample: with positions first.
 _RANKS = (2, 4, 3, 5)
 _RANKS_OF_SAMPLES = (4, 3, 5, 2)
 
-#: The group of every witness: its mean is zero and its deviation the number it is multiplied by.
+#: The group of every witness, times a number: its mean is zero and its deviation is that number.
 PATTERN = np.array([-1.0, -1.0, 1.0, 1.0])
 
-#: What is handed over for gamma, beside 1, to see what becomes of it.
+#: Values of gamma, beside 1, to see what the target makes of them.
 GAINS = (3.0, -0.5)
 
-#: With which sublayer the output of a block is the normalisation itself, or that added to x.
+#: The sublayer with which the output of a block is the normalisation itself, or x plus that.
 _SUBLAYERS = {"post_norm": "zero", "pre_norm": "identity"}
 
 
 @attrs.frozen(eq=False)
 class Answer:
-    """What came back from one call."""
+    """The result of one call."""
 
-    #: y, a row for each group, in the dtype it has; of pre_norm, y - x in float64.
+    #: y, a row for each group, in its own dtype; for pre_norm, y - x in float64.
     y: np.ndarray
     #: The new running statistics of batch_norm.
     mean: np.ndarray | None = None
@@ -80,7 +80,7 @@ class Bench:
 
     @property
     def record(self) -> Operator:
-        """What its operator is."""
+        """The record of its operator."""
         return self.binding.record
 
     @property
@@ -88,31 +88,31 @@ class Bench:
         return FORMATS[self.dtype]
 
     def at(self, dtype: str) -> Bench:
-        """The same binding in another dtype. Raises Unsupported where the target has none."""
+        """The same binding in another dtype. Raises Unsupported if the target does not have it."""
         if dtype not in self.target.dtypes:
             raise Unsupported(f"{self.target.name} has no {dtype}")
         return attrs.evolve(self, dtype=dtype)
 
     @property
     def widest(self) -> Bench:
-        """The same binding in the widest dtype that the target has."""
+        """The same binding in the widest dtype of the target."""
         return self.at(max(self.target.dtypes, key=list(FORMATS).index))
 
     @property
     def opened(self) -> Any:
-        """The target's own session; raises where there is no such device."""
+        """The target's own session; raises if there is no such device."""
         if "session" not in self._shared:
             self._shared["session"] = self.target.session(self.binding, self.device)
         return self._shared["session"]
 
     @property
     def session(self) -> Any:
-        """The session, which is handed what the target takes for gamma."""
+        """The session, which passes gamma - 1 to a target that takes that."""
         return TranslatedSession(self.opened, Translation(gain=True)) if self.one_plus else self.opened
 
     @cached_property
     def gained(self) -> tuple[float, ...]:
-        """The y of a group for each of GAINS over that for a gamma of 1, handed over as it is."""
+        """For each of GAINS, y of a group divided by y with a gamma of 1; gamma is passed as it is."""
         case = self._case([PATTERN], eps=1.0)
         gamma = case.inputs["gamma"]
         assert gamma is not None
@@ -125,7 +125,7 @@ class Bench:
 
     @cached_property
     def one_plus(self) -> bool:
-        """Whether it adds 1 to what it is handed for gamma; of one that does not answer nothing is known."""
+        """Whether it adds 1 to its argument gamma. If it does not answer, this is not known."""
         if self.record.composed or not self.record.has_gain:
             return False
         try:
@@ -134,7 +134,7 @@ class Bench:
             return False
 
     def once(self, key: str, measure: Any) -> Any:
-        """What was measured under this name in this dtype, measured when it is first asked for."""
+        """The measurement with this name in this dtype, made at the first request."""
         place = (key, self.dtype)
         if place not in self._shared:
             self._shared[place] = measure(self)
@@ -153,21 +153,21 @@ class Bench:
 
     def _described(self, groups: int, n: int, rank: int) -> Description:
         """
-        So many groups in so many dimensions.
+        The description of this many groups in this many dimensions.
 
-        Groups of a sample are one channel each, where there are positions: which channels are normalised together is
-        the affair of one row.
+        A group of a sample is one channel, with positions if the rank allows. Another row asks which channels are
+        normalised together.
         """
         one = Description(self.operator, n, (("normal", 0),), eps=0.5, repeat=groups, momentum=MOMENTUM, rank=rank)
         return attrs.evolve(one, width=1)
 
     def parameters(self, groups: int, n: int) -> int:
-        """How many values gamma has for so many groups."""
+        """How many values gamma has for this many groups."""
         described = self._described(groups, n, self._rank)
         return Layout.of(self.operator, shape_of(described), settings_of(described)).parameters
 
     def case(self, rows: Any, **values: Any) -> Case:
-        """The call on these groups; a gamma for which the target is handed gamma - 1 is one where that is exact."""
+        """The call on these groups. If the target gets gamma - 1, gamma is rounded so that this is exact."""
         made = self._case(rows, **values)
         gamma = made.inputs.get("gamma")
         return made.replace(gamma=one_plus(gamma)) if self.one_plus and gamma is not None else made
@@ -184,7 +184,7 @@ class Bench:
         momentum: float = MOMENTUM,
         training: bool = True,
     ) -> Case:
-        """The call on these groups: numbers and arrays are rounded to the bench's dtype."""
+        """The call on these groups; numbers and arrays are rounded to the bench's dtype."""
         kind = self.format.dtype
         rows = np.asarray(rows, dtype=np.float64)
         groups, n = rows.shape
@@ -211,8 +211,8 @@ class Bench:
         """
         The evaluation of a case.
 
-        Raises Unsupported where the binding does not take such a call, unless that is what is ``asked``: then the
-        call is made, and the target answers for itself.
+        Raises Unsupported if the binding does not take such a call. With ``asked`` the call is made anyway, and the
+        target answers for itself.
         """
         if not asked:
             reason = self.binding.accepts(case.x.shape, case.settings)
@@ -221,7 +221,7 @@ class Bench:
         return self.session.start(case.inputs, case.settings, parts=case.parts, mode=mode, **options)
 
     def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:
-        """The results of a case, of the shapes and the dtype that they must have."""
+        """The results of a case; their shapes and dtype are checked."""
         return checked(self.start(case, **options).outputs(), case)
 
     def answer(self, case: Case, **options: Any) -> Answer:
@@ -243,7 +243,7 @@ class Bench:
         return self.answer(self.case(rows, **values), asked=asked)
 
     def pull(self, case: Case) -> dict[str, np.ndarray]:
-        """The gradients of a case by the name of the input, of the shapes that they must have."""
+        """The gradients of a case by the name of the input; their shapes are checked."""
         evaluation = self.start(case)
         checked(evaluation.outputs(), case)
         found = evaluation.pull(case.g).gradients()
@@ -251,7 +251,7 @@ class Bench:
 
 
 def checked(outputs: Mapping[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:
-    """The results; BadOutput unless each has the shape and dtype of what it stands for."""
+    """The results; BadOutput unless each has the right shape and dtype."""
     for name, value in outputs.items():
         like = case.inputs["x" if name == "y" else name.removeprefix("new_")]
         assert like is not None
@@ -262,7 +262,7 @@ def checked(outputs: Mapping[str, np.ndarray], case: Case) -> dict[str, np.ndarr
 def checked_gradients(
     gradients: Mapping[str, np.ndarray | None], case: Case, names: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """The gradients of these names; BadOutput unless each is there and like its input."""
+    """The gradients of these names; BadOutput unless each exists and has the shape and dtype of its input."""
     found = {}
     for name in names:
         value, like = gradients.get(name), case.inputs[name]

@@ -1,4 +1,4 @@
-"""Every probe there is: importing this imports each module of probes, and so registers what it holds."""
+"""All probes: importing this file imports each module of probes, which registers them."""
 
 from __future__ import annotations
 

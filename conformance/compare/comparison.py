@@ -2,13 +2,13 @@
 The comparison: the sections of the semantic table, and the table for other programs.
 
 The JSON is one object: "schema", "versions", "platform", "dtype", "device", "partial", "seconds", "exit_status",
-"left_out" (targets without any of the operators), "differences" (how many rows), and "sections", one an operator:
+"left_out" (targets without any of the operators), "differences" (number of rows), and "sections", one per operator:
 
     op
     columns   target, binding, framework, version of each
-    rows      key (stable), title, dtype, differs, and cells in the order of the columns:
-              text, kind ("measured", "raises", "unsupported", "unclear", "lost") and evidence, the numbers behind it;
-              where kind is not "measured", evidence.reason says why
+    rows      key (stable), title, dtype, differs, and cells in the order of the columns, each with
+              text, kind ("measured", "raises", "unsupported", "unclear", "lost") and evidence (the numbers behind it);
+              if kind is not "measured", evidence.reason says why
 
 A float that JSON cannot write is the string "nan", "inf" or "-inf".
 """
@@ -26,21 +26,21 @@ from ..reporting.json_values import plain
 from ..reporting.versions import of_package
 from .table import Cell, Kind, Row, Section
 
-#: Raised by one when a reader of the old form of the JSON would misread the new one.
+#: Raised by one when a reader of the old JSON would misread the new one.
 SCHEMA = 1
 
 
 @attrs.frozen
 class Comparison:
-    """What was measured of some targets, side by side."""
+    """The measurements of some targets, side by side."""
 
     sections: tuple[Section, ...]
     #: The dtype of every row that is not about another one.
     dtype: str
     device: str
-    #: Targets that have none of the operators compared.
+    #: Targets that have none of the compared operators.
     left_out: tuple[str, ...] = ()
-    #: True when the run was interrupted: the sections measured so far are here.
+    #: True if the run was interrupted; only the sections measured so far are here.
     partial: bool = False
     seconds: float = 0.0
 
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def exit_status(self) -> int:
-        """0 measured, 2 nothing was, 3 only in part: interrupted, or a target was lost."""
+        """0: measured; 2: nothing was; 3: only in part, because it was interrupted or a target was lost."""
         cells = [cell for section in self.sections for row in section.rows for cell in row.cells]
         if self.partial or any(cell.kind is Kind.LOST for cell in cells):
             return 3
@@ -90,6 +90,6 @@ class Comparison:
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
     def to_markdown(self) -> str:
-        """A heading and a table for each operator, in GitHub's Markdown; the rows that differ are bold."""
+        """A heading and a table for each operator, in GitHub's Markdown; rows that differ are bold."""
         parts = [section_in_markdown(section) for section in self.sections]
         return "\n\n".join(parts) + "\n" if parts else ""

@@ -1,4 +1,4 @@
-"""Numbers that were solved for, written as short as what is known of them allows."""
+"""Numbers from solving an equation, written as short as their accuracy allows."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from .plain import SHAPE, plain_case
 from .probe import CENTRED, NORMALISATIONS, probe
 from .table import Cell
 
-#: Values of constant groups: exact ones, ones whose mean rounds, small and large.
+#: Values of constant groups: exact ones, ones whose mean is rounded, small and large.
 _CONSTANTS = (0.0, 1.0, 0.1, -7.3, 1234.0, 2.0**-7, 99.99)
 
-#: The weakest class: what it allows is rounding, however y is computed.
+#: The weakest class: it allows the roundings of every way to compute y.
 _WEAKEST = AccuracyClass(variance="one-pass", affine="folded", storage="native")
 
 

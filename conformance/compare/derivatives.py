@@ -1,4 +1,4 @@
-"""Which derivatives there are; whether they are right is what `normspec check` says."""
+"""Which derivatives exist. Whether they are right is for `normspec check` to say."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _none(lacking: Unsupported) -> Cell:
 
 
 def _available(found: dict[str, Any], case: Case, names: list[str]) -> Cell:
-    """That every derivative is there, finite and not zero throughout."""
+    """The cell for derivatives that all exist, are finite and are not zero throughout."""
     likes = {**case.inputs, "g": case.g}
     for name in names:
         value, like = found.get(name), likes[name]
@@ -59,7 +59,7 @@ def second_order(bench: Bench) -> Cell:
         found = bench.session.vjp_vjp(case.inputs, case.settings, case.g, {"x": second}, parts=case.parts)
     except Unsupported as lacking:
         return _none(lacking)
-    # Beside a part that does not depend on x, dx of some operators depends on no x either: g is what is left.
+    # With a part that does not depend on x, dx of some operators does not either. Then only g remains.
     names = ["x", "g"] if bench.record.normalises else ["g"]
     return _available(found, case, names)
 
@@ -80,7 +80,7 @@ def forward_mode(bench: Bench) -> Cell:
 def nested(bench: Bench) -> Cell:
     """The derivatives of a derivative in which forward mode is nested with another, for tangents of x."""
     case = plain_case(bench)
-    bench.start(case)  # what a call raises is no lack of a derivative
+    bench.start(case)  # if the call itself raises, no derivative is missing
     random = np.random.Generator(np.random.Philox(8))
     first, again = (random.standard_normal(case.x.shape).astype(case.x.dtype) for _ in range(2))
     there, why = [], {}

@@ -41,7 +41,7 @@ def default_eps(bench: Bench) -> Cell:
 
 
 def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
-    """The default in the bench's dtype, in a word, and what it may be off by, relatively."""
+    """The default in the bench's dtype, its text, and its largest relative error."""
     solve, deviation = known.placement.solve, known.placement.told_at
     assert solve is not None
     case = bench.case([PATTERN * deviation])
@@ -51,9 +51,10 @@ def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
     )
     factor = ratio_of(bench.answer(case, asked=True, defaults=True).group, deviation)
     eps = solve(deviation * math.sqrt(known.divisor), factor)
-    # What the solution may be off by: a few roundings of the dtype, and the rounding of eps to float32.
+    # The largest error of the solution: a few roundings of the dtype, and the rounding of eps to float32.
     tolerance = max(64 * bench.format.unit_roundoff, 2.0**-22)
-    # At zero the solution is a difference of terms no larger than the deviation, or its inverse where it is large.
+    # Near zero, the solution is a difference of terms at most as large as the deviation, or as its inverse if it is
+    # large.
     text = shortest(eps, tolerance) if eps > tolerance * min(deviation, 1 / deviation) else "0"
     return eps, text, tolerance
 
@@ -72,9 +73,9 @@ def eps_placement(bench: Bench) -> Cell:
     return Cell(text, evidence=evidence)
 
 
-#: What is handed over for eps, from ordinary ones to one that a floor would hide.
+#: Values given for eps, from ordinary ones to one that a floor would hide.
 _GIVEN = (2.0**-10, 1e-5, 1e-8)
-#: Two numbers are the same in three digits.
+#: Tolerance for two numbers that agree in three digits.
 _THREE_DIGITS = 2.0**-10
 
 
@@ -100,7 +101,7 @@ def eps_effective(bench: Bench) -> Cell:
 
 
 def _candidates(bench: Bench) -> list[tuple[Placement, float]]:
-    """Where eps may stand, and what the variance is divided by: as was found, or else every place."""
+    """Where eps may be, and the divisor of the variance: as found, or else every place."""
     try:
         known = placement_of(bench)
     except UnclearAnswer:
@@ -127,7 +128,7 @@ def _in_effect(used: Sequence[float]) -> str:
     )
 
 
-#: Not a float32: it lies halfway between two, so that rounding it moves it by 2^-25 of itself.
+#: No float32: it lies half-way between two, so that rounding moves it by 2^-25 of itself.
 _BETWEEN = 2.0**-16 * (1 + 2.0**-24 + 2.0**-30)
 
 
@@ -139,7 +140,7 @@ def eps_float32(bench: Bench) -> Cell:
     if abs(given / far - 1) < 2.0**-8:
         raise UnclearAnswer("eps shows nowhere")
     moved = abs(given / near - 1)
-    # Exact, the two differ by 2^-26 at least; what repetition may add lies near 2^-52.
+    # In exact arithmetic the two differ by at least 2^-26; repeated calls may differ by about 2^-52.
     text = "as given" if moved > 2.0**-38 else "rounded to float32"
     return Cell(text, evidence={"eps": _BETWEEN, "moved": moved})
 
@@ -153,7 +154,7 @@ def eps_zero(bench: Bench) -> Cell:
     used = 0.0
     if known.placement.solve is not None:
         used = known.placement.solve(deviation * math.sqrt(known.divisor), factor)
-    # A solution from a factor of one group is off by a few roundings of the largest term.
+    # A solution from the factor of one group is off by a few roundings of the largest term.
     doubt = 16 * bench.format.unit_roundoff * max(deviation**2, deviation)
     text = "as given" if not abs(used) > doubt else f"taken as {shortest(used, 2.0**-6)}"
     record = bench.record

@@ -1,24 +1,24 @@
-"""What a cell says where a call did not answer."""
+"""The cell for a call that gives no answer."""
 
 from __future__ import annotations
 
 from ...spec.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from .table import BY_CALLER, Cell, Kind
 
-#: What a BadOutput is called in a cell, by its kind.
+#: Words for a BadOutput in a cell, by its kind.
 _BAD = {"shape": "wrong shape", "dtype": "wrong dtype", "gradient": "no gradient", "type": "no tensor"}
 
 
 class UnclearAnswer(Exception):
-    """The target answered, and the answer does not tell what was asked; the message says why."""
+    """The target answered, but the answer does not decide the question; the message says why."""
 
 
 class ByCaller(Unsupported):
-    """The target has no choice of its own: the caller gives it."""
+    """The target has no choice of its own, because the caller gives it."""
 
 
 def cell_of(failure: Exception) -> Cell:
-    """The cell for a probe that ended in one of CALL_FAILED or in UnclearAnswer."""
+    """The cell for a probe that ended with one of CALL_FAILED or with UnclearAnswer."""
     reason = " ".join(str(failure).split())
     if isinstance(failure, ByCaller):
         return Cell(BY_CALLER, Kind.UNSUPPORTED, {"reason": reason})
@@ -34,6 +34,6 @@ def cell_of(failure: Exception) -> Cell:
 
 
 def raised_name(failure: TargetRaised) -> str:
-    """The type of the exception that the target raised, as its words begin."""
+    """The type of the exception that the target raised: the first word of its message."""
     name = failure.words.partition(":")[0].strip()
     return name if name.replace(".", "").isidentifier() else "an exception"

@@ -1,4 +1,4 @@
-"""The gain: what becomes of what is handed over for gamma."""
+"""The gain: what the target makes of gamma."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .bench import GAINS, PATTERN, Bench
 from .probe import NORMALISATIONS, probe
 from .table import Cell
 
-#: The factor of y by what is handed over for gamma.
+#: The factor of y as a function of gamma, by name.
 _GAINS = {
     "gamma": lambda w: w,
     "1 + gamma": lambda w: 1 + w,
@@ -29,10 +29,10 @@ def gain(bench: Bench) -> Cell:
     return Cell("another function of gamma", evidence=evidence)
 
 
-#: Numbers for gamma and beta in which every way of applying them gives another y.
+#: Values of gamma and beta for which every way to apply them gives another y.
 _GAMMA, _BETA = 2.0, 3.0
 
-#: What becomes of xhat.
+#: What xhat becomes.
 _MAPS = {
     "gamma xhat + beta": lambda z: _GAMMA * z + _BETA,
     "gamma (xhat + beta)": lambda z: _GAMMA * (z + _BETA),

@@ -1,4 +1,4 @@
-"""Where eps can stand: the named candidates, and which of them a target's answers fit."""
+"""The place of eps: the named candidates, and which of them a target's answers fit."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from ...spec.operators import Operator
 from .bench import PATTERN, Bench
 from .failing import UnclearAnswer
 
-#: (deviation, eps) pairs, powers of two in every dtype; no two candidates agree on all of them.
+#: (deviation, eps) pairs, powers of two in every dtype. No two candidates agree on all of them.
 _WITNESSES = ((1.0, 0.25), (0.25, 0.25), (0.25, 0.0625), (2.0, 1.0), (0.0625, 0.25))
 
-#: A deviation so small, or so large, that one term alone is left.
+#: A deviation so small, or so large, that only one term is left.
 _SMALL, _LARGE = 2.0**-40, 2.0**20
 
 
 @attrs.frozen
 class Placement:
-    """One formula for the factor that x - mean is multiplied by."""
+    """One formula for the factor of x - mean."""
 
     name: str
     #: (standard deviation, eps) -> the factor.
     factor: Callable[[float, float], float]
-    #: (standard deviation, factor) -> eps, and the deviation of the group from which it can be told; None where
-    #: eps has no effect.
+    #: (standard deviation, factor) -> eps; None if eps has no effect. Below, the deviation of the group that tells it.
     solve: Callable[[float, float], float] | None = None
     told_at: float = _SMALL
 
     def solved(self, deviation: float, factor: float) -> float:
-        """The eps of this formula that gives a factor, NaN where none does. Not of one in which eps has no effect."""
+        """The eps for which this formula gives a factor; NaN if none does. The formula has to depend on eps."""
         assert self.solve is not None
         try:
             return self.solve(deviation, factor)
@@ -40,7 +39,7 @@ class Placement:
             return math.nan
 
     def words(self, record: Operator) -> str:
-        """The name, in the words of an operator: where no mean is taken out, there is no variance."""
+        """The name in the words of an operator: one without a mean has no variance."""
         if record.centred:
             return self.name
         return self.name.replace("deviation", "root mean square").replace("var", "mean square").replace("std", "rms")
@@ -50,7 +49,7 @@ def _squared(s: float, f: float) -> float:
     return 1 / f**2 - s**2
 
 
-#: Plainest first.
+#: The plainest first.
 PLACEMENTS: tuple[Placement, ...] = (
     Placement("inside the root", lambda s, e: 1 / math.sqrt(s * s + e), _squared),
     Placement("on the deviation", lambda s, e: 1 / (s + e), lambda s, f: 1 / f - s),
@@ -64,28 +63,28 @@ PLACEMENTS: tuple[Placement, ...] = (
     Placement("after the root", lambda s, e: 1 / s + e, lambda s, f: f - 1 / s, _LARGE),
 )
 
-#: What four values of a variance are divided by, where that can change what is read as the place of eps: n, n - 1, 1.
-#: By how much that makes the variance larger:
+#: How much larger the variance of four values is with the divisors n, n - 1 and 1. These may be mistaken for a place of
+#: eps.
 _DIVISORS = (1.0, 4 / 3, 4.0)
 
 
 @attrs.frozen
 class Fit:
-    """The candidate that fits best, with the factor by which the variance is off the biased one."""
+    """The candidate that fits best, and the factor of the variance relative to the biased one."""
 
     placement: Placement
     divisor: float
     #: The largest relative distance of a witness from the candidate's formula.
     distance: float
-    #: The factors that were measured, one for each witness.
+    #: The measured factors, one for each witness.
     measured: tuple[float, ...]
 
 
 def factor_at(bench: Bench, deviation: float, eps: float, *, training: bool = True, asked: bool = False) -> float:
     """
-    The factor that x - mean is multiplied by, measured on one group of this deviation.
+    The factor of x - mean, measured on one group with this deviation.
 
-    Raises UnclearAnswer where y is not the group times a number.
+    Raises UnclearAnswer if y is not a multiple of the group.
     """
     answer = bench.call(
         [PATTERN * deviation], eps=eps, running=(0.0, deviation**2), training=training, asked=asked
@@ -94,7 +93,7 @@ def factor_at(bench: Bench, deviation: float, eps: float, *, training: bool = Tr
 
 
 def ratio_of(answer: np.ndarray, deviation: float) -> float:
-    """y over x on a witness group. Raises UnclearAnswer where that is no single number."""
+    """y divided by x on a witness group. Raises UnclearAnswer if that is no single number."""
     factors = answer / (PATTERN * deviation)
     middle = float(np.median(factors))
     if not np.all(np.isfinite(factors)) or np.ptp(factors) > 0.25 * abs(middle) or middle <= 0:
@@ -103,7 +102,7 @@ def ratio_of(answer: np.ndarray, deviation: float) -> float:
 
 
 def fit(bench: Bench, *, training: bool = True) -> Fit:
-    """Which candidate the witnesses fit. Raises UnclearAnswer where none does."""
+    """The candidate that the witnesses fit. Raises UnclearAnswer if none does."""
     measured = tuple(factor_at(bench, s, e, training=training) for s, e in _WITNESSES)
     best: Fit | None = None
     for placement in PLACEMENTS:
@@ -115,8 +114,8 @@ def fit(bench: Bench, *, training: bool = True) -> Fit:
             if best is None or max(distances) < best.distance:
                 best = Fit(placement, divisor, max(distances), measured)
     assert best is not None
-    # Candidates lie 2% apart and more on some witness. Within that there is room for a root that is an
-    # approximation (12 bits), and for a computation in 16 bits.
+    # On some witness, candidates are at least 2% apart. That leaves room for an approximate root (12 bits), and for a
+    # computation in 16 bits.
     if best.distance > max(2.0**-10, 4 * bench.format.unit_roundoff):
         raise UnclearAnswer(f"fits no named formula; the nearest is {best.placement.name}, {best.distance:.1%} off")
     return best

@@ -1,4 +1,4 @@
-"""A plain call of any operator: ordinary values, and parts that hold leaves where it takes some."""
+"""A plain call of any operator: ordinary values, and parts with leaves if it takes parts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ..cases.description import Description
 from .bench import Bench
 from .probe import NORMALISATIONS
 
-#: Groups, and values in each: one shape for all that needs several groups, since a framework that compiles does so for
-#: each shape anew. Both are odd, so that vectors and blocks have tails, and seven values have tight envelopes.
+#: Number of groups, and values in each: one shape wherever several groups are needed, because some frameworks compile
+#: for each shape. Both are odd, so that vectors and blocks have tails, and seven values have tight envelopes.
 SHAPE = (33, 7)
 
 
 def composed_case(bench: Bench, shape: tuple[int, int], eps: float = 0.5) -> Case:
-    """Ordinary rows for a composed operator, whose parts hold leaves; of pre_norm the part reads what it is handed."""
+    """Ordinary rows for a composed operator with parts that have leaves; in pre_norm the part reads its input."""
     recipe = "identity" if bench.record.normalises_handed else "leaf"
     groups = tuple(("normal", index % 8) for index in range(shape[0]))
     return build(Description(bench.operator, shape[1], groups, eps=eps, recipe=recipe), bench.dtype)
 
 
 def plain_case(bench: Bench, shape: tuple[int, int] = SHAPE) -> Case:
-    """Ordinary groups, with gamma, beta and a cotangent that are no ones."""
+    """Ordinary groups, with gamma, beta and a cotangent that are not ones."""
     if bench.operator not in NORMALISATIONS:
         return composed_case(bench, shape)
     random = np.random.Generator(np.random.Philox(3))

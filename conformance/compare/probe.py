@@ -1,4 +1,4 @@
-"""Probes: one question to a binding each, in the order of the rows."""
+"""Probes: each asks a binding one question. They are in the order of the rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .table import Cell
 
 Body = Callable[[Bench], Cell]
 
-#: The operators that have statistics of their own, and the blocks that contain one.
+#: The operators with statistics of their own. BLOCKS, below, are the composed operators that contain one of these.
 NORMALISATIONS = tuple(name for name, one in OPERATORS.items() if one.normalises and not one.composed)
-#: Those of them that take the mean out, so that a group of equal values has nothing left.
+#: The ones that subtract the mean: nothing is left of a group of equal values.
 CENTRED = tuple(name for name in NORMALISATIONS if OPERATORS[name].centred)
 BLOCKS = tuple(name for name, one in OPERATORS.items() if one.normalises and one.composed)
 
 
-#: The heading for what a file of probes is about.
+#: The headings for the files of probes.
 _SUBJECTS = {
     "epsilon": "eps",
     "variance": "variance",
@@ -39,22 +39,22 @@ _SUBJECTS = {
 class Probe:
     """One row of the table."""
 
-    #: Stable: it stands in the JSON.
+    #: Stable, because the JSON has it.
     key: str
     title: str
     operators: tuple[str, ...]
-    #: The dtype that the row is about; None for the dtype of the table.
+    #: The dtype of the row; None for the dtype of the table.
     dtype: str | None
     body: Body
 
     @property
     def how(self) -> str:
-        """By which measurement it is established, in a sentence or two."""
+        """The measurement that answers it, in a sentence or two."""
         return " ".join((inspect.getdoc(self.body) or "").split())
 
     @property
     def subject(self) -> str:
-        """What it is about, as a heading."""
+        """The subject, as a heading."""
         return _SUBJECTS[self.body.__module__.rpartition(".")[2]]
 
 

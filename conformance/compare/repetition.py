@@ -1,4 +1,4 @@
-"""The same bits: again, alone, and in another order."""
+"""The same bits: in repeated calls, for a sample alone, and in another order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .plain import SHAPE, plain_case
 from .probe import probe
 from .table import Cell
 
-#: How often a call is made: a race that shows once in a hundred calls is met by 63%.
+#: Number of calls. They catch a race that shows once in a hundred calls with a probability of 63%.
 CALLS = 100
 #: How many of these are differentiated too.
 PULLS = 20
 
-#: Beside the shape of the other rows, one past several vectors.
+#: A second shape, longer than several vectors.
 _LONG = (SHAPE[0], 130)
 
 
@@ -40,7 +40,7 @@ def determinism(bench: Bench) -> Cell:
     for _ in range(PULLS):
         try:
             bits = {name: value.tobytes() for name, value in bench.pull(case).items()}
-        except CALL_FAILED:  # whether there are gradients is another row
+        except CALL_FAILED:  # another row says whether there are gradients
             break
         pulls, known = pulls + 1, bits if known is None else known
         if bits != known:
@@ -49,7 +49,7 @@ def determinism(bench: Bench) -> Cell:
 
 
 def _equal_once(bench: Bench, whole: Case, part: Case, pick: Any, axis: int) -> bool:
-    """Whether some of a few calls of both agree: bits that change from call to call are another row."""
+    """Whether both agree in at least one of a few calls. Bits that change from call to call are another row."""
     for _ in range(4):
         ys = bench.outputs(whole)["y"], bench.outputs(part)["y"]
         if np.take(ys[0], pick, axis=axis).tobytes() == ys[1].tobytes():
@@ -58,7 +58,7 @@ def _equal_once(bench: Bench, whole: Case, part: Case, pick: Any, axis: int) -> 
 
 
 def _invariance(bench: Bench, cases: list[Case]) -> Cell:
-    """Samples of a batch alone, and in another order, against the batch."""
+    """Samples alone, and in another order, compared with the batch."""
     alone: list[str] = []
     permuted: list[str] = []
     axis = 0

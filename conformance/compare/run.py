@@ -43,16 +43,16 @@ from .plain import plain_case
 from .probe import Probe
 from .table import Cell, Column, Kind, Row, Section
 
-#: What `check` takes, or a target that is already there.
+#: What `check` takes, or a Target.
 OneTarget = str | os.PathLike[str] | Callable[..., Any] | Target
 
-#: The operators that are compared where none is named: the others are made of the framework's plain arithmetic.
+#: The operators compared by default. Frameworks compose the others from plain arithmetic.
 DEFAULT = ("layer_norm", "batch_norm")
 
-#: What targets may use unless the caller says otherwise.
+#: The limits on targets, unless the caller gives others.
 DEFAULT_LIMITS = Limits()
 
-#: After so many losses in one column a target is left alone: each may cost the whole time limit.
+#: After this many losses in one column the target is left alone: each may cost the whole time limit.
 LOSSES = 3
 
 
@@ -69,15 +69,16 @@ def compare(
     memory_limit: int | None = DEFAULT_LIMITS.memory,
     progress: Listener | None = None,
 ) -> Comparison:
-    """Measure what targets do where implementations differ, and return the table.
+    """
+    Measure what targets do where implementations differ, and return the table.
 
-    ``targets``: what `check` takes, several of them. ``op``: some operators; layer_norm and batch_norm by default.
-    ``dtype``: that of every row that is not about another one. ``framework``: whose tensors functions take, where
-    their imports do not tell. ``all_bindings``: every spelling that a target has of an operator, not its first alone.
-    ``python``, ``time_limit``, ``memory_limit``: as in `check`; the time is that of one row.
+    ``targets``: several, each as `check` takes it. ``op``: some operators; by default layer_norm and batch_norm.
+    ``dtype``: the dtype of every row that is not about another one. ``framework``: the framework whose tensors
+    functions take, if their imports do not tell. ``all_bindings``: measure all bindings of an operator that a target
+    has, and not only the first. ``python``, ``time_limit``, ``memory_limit``: as in `check`; the time is for one row.
     ``progress`` receives a Progress after every cell.
 
-    Raises a NormspecError, before anything is measured, where the request cannot be carried out.
+    Raises a NormspecError, before anything is measured, if the request cannot be carried out.
     """
     return measure(
         targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
@@ -89,7 +90,7 @@ def measure(
     targets: Any, *, op: Any, dtype: Any, device: Any, framework: Any, all_bindings: Any, python: Any, time_limit: Any,
     memory_limit: Any, progress: Any, every_operator: bool = False,
 ) -> Comparison:  # fmt: skip
-    """As `compare`; ``every_operator``: of functions and layers all that they are, where no operator is named."""
+    """Like `compare`; ``every_operator``: if no operator is named, take all operators of functions and layers."""
     if text_of(dtype, "dtype", "float32") not in DTYPES:
         raise UnknownDtype(f"unknown dtype {dtype!r}{choices(dtype, DTYPES)}")
     operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
@@ -122,7 +123,7 @@ def measure(
 
 
 def _named(targets: Any, operators: tuple[str, ...] | None) -> list[Any]:
-    """The targets in the order given, each function of a file by itself; one that is there already as it is."""
+    """The targets in the order given. A file becomes its functions; an object stays as it is."""
     return [
         one
         for target in targets_of(targets)
@@ -132,15 +133,15 @@ def _named(targets: Any, operators: tuple[str, ...] | None) -> list[Any]:
 
 def _opened(given: Sequence[Any], request: Request) -> list[Target]:
     """
-    The targets in the order given; those that are there already as they are.
+    The targets in the order given, opened; a Target stays as it is.
 
-    A framework named for functions is not for those targets that have one of their own.
+    A framework that is named for functions does not apply to targets that have their own.
     """
     known_names = [one for one in given if isinstance(one, str) and one in TARGETS]
     functions = [one for one in given if not isinstance(one, Target) and one not in known_names]
     found: dict[int, Target] = {place: one for place, one in enumerate(given) if isinstance(one, Target)}
     groups = [(known_names, None), (functions, request.framework)]
-    if request.framework is None:  # all at once, so that all workers start together
+    if request.framework is None:  # open all at once, so that all workers start together
         groups = [([one for one in given if not isinstance(one, Target)], None)]
     try:
         for members, framework in groups:
@@ -158,14 +159,14 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
 
 
 def _own(targets: Sequence[Target]) -> tuple[str, ...]:
-    """The operators of functions and layers; of frameworks, those that are compared where none is named."""
+    """The operators of functions and layers; for frameworks, the default ones."""
     functions = [target for target in targets if target.name not in KNOWN]
     own = tuple(dict.fromkeys(binding.operator for target in functions for binding in target.bindings))
     return own if len(functions) == len(targets) else tuple(dict.fromkeys((*own, *DEFAULT)))
 
 
 def _told_apart(targets: list[Target]) -> list[Target]:
-    """The targets under names that differ: a second layer_norm is "layer_norm (2)"."""
+    """The targets under different names: a second layer_norm is "layer_norm (2)"."""
     seen: dict[str, int] = {}
     found = []
     for target in targets:
@@ -193,7 +194,7 @@ class Measuring:
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
     def comparison(self) -> Comparison:
-        """Measure everything; on Ctrl-C return what is complete."""
+        """Measure everything; after Ctrl-C, return what is complete."""
         started = time.perf_counter()
         benches = {operator: self._benches(operator) for operator in self.operators}
         self._total = sum(len(found) * len(probes_of(operator)) for operator, found in benches.items())
@@ -216,7 +217,7 @@ class Measuring:
 
     def _measure(self, benches: Mapping[str, Sequence[Bench]]) -> None:
         """
-        Fill the columns, target after target: its process and its caches stay warm.
+        Fill the columns, one target after the other, because its process and its caches stay warm.
 
         Targets in processes of their own are measured at the same time, as many as there are processors.
         """
@@ -234,10 +235,10 @@ class Measuring:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for target in self.targets:
                     if _elsewhere(target):
-                        target.close()  # a call that is under way ends there
+                        target.close()  # this ends a call in progress
 
     def _columns(self, benches: Sequence[Bench]) -> None:
-        with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose; this is a thread's own
+        with np.errstate(all="ignore"):  # probes use NaN and infinity; errstate is per thread
             for bench in benches:
                 self._found[id(bench)] = self._column(bench, probes_of(bench.operator))
 
@@ -247,12 +248,12 @@ class Measuring:
             bindings: list[Binding] = [b for b in target.bindings if b.operator == operator and b.seams is None]
             for binding in bindings if self.all_bindings else bindings[:1]:
                 bench = Bench(target, binding, self.dtype, self.device)
-                _ = bench.opened  # a device that is not there is told before anything is measured
+                _ = bench.opened  # a missing device is reported before any measurement
                 found.append(bench)
         return found
 
     def _section(self, operator: str, benches: Sequence[Bench]) -> Section | None:
-        """The operator's table; None where nobody has it, or where it is not complete."""
+        """The operator's table; None if no target has the operator, or if the table is not complete."""
         probes = probes_of(operator)
         columns = [self._found.get(id(bench), []) for bench in benches]
         if not columns or any(len(column) < len(probes) for column in columns):
@@ -279,7 +280,7 @@ class Measuring:
 
 
 def _elsewhere(target: Target) -> bool:
-    """Whether the target lives in a process of its own, which has a bridge and leaves none here."""
+    """Whether the target lives in a process of its own: its bridge is there and not here."""
     return target.bridge is None
 
 
@@ -295,7 +296,9 @@ def measured(one: Probe, bench: Bench) -> Cell:
 
 
 def _works(bench: Bench) -> bool:
-    """Whether a plain call in the table's own dtype returns: what then raises in another is not there."""
+    """
+    Whether a plain call in the table's own dtype returns. If one in another dtype raises, that dtype is unsupported.
+    """
     try:
         bench.outputs(plain_case(bench))
     except CALL_FAILED:

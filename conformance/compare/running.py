@@ -12,13 +12,13 @@ from .failing import ByCaller, UnclearAnswer
 from .probe import probe
 from .table import Cell
 
-#: Four values of mean 9 and biased variance 16, and the running statistics they are averaged with.
+#: Four values of mean 9 and biased variance 16; then the running statistics they are averaged with.
 _VALUES = np.array([5.0, 13.0, 5.0, 13.0])
 _MEAN, _BIASED, _OLD = 9.0, 16.0, 1.0
 
 
 def _weight(answer: Answer) -> float:
-    """The weight of the new mean, from where between the old and the new one the result lies."""
+    """The weight of the new mean, from the position of the result between the old and the new mean."""
     assert answer.mean is not None
     weight = (float(answer.mean[0]) - _OLD) / (_MEAN - _OLD)
     if not math.isfinite(weight):
@@ -53,7 +53,7 @@ def default_momentum(bench: Bench) -> Cell:
     settings = {key: value for key, value in case.settings.items() if key not in ("eps", "momentum")}
     case = type(case)(case.operator, case.inputs, settings, case.g)
     weight = _weight(wide.answer(case, asked=True, defaults=True))
-    # The running mean is rounded to its dtype, of which the weight keeps all but a few digits.
+    # The running mean is rounded to its dtype. The weight keeps all but a few of its digits.
     tolerance = max(256 * wide.format.unit_roundoff, 2.0**-20)
     return Cell(
         f"{shortest(weight, tolerance)} of the new" if weight > tolerance else "0 of the new",

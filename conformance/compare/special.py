@@ -12,7 +12,7 @@ from .table import Cell
 
 
 def _spread(bench: Bench, planted: float) -> Cell:
-    """Where y changes, and to what, when one value of the middle group is this."""
+    """Where y changes, and to what, when one value of the middle group is replaced by this."""
     case = plain_case(bench)
     rows = case.layout.rows(case.x)
     changed = rows.copy()
@@ -20,7 +20,7 @@ def _spread(bench: Bench, planted: float) -> Cell:
     before = case.layout.rows(bench.outputs(case)["y"]).astype(np.float64)
     with np.errstate(all="ignore"):
         after = case.layout.rows(bench.outputs(case.replace(x=case.layout.back(changed)))["y"]).astype(np.float64)
-        # What stays as it was may move by its last bits; what is touched by a NaN or an infinity moves far.
+        # Untouched values may move by their last bits; values touched by a NaN or an infinity move far.
         moved = ~(np.abs(after - before) <= 2.0**-4 * (1 + np.abs(before)))
     own, others = after[1], np.delete(moved, 1, axis=0)
     evidence = {"planted": str(planted), "group": [_value(v) for v in own]}

@@ -1,4 +1,4 @@
-"""The table as values: what was measured, of what, and where the targets differ."""
+"""The table as values: what was measured, on which target, and where the targets differ."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import attrs
 
 
 class Kind(str, enum.Enum):
-    """What a cell holds."""
+    """The kinds of cells."""
 
-    #: What the target does, established by calls of it.
+    #: The target's behaviour, established by calls.
     MEASURED = "measured"
-    #: The target raised, or returned something that is no result: this too is what it does.
+    #: The target raised, or returned something that is no result. This too is behaviour.
     RAISES = "raises"
     #: The target lacks what the row is about, or leaves it to the caller; the reason says which.
     UNSUPPORTED = "unsupported"
-    #: The calls answered, and what they answered does not tell; the reason says why.
+    #: The calls answered, but the answers do not decide it; the reason says why.
     UNCLEAR = "unclear"
     #: The target's process died, or was stopped at a limit.
     LOST = "lost"
 
 
-#: The kinds that are something a target does, and by which two targets can differ.
+#: The kinds that are behaviour, so that two targets can differ in them.
 BEHAVIOUR = (Kind.MEASURED, Kind.RAISES)
 
 
-#: What a cell says of a choice that the target leaves to its caller.
+#: The text of a cell about a choice that the target leaves to its caller.
 BY_CALLER = "given by the caller"
 
 
 @attrs.frozen
 class Cell:
-    """What one binding does in one respect."""
+    """The behaviour of one binding in one respect."""
 
     #: A few words; equal words mean equal behaviour.
     text: str
     kind: Kind = Kind.MEASURED
-    #: The numbers behind it, in JSON's own types, and "reason" where it could not be measured.
+    #: The numbers behind it, in JSON's own types, and "reason" if it could not be measured.
     evidence: Mapping[str, Any] = attrs.field(factory=dict)
 
 
@@ -53,13 +53,13 @@ class Column:
     version: str
 
     def label(self, *, with_binding: bool) -> str:
-        """The target's name; where several bindings of it stand side by side, the binding's."""
+        """The target's name; the binding's if several bindings of the target stand side by side."""
         return self.binding if with_binding else self.target
 
 
 @attrs.frozen
 class Row:
-    """One respect in which implementations differ, and what each column does."""
+    """One respect in which implementations differ, with the behaviour of each column."""
 
     key: str
     title: str
@@ -70,7 +70,7 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether two of the columns do something different; what could not be measured differs from nothing."""
+        """Whether two columns behave differently. A cell that could not be measured differs from nothing."""
         return len({cell.text for cell in self.cells if cell.kind in BEHAVIOUR}) > 1
 
 
@@ -84,5 +84,5 @@ class Section:
 
     @property
     def with_bindings(self) -> bool:
-        """Whether a target has more than one column, so that its name alone does not say which."""
+        """Whether a target has more than one column, so that its name is ambiguous."""
         return len({column.target for column in self.columns}) < len(self.columns)

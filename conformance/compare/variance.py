@@ -14,16 +14,16 @@ from .placement import ratio_of
 from .probe import BLOCKS, CENTRED, NORMALISATIONS, probe
 from .table import Cell
 
-#: The variance of four values against the biased one, by what they are divided by.
+#: Divisors of four values, by the ratio of the resulting variance to the biased one.
 _DIVISORS = {1.0: "biased (n)", 4 / 3: "unbiased (n - 1)", 4 / 5: "divided by n + 1", 2.0: "divided by n - 2"}
 
-#: The same of the mean of their squares.
+#: The same for the mean of their squares.
 _OF_SQUARES = {1.0: "divided by n", 4 / 3: "divided by n - 1", 4 / 5: "divided by n + 1", 4.0: "not divided"}
 
 
 def relative_variance(bench: Bench) -> float:
-    """The variance used, over the biased one, of four values; measured where no eps shows."""
-    # pre_norm's x is added to what is asked for, and a large one would leave no digits of it.
+    """The variance that is used, divided by the biased one, for four values with which eps has no influence."""
+    # pre_norm adds x to the result, and a large x would leave no digits of the result.
     large = 1.0 if bench.record.normalises_handed else 2.0**5 if bench.format.name == "float16" else 2.0**20
     factor = ratio_of(bench.call([PATTERN * large], eps=NO_EPS).group, large)
     return 1 / (factor * large) ** 2
@@ -39,7 +39,7 @@ def _named(bench: Bench, found: float, names: Mapping[float, str], of: str) -> s
 
 
 def _off_zero(bench: Bench) -> np.ndarray:
-    """y of 0, 0, 16, 16: the sign of the first value is that of x - mean, and without a mean it is 0."""
+    """y for 0, 0, 16, 16. The first value has the sign of x - mean; without a mean it is 0."""
     return bench.call([PATTERN * 8.0 + 8.0], eps=NO_EPS).group
 
 

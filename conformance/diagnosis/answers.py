@@ -1,4 +1,4 @@
-"""What a target, or a known mistake, answers to one question, and whether two answers are the same."""
+"""Answers of a target, or of a known mistake, to one question, and whether two answers are the same."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from ...reference.double_double import DD
 from ...reference.formats import format_of
 from ..judging.findings import ratios
 
-#: Two functions that make the same mistake differ by the roundings of either, each of which the envelope bounds.
+#: Two functions that make the same mistake differ by the roundings of both; the envelope bounds those of each.
 _EITHER = 2.0
 
-#: A wrong step rounds what the right one need not: a few roundings of a value that the envelope does not know.
+#: A wrong step has roundings that the right one need not have: a few, of a value that the envelope does not know.
 _STEPS = 4.0
 
-#: An answer is telling where it is off by so many times what two functions with the same mistake may differ by: then
-#: an agreement is one to a tenth of what is wrong, and no accident of roundings.
+#: An answer is telling if it is off by this many times what two functions with the same mistake may differ by. An
+#: agreement then holds to a tenth of what is wrong, and is no accident of roundings.
 TELLING = 10.0
 
 
 @attrs.frozen(eq=False)
 class Values:
-    """One output or gradient, or what a law makes of several, beside the exact values and their envelope."""
+    """One output or gradient, or a law's combination of several, beside the exact values and their envelope."""
 
     got: np.ndarray
     expected: np.ndarray
     envelope: np.ndarray
     #: Half a unit in the last place of 1 in the dtype of the values.
     unit: float
-    #: What roundings may change in the results of a wrong formula beside that (sensitivity.py).
+    #: The further change that roundings may make in the results of a wrong formula (sensitivity.py).
     unstable: np.ndarray | float = 0.0
 
     @classmethod
     def of(cls, got: np.ndarray, exact: DD, bound: np.ndarray) -> Values:
         """
-        The values of a result, those taken for exact that are not finite and may be so.
+        The values of a result. A value that is not finite where that is allowed counts as exact.
 
-        Past the largest number of a dtype an infinity is right, and where the envelope is infinite anything is.
+        Beyond the largest number of a dtype an infinity is right; where the envelope is infinite, anything is.
         """
         wide, expected = got.astype(np.float64), exact.hi
         if not np.isfinite(wide).all():
@@ -49,10 +49,10 @@ class Values:
 
     def slack(self) -> np.ndarray:
         """
-        By how much the values of another function with the same mistake may differ from these.
+        The largest difference allowed to another function with the same mistake.
 
-        The envelope is that of the right values. A mistake can make values larger, and their roundings with them: by
-        as much as the largest value of all is larger.
+        The envelope is that of the right values. A mistake can make values larger, and their roundings with them, by
+        the ratio of the largest values.
         """
         with np.errstate(all="ignore"):
             right, here = np.abs(self.expected), np.abs(self.got)
@@ -60,25 +60,25 @@ class Values:
             return _EITHER * (self.envelope * max(larger, 1.0) + _STEPS * self.unit * here) + self.unstable
 
     def off(self) -> float:
-        """How far the worst value is from the exact one, in units of the slack; infinite where it is not finite."""
+        """How far the worst value is from the exact one, in units of the slack; infinite if it is not finite."""
         return _worst(self.got, self.expected, self.slack())
 
     @property
     def beyond(self) -> np.ndarray:
-        """Where they are wrong by more than the envelope, or are not finite where they should be."""
+        """Where the values are wrong by more than the envelope, or are not finite and should be."""
         judged = np.isfinite(self.envelope) & np.isfinite(self.expected)
         with np.errstate(all="ignore"):
             return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
 
     def agree(self, other: Values) -> bool:
-        """Whether the other values are these but for roundings, not finite where these are not, and nowhere else."""
+        """Whether the other values are the same but for roundings, and not finite in the same places."""
         return self._agree(other, self.got, other.got)
 
     def err_alike(self, other: Values) -> bool:
         """
         Whether the other values are off by as much as these.
 
-        A relation expects what follows from other results: where these have a second mistake, so has the expected.
+        A relation expects what follows from other results. If these have a second mistake, so has the expected value.
         """
         with np.errstate(all="ignore"):
             return self._agree(other, self.got - self.expected, other.got - other.expected)
@@ -103,32 +103,32 @@ def _worst(a: np.ndarray, b: np.ndarray, unit: np.ndarray) -> float:
         apart = np.abs(a - b)
         ratio = np.where(apart == 0, 0.0, apart / unit)
     finite = np.isfinite(a), np.isfinite(b)
-    # Where a mistake divides zero by zero or overflows, NaN and infinity depend on the order of steps.
+    # Where a mistake divides zero by zero or overflows, the order of steps decides between NaN and infinity.
     ratio = np.where(finite[0] & finite[1], ratio, np.where(finite[0] == finite[1], 0.0, np.inf))
     return float(np.nan_to_num(ratio, nan=np.inf, posinf=np.inf).max())
 
 
-#: Two numbers that a check shows are the same where so many roundings explain the difference.
+#: Two numbers that a check shows are the same if this many roundings explain their difference.
 _ROUNDINGS = 64.0
 
 
 @attrs.frozen(eq=False)
 class Mark:
-    """One comparison of a check: that it holds, or how it is violated."""
+    """One comparison of a check: it holds, or how it is violated."""
 
     #: The output or gradient that it is about.
     output: str = ""
     #: How it is violated, without the numbers that roundings change; "" where it holds.
     words: str = ""
-    #: The element that shows it, what was expected there and what was received, where there are no ``values``.
+    #: The element that shows it, with its expected and received value, if there are no ``values``.
     index: tuple[int, ...] = ()
     expected: float | None = None
     got: float | None = None
-    #: Whether each bit counts: then what is wrong is smaller than roundings.
+    #: Whether each bit counts; an error may then be smaller than roundings.
     bitwise: bool = False
     #: Half a unit in the last place of 1 in the dtype of the values.
     unit: float = 0.0
-    #: All that was compared, where numbers within an envelope were.
+    #: Everything that was compared, if these were numbers within an envelope.
     values: Values | None = None
 
     @property
@@ -137,7 +137,7 @@ class Mark:
         return bool(self.words) and (self.values is None or self.values.off() >= TELLING)
 
     def agrees(self, other: Mark) -> bool:
-        """Whether the other comparison came out as this one but for roundings."""
+        """Whether the other comparison came out the same but for roundings."""
         if not self.words or not other.words:
             broken = self if self.words else other
             return not broken.words or (broken.values is not None and broken.values.off() <= 1)
@@ -164,10 +164,10 @@ class Mark:
 
 @attrs.frozen(eq=False)
 class Answer:
-    """What a subject answered: the values of a call by name, or the comparisons of a check, or words in their place."""
+    """A subject's answer: the values of a call by name, the comparisons of a check, or words in their place."""
 
     values: Mapping[str, Values] = attrs.field(factory=dict)
-    #: How the call failed, or the first violation of a check; "" where there is none.
+    #: How the call failed, or the first violation of a check; "" if there is none.
     words: str = ""
     #: All comparisons of a check, in its order.
     marks: tuple[Mark, ...] = ()
@@ -183,7 +183,7 @@ class Answer:
         return self.has_wrong_values or any(mark.telling for mark in self.marks)
 
     def agrees(self, other: Answer) -> bool:
-        """Whether the other answer is this one but for roundings."""
+        """Whether the other answer is the same but for roundings."""
         if self.marks and other.marks:
             alike = (mark.agrees(there) for mark, there in zip(self.marks, other.marks, strict=False))
             return len(self.marks) == len(other.marks) and all(alike)
@@ -192,7 +192,7 @@ class Answer:
         return all(value.agree(other.values[name]) for name, value in self.values.items())
 
     def errs_alike(self, other: Answer) -> bool:
-        """Whether the other answer is off by as much as this one, where both are off."""
+        """Whether both answers are off, and by as much."""
         if not self.words or self.words != other.words or set(self.values) != set(other.values):
             return False
         return all(value.err_alike(other.values[name]) for name, value in self.values.items())

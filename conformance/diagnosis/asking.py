@@ -1,4 +1,4 @@
-"""What a target is asked in the search for its mistake: the cases that show a violation, and others that do not."""
+"""Questions to a target in the search for its mistake: cases that show a violation, and others that do not."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from ..requests.profiles import profile_of
 from .extremes import is_extreme, tamed
 from .question import Question, call_first
 
-#: Cases beside the violated ones that a name must survive, and the same where calls are slow; with what the candidates
-#: are asked about each other, a slow target is called some thirty times.
+#: Cases beside the violated ones on which a name must hold, and the same for a slow target. With the questions about
+#: the candidates' own violations, a slow target is called some thirty times.
 _FRESH, _FRESH_SLOW = 16, 4
 
-#: Violated requirements whose checks are asked of a slow target, those first that tell most, and cases that show them
-#: whose values and gradients are.
+#: For a slow target: the most violated requirements whose checks are asked, the most telling first; then the most cases
+#: of violations whose values and gradients are asked.
 _CHECKS_SLOW, _PLAIN_SLOW = 4, 3
 
-#: Fresh cases that each violated check is put to.
+#: Fresh cases for each violated check.
 _FRESH_CHECKS = 2
 
-#: Cases of the deck on which a violation is looked for that tells more than the one that was shown, or as much.
+#: Cases of the deck that are searched for a violation that tells as much as the shown one, or more.
 _OTHERS = 24
-#: Groups of the same kinds in one more.
+#: Groups of each of its kinds in one further case.
 _MORE = 8
 
-#: Groups in which most mistakes of a formula show by much.
+#: Kinds of groups in which most mistakes of a formula show by much.
 _CLEAR = ("normal", "one_hot", "edges")
 
-#: Fresh cases of the deck are drawn with a seed that no user gives.
+#: The seed for fresh cases of the deck: no user gives it.
 _SEED = 1 << 65
 
-#: Requirements that no candidate is told apart by: their checks repeat calls or make large ones, which costs the most
-#: and says nothing more of a formula.
+#: Requirements that do not serve to tell candidates apart. Their checks repeat calls or make large ones, which costs
+#: the most and says nothing more about a formula.
 COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
 
-#: What is violated by a function that remembers something of earlier calls.
+#: Requirements violated by a function that remembers something of earlier calls.
 _OF_MEMORY = frozenset({"CM-P2", "CM-P3", "CM-P4", "CM-P5"})
 
 #: Sizes around the limits of blocks, and between them.
@@ -61,10 +61,10 @@ _SIZES = (
     *range(511, 516), 700, 1000, *range(1023, 1028), 1500, 2047, 2048, 2049, 2500, 4095, 4096, 4097, 4101,
 )  # fmt: skip
 
-#: By so many parts of one is x scaled anew for each question: more than the last digit of any dtype.
+#: x is scaled by a new multiple of 1 / _FACTORS for each question: more than the last digit of any dtype.
 _FACTORS = 64
 
-#: Values in a group of the case that is called first, and its groups; cases that repeated calls are made of.
+#: Size and number of the groups in the case that is called first; then the number of cases for repeated calls.
 _FIRST, _REPEATED = 13, 3
 
 
@@ -74,9 +74,9 @@ class Asking:
 
     subject: Subject
     library: Library
-    #: The violations of what is required.
+    #: The violations of MUST requirements.
     violations: Sequence[Result]
-    #: How often a case with the same values was made for a question to a function that remembers.
+    #: By values of x, how many questions to a function that remembers have used them.
     _times: Counter[tuple[tuple[int, ...], bytes]] = attrs.field(factory=Counter)
 
     @cached_property
@@ -87,9 +87,9 @@ class Asking:
     @cached_property
     def after(self) -> Case | None:
         """
-        What is called before every question to a function whose results depend on earlier calls; None to others.
+        The call before every question to a function whose results depend on earlier calls; None for others.
 
-        What such a function remembers is then the same in each that makes the same mistake.
+        All functions with the same mistake then remember the same.
         """
         return self.settling if self._remembers() else None
 
@@ -106,7 +106,7 @@ class Asking:
         return False
 
     def _after_two(self, case: Case) -> Iterator[bytes]:
-        """The outputs of a case after either of two calls with other values."""
+        """The outputs of a case after each of two calls with other values."""
         assert self.settling is not None
         for before in (self.settling, other(self.settling)):
             call_first(self.subject, before)
@@ -116,9 +116,10 @@ class Asking:
     @cached_property
     def settling(self) -> Case | None:
         """
-        A case of a shape that no question has, with every parameter; None where there is none.
+        A case whose shape no question has, with every parameter; None if no such case exists.
 
-        It has as many groups as values in each, since parameters have the one shape or the other.
+        It has as many groups as values in each, because some parameters are as long as a group, and others have one
+        value per group.
         """
         for description in self._deck(0):
             if description.n == _FIRST:
@@ -135,7 +136,9 @@ class Asking:
     def question(
         self, description: Description, check: Check | None = None, *, derivative: bool = False
     ) -> Question | None:
-        """A question about the case of a description; None where the target cannot be handed it, or it has no such."""
+        """
+        A question about the case of a description; None if the target cannot take the case or the check does not apply.
+        """
         fit = fitted(description, self.subject.binding)
         if fit is None:
             return None
@@ -152,13 +155,13 @@ class Asking:
 
     def _unasked(self, fit: Description) -> Case:
         """
-        The case with other values of x each time: what is kept under values is kept under none of these.
+        The case with new values of x each time, so that a result kept for old values does not match.
 
-        All are scaled by one factor, and zeros are as small as what is smallest beside them: a group that is constant
+        One factor scales all values. A zero becomes as small as the smallest value, so that a group that is constant
         but for a few values stays so.
         """
         case = self.library.case(fit)
-        values = case.x.shape, case.x.tobytes()  # those of one case may be those of another
+        values = case.x.shape, case.x.tobytes()  # two cases may have the same values
         self._times[values] += 1
         part, wide = self._times[values] / _FACTORS, case.x.astype(np.float64)
         smallest = np.abs(wide).min(where=wide != 0, initial=1.0)
@@ -166,10 +169,10 @@ class Asking:
 
     def others(self, question: Question) -> Iterator[Question]:
         """
-        The same check on the same case with other groups, with more of its own kinds, and on cases of the deck.
+        The same check on the same case with other groups, with more groups of its kinds, and on cases of the deck.
 
-        Where the case that shows a violation was made plain, little shows; what is wrong at one size alone, or in
-        groups of one kind, shows in few of the deck.
+        A case that was simplified shows little. A mistake at one size alone, or in groups of one kind, shows in few
+        cases of the deck.
         """
         shown = question.description
         regrouped = [
@@ -184,7 +187,7 @@ class Asking:
             yield from islice((one for one in made if one is not None), _OTHERS)
 
     def violated(self) -> dict[str, Question]:
-        """The check of each violated requirement that the target is asked anew, on the case that shows it."""
+        """The violated checks that the target is asked again, each on the case that shows the violation."""
         if not self.subject.slow:
             return self.shown
         cheap = sorted((name for name in self.shown if name not in COSTLY), key=telling)
@@ -206,7 +209,8 @@ class Asking:
         """
         The outputs and gradients of the cases that show violations.
 
-        Extreme groups are among them where no others show any: what a wrong formula gives there says little of it.
+        Extreme groups are included only if no other case shows a violation: what a wrong formula gives there says
+        little about it.
         """
         violations = (
             sorted(self.violations, key=lambda one: telling(one.requirement)) if self.subject.slow else self.violations
@@ -217,9 +221,10 @@ class Asking:
 
     def fresh(self) -> Iterator[Question]:
         """
-        The outputs and gradients of cases that were chosen for no violation.
+        The outputs and gradients of cases that were not chosen for a violation.
 
-        Groups of one value are among them, since they tell divisors apart; large ones (sizes) and extreme ones are not.
+        Groups of one value are included because they tell divisors apart. Large cases (sizes) and extreme groups are
+        not.
         """
         plain = [tamed(one) for one in self._deck(0) if one.n and one.count_of_groups and not one.large]
         most = _FRESH_SLOW if self.subject.slow else _FRESH
@@ -227,17 +232,17 @@ class Asking:
         return self._values_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])
 
     def fresh_checks(self, requirement: str) -> Iterator[Question]:
-        """The check of a requirement, on cases that were not chosen by it."""
+        """The check of a requirement, on cases that were not chosen for it."""
         made = (self.question(one, self.checks[requirement]) for one in profile_of("quick").cases(self.operator, _SEED))
         yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
 
     def sizes(self) -> Iterator[Question]:
-        """The outputs and gradients where one extent after the other has sizes around the limits of blocks."""
+        """The outputs and gradients with one extent after the other at sizes around the limits of blocks."""
         sizes = [(extent, size) for extent in extents(self.operator) for size in _SIZES if size <= extent.largest]
         return self._values_on(sized(self.operator, extent, size) for extent, size in sizes)
 
     def repeated(self) -> list[Case]:
-        """Small cases of which calls are repeated, with every parameter."""
+        """Small cases for repeated calls, with every parameter."""
         cases = []
         for description in profile_of("quick").cases(self.operator, _SEED):
             fit = None if description.only or description.mixed else fitted(description, self.subject.binding)
@@ -266,5 +271,5 @@ class Asking:
 
 
 def _of_derivatives(check: Check) -> bool:
-    """Whether a check is about derivatives: CM-P6 takes some, and is about what the call returns."""
+    """Whether a check is about derivatives. CM-P6 takes some, but is about what the call returns."""
     return (check.gradient and check.requirement != "CM-P6") or "-G" in check.requirement

@@ -1,4 +1,4 @@
-"""Candidates: known mistakes, one or two at a time, as subjects that answer the questions put to a target."""
+"""Candidates: known mistakes, one or two at a time, as subjects that answer the same questions as a target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sensitivity import sensitivity
 if TYPE_CHECKING:
     from ..faults import Fault
 
-#: What a target may declare to compute and no candidate does; what is about arguments is undone before it is called.
+#: Conventions that a target may declare and no candidate follows. Those about arguments are undone before the call.
 _NOT_FOLLOWED = ("momentum", "gain", "mixed_dtypes", "single_value", "float64", "running_variance")
 
 
@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def varies(self) -> bool:
-        """Whether its results depend on other calls than the one that is made."""
+        """Whether its results depend on other calls."""
         return any(fault.kind == "state" for fault in self.faults)
 
     @cached_property
@@ -64,13 +64,13 @@ class Candidate:
         )
 
     def answer(self, question: Question) -> Answer:
-        """What it answers, asked once."""
+        """Its answer to a question, asked once."""
         if question not in self._answers:
             self._answers[question] = question.put_to(self.subject)
         return self._answers[question]
 
     def unstable_answer(self, question: Question) -> Answer:
-        """The same of a plain question, with what roundings may change in it."""
+        """Its answer to a plain question, with how much roundings may change each value."""
         answer = self.answer(question)
         may_change = sensitivity(self.implementation, question.case, gradients=question.derivative)
         return attrs.evolve(
@@ -89,7 +89,7 @@ def _build(faults: tuple[Fault, ...]) -> Callable[[], Implementation]:
 
 
 def _library() -> tuple[Fault, ...]:
-    # Imported here: it builds every fault, a quarter of a second that a function which conforms does not wait for.
+    # Imported here because it builds every fault: a quarter of a second that a conforming function need not wait for.
     from ..faults import registered
 
     return registered()
@@ -103,14 +103,14 @@ def singles(like: Subject) -> Iterator[Candidate]:
 
 
 def named_so(like: Subject, names: tuple[str, ...]) -> Iterator[Candidate]:
-    """The faults of these names in one function; nothing where one of them cannot show in the subject's dtype."""
+    """The faults of these names in one function; nothing if one of them cannot show in the subject's dtype."""
     there = {fault.name: fault for fault in _library() if like.format in fault.dtypes}
     if all(name in there for name in names):
         yield Candidate(tuple(there[name] for name in names), like)
 
 
 def paired(first: Candidate, second: Candidate) -> Candidate | None:
-    """The faults of both in one function; None where one would undo the other."""
+    """The faults of both in one function; None if one would undo the other."""
     for one, other in ((first, second), (second, first)):
         if _apart(one.faults[0], other.faults[0]):
             return Candidate((*one.faults, *other.faults), first.like)
@@ -118,7 +118,7 @@ def paired(first: Candidate, second: Candidate) -> Candidate | None:
 
 
 def _apart(first: Fault, second: Fault) -> bool:
-    """Whether neither undoes the other: each step that is the first's own is not the second's own too."""
+    """Whether neither undoes the other: no step is replaced by both."""
     try:
         both = type("Both", (first.step, second.step), {})
     except TypeError:  # no order of their bases suits both

@@ -1,4 +1,4 @@
-"""A cause: what the author of a target did wrongly, and which violations that explains."""
+"""A cause: the mistake that the author of a target made, and the violations that it explains."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ class Cause:
 
     target: str
     op: str
-    #: The spellings of the operator that show it.
+    #: The bindings that show it, by name.
     bindings: tuple[str, ...]
     dtypes: tuple[str, ...]
-    #: The faults of the library that return what the target returns; several where no case tells them apart, and none
-    #: where the library has no such mistake: then the sentence describes what was found.
+    #: The faults of the library that return what the target returns. There are several if no case tells them apart, and
+    #: none if the library has no such mistake: then the sentence describes what was found.
     faults: tuple[str, ...]
-    #: What is wrong, in one sentence; of several faults, one sentence each.
+    #: The mistake in one sentence; for several faults, one sentence each.
     sentence: str
-    #: What is right, in one sentence.
+    #: The right computation, in one sentence.
     remedy: str
-    #: The requirement that the mistake is one against; of a description, the most telling that is violated.
+    #: The requirement that the mistake is against; for a description, the most telling one that is violated.
     requirement: str
-    #: The errata that are about that requirement.
+    #: The errata about that requirement.
     errata: tuple[str, ...]
-    #: All the violated requirements that it explains, that one first.
+    #: All violated requirements that it explains, that one first.
     explains: tuple[str, ...]
-    #: From where on it shows, in words; empty where that is not known, or it shows in the smallest cases.
+    #: Where it begins to show, in words; empty if that is not known, or if it shows in the smallest cases.
     begins: str = ""
 
     @property
     def name(self) -> str:
-        """The first of its faults; empty where no known mistake matches."""
+        """The first of its faults; empty if no known mistake matches."""
         return self.faults[0] if self.faults else ""
 
     @property
     def leading(self) -> str:
-        """The one that stands for it: the others follow from that."""
+        """The requirement that stands for it: the others follow from that one."""
         return self.explains[0]
 
     def explains_result(self, result: Result) -> bool:
-        """Whether the result is a violation that it explains."""
+        """Whether it explains the violation in a result."""
         return (
             (result.target, result.op) == (self.target, self.op)
             and result.verdict is Verdict.FAIL

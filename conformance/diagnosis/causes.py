@@ -1,4 +1,4 @@
-"""The causes of what a report lists: the mistakes of each target, over all its dtypes and bindings."""
+"""The causes in a report: the mistakes of each target, over all its dtypes and bindings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .patterns.pattern import Pattern
 from .search import Found, Search, is_violation
 from .second import Second
 
-#: The dtypes by how much they tell: in float32 a mistake is not lost among roundings, and 16 bits hide what is small.
+#: The dtypes, the most telling first: float32 does not lose a mistake among roundings; 16 bits hide what is small.
 TELLING = ("float32", "float64", "float16", "bfloat16")
 
 #: A binding: its target, operator and name.
@@ -34,9 +34,9 @@ _Place = tuple[str, str, str]
 
 def diagnosed(run: Run, report: Report) -> Report:
     """
-    Return the report with its causes, and with each result that one of them explains referring to it.
+    Return the report with its causes; each result that a cause explains refers to it.
 
-    Nothing is asked of a target that violates nothing.
+    A target that violates nothing is asked nothing.
     """
     if not run.plan.explain or report.partial:
         return report
@@ -52,7 +52,7 @@ def diagnosed(run: Run, report: Report) -> Report:
                 if place in failing and binding.seams is None:
                     try:
                         causes += _of_binding(run, target, binding, failing[place], report)
-                    except Exception as error:  # ours: the violations stand without a cause
+                    except Exception as error:  # our own error: the violations stand without a cause
                         notes.append(f"the cause of what {binding.name} violates was not found: {words(error)}")
     causes = _merged(causes)
     referring = attrs.evolve(
@@ -66,7 +66,7 @@ def diagnosed(run: Run, report: Report) -> Report:
 def _of_binding(
     run: Run, target: Target, binding: Binding, violations: Sequence[Result], report: Report
 ) -> list[Cause]:
-    """What is wrong in one binding: what is found in one dtype is tried first in the next."""
+    """The mistakes in one binding. One found in a dtype is tried first in the next."""
     causes: list[Cause] = []
     known: tuple[tuple[str, ...], ...] = ()
     nameless: list[tuple[str, Search]] = []
@@ -91,7 +91,7 @@ def _of_binding(
 
 
 def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, Search]]) -> list[Cause]:
-    """What is wrong where no mistake of the library matches in any dtype."""
+    """Descriptions of the violations, where no mistake of the library matches in any dtype."""
     causes: list[Cause] = []
     pattern: Pattern | None = None
     for dtype, search in nameless:
@@ -119,9 +119,10 @@ def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, S
 
 def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Cause]:
     """
-    A cause for each mistake, with those in its place that cannot be told apart from it.
+    A cause for each mistake, together with the mistakes that cannot be told apart from it.
 
-    Where the candidates are not each of these with each of those, nothing is known of either mistake: then none.
+    The candidates have to be all combinations of the alternatives for each place. Otherwise nothing is known of either
+    mistake, and there is no cause.
     """
     first, there = found.candidates[0], {frozenset(one.faults) for one in found.candidates}
     every = tuple({fault.name: fault for one in found.candidates for fault in one.faults}.values())
@@ -163,7 +164,7 @@ def _merged(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def _same(one: Cause, other: Cause) -> bool:
-    """Whether two causes are one mistake: in 16 bits two may look alike that another dtype tells apart."""
+    """Whether two causes are one mistake. In 16 bits, two mistakes may look alike that another dtype tells apart."""
     here, there = set(one.faults), set(other.faults)
     if (one.target, one.op) != (other.target, other.op) or bool(here) != bool(there):
         return False
@@ -191,7 +192,7 @@ def _referring(result: Result, causes: Sequence[Cause]) -> Result:
 
 
 def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], list[str]]:
-    """The results, those that no cause explains with what they follow from; and what went wrong in finding that out."""
+    """The results, with what the unexplained ones follow from; and notes on errors in finding that out."""
     found: dict[tuple[str, str, str, str], Mapping[str, tuple[str, ...]]] = {}
     notes: list[str] = []
     with np.errstate(all="ignore"):
@@ -205,7 +206,7 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
                         continue
                     try:
                         found[place] = _consequences(run, target, binding, dtype, violations, named)
-                    except Exception as error:  # ours: each violation stands by itself
+                    except Exception as error:  # our own error: each violation stands by itself
                         notes.append(f"what follows of what {binding.name} violates was not found: {words(error)}")
     results = (
         attrs.evolve(one, follows_from=found.get(_place(one), {}).get(one.requirement, one.follows_from))
@@ -224,13 +225,13 @@ def _consequences(
 
 
 def _named(violations: Sequence[Result], causes: Sequence[Cause]) -> frozenset[str]:
-    """The requirements of those violations that a known mistake explains."""
+    """The requirements of the violations that a known mistake explains."""
     known = [cause for cause in causes if cause.name]
     return frozenset(one.requirement for one in violations if any(cause.explains_result(one) for cause in known))
 
 
 def _led(cause: Cause, results: Sequence[Result]) -> Cause:
-    """A cause without a name, that of its requirements first which follows from no other."""
+    """A cause without a name, led by the first of its requirements that follows from no other."""
     explained = [one for one in results if cause.explains_result(one)]
     standing = {one.requirement for one in explained if not one.follows_from}
     explains = tuple(sorted(cause.explains, key=lambda name: name not in standing))
@@ -238,7 +239,7 @@ def _led(cause: Cause, results: Sequence[Result]) -> Cause:
 
 
 def _about(identifier: str) -> Mapping[str, Any]:
-    """What a cause says of the requirement that the mistake is one against."""
+    """The fields of a cause that describe the requirement it violates."""
     return {
         "requirement": identifier,
         "remedy": requirement(identifier).sentence,

@@ -1,4 +1,4 @@
-"""Which violations follow from others: what fails for no other reason than that the formula is wrong, or one aspect."""
+"""Which violations follow from others: they fail only because the formula, or one aspect of it, is wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
 from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y
 
-#: The formula of y as a whole, of which each aspect is a part.
+#: The formula of y as a whole. Each aspect is a part of it.
 _WHOLE = ("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1")
 
 #: The formulas of the gradients, by the gradient.
@@ -39,15 +39,15 @@ _GRADIENTS = {
 #: The formulas of batch_norm's new running statistics.
 _STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
 
-#: Other requirements that compare with the exact values, and so fail where an aspect does; those that are about
-#: several groups or sizes, of which one group alone shows nothing.
+#: Other requirements that compare with the exact values, and so fail where an aspect does. Below, those about several
+#: groups or sizes: one group alone does not show them.
 _OF_VALUES = frozenset({"BN-S1", "BN-S2", "BN-I1", "BN-I5"})
 _OF_MANY = frozenset({"CM-N8", "CM-S1"})
 
-#: Where calls are slow, a call is repeated so often to see whether it gives the same.
+#: Times a slow call is repeated to see whether it gives the same.
 _REPEATED_SLOW = 1
 
-#: Cases beside its own on which a requirement has to hold where an aspect does not matter.
+#: Other cases on which a requirement has to hold once an aspect does not matter.
 _OTHERS = 8
 
 
@@ -57,11 +57,11 @@ class Consequences:
 
     subject: Subject
     violations: Sequence[Result]
-    #: Those of their requirements that a known mistake explains: one of them stands for it.
+    #: The violated requirements that a known mistake explains. One of them stands for the mistake.
     named: frozenset[str] = frozenset()
-    #: The same function on wider data, in which its derivatives are measured; None where it takes none.
+    #: The same function on wider data, to measure its derivatives; None if it takes none.
     wide: Subject | None = None
-    #: What is known so far: the roots of each that follows. What is in it stands as no cause.
+    #: Found so far: each requirement that follows from others, with its roots. Such a requirement is no cause itself.
     roots: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
     _checks: dict[str, Check] = attrs.field(init=False)
     _by_id: dict[str, Result] = attrs.field(init=False)
@@ -71,7 +71,7 @@ class Consequences:
         self._by_id = {result.requirement: result for result in self.violations}
 
     def found(self) -> Mapping[str, tuple[str, ...]]:
-        """Of each requirement that follows from others, those that it follows from and that stand themselves."""
+        """For each requirement that follows from others, its roots: those that follow from none themselves."""
         self._of_exceptions()
         if self._remembers():
             self._of_memory()
@@ -86,24 +86,24 @@ class Consequences:
         return self.roots
 
     def _follows(self, requirement: str, *leading: str) -> None:
-        """Note that one follows from others, or from what these follow from."""
+        """Record that a requirement follows from others, or from their roots."""
         found = dict.fromkeys(root for one in leading for root in self.roots.get(one, (one,)))
         if requirement not in (*self.roots, *found):
             self.roots[requirement] = tuple(found)
 
     def _standing(self) -> Iterator[tuple[str, Result]]:
-        """What stands so far, and is not what stands for a cause."""
+        """The violations that follow from none so far and are not explained by a known mistake."""
         left = [name for name in self._by_id if name not in self.roots and name not in self.named]
         yield from [(name, self._by_id[name]) for name in left]
 
     def _violated(self, ids: Sequence[str]) -> str:
-        """The one of these that is violated; empty where none is."""
+        """The first of these that is violated; empty if none is."""
         return next((name for name in ids if name in self._by_id), "")
 
     # -- the same exception ------------------------------------------------------------------------
 
     def _of_exceptions(self) -> None:
-        """What fails because a call raises follows from the most telling for which it raises the same in one place."""
+        """If several violations raise the same exception in one place, all follow from the most telling of them."""
         first: dict[object, str] = {}
         for name, result in sorted(self._standing(), key=lambda one: telling(one[0])):
             shown = result.counterexample
@@ -111,10 +111,10 @@ class Consequences:
                 raised = shown.raised
                 self._follows(name, first.setdefault((raised.type, raised.where or raised.words), name))
 
-    # -- what calls remember -------------------------------------------------------------------------
+    # -- memory of earlier calls ---------------------------------------------------------------------
 
     def _remembers(self) -> bool:
-        """Whether calls depend on those before them: of such a function no other call says what it computes."""
+        """Whether calls depend on earlier calls. No other call then tells what such a function computes."""
         result = self._by_id.get("CM-P2")
         if result is None or "CM-P2" in self.roots:
             return False
@@ -123,14 +123,14 @@ class Consequences:
         return not self._repeats_itself(result.counterexample)
 
     def _of_memory(self) -> None:
-        """What each call shows right, made after another than in the violation, follows from what calls remember."""
+        """A violation whose calls are right after a different call follows from what the function remembers (CM-P2)."""
         for name, result in self._standing():
             own = not name.startswith("CM-") or name == "CM-S1"
             if own and self._is_right_after_another(result):
                 self._follows(name, "CM-P2")
 
     def _is_right_after_another(self, result: Result) -> bool:
-        """Whether all calls that show a violation, with their gradients, are right after a call with other values."""
+        """Whether all calls that show a violation, and their gradients, are right after a call with other values."""
         shown = result.counterexample
         if shown is None:
             return False
@@ -150,10 +150,10 @@ class Consequences:
 
     def _of_aspects(self, wanted: Callable[[Check], bool]) -> None:
         """
-        What holds once a violated aspect does not matter follows from that aspect.
+        A requirement that holds once a violated aspect does not matter follows from that aspect.
 
-        First-order gradients and their laws are left to what they are derivatives of: a backward pass may have a
-        mistake in the same aspect. Those of a higher order follow where no gradient stands.
+        First-order gradients and their laws are left to _of_gradients: a backward pass may have a mistake in the same
+        aspect. Those of higher order follow if no violated gradient stands.
         """
         for requirement, result in () if self.subject.slow else self._standing():
             check, violated = self._checks[requirement], self._violated_aspects(requirement)
@@ -167,7 +167,7 @@ class Consequences:
                         break
 
     def _violated_aspects(self, requirement: str) -> list[tuple[str, Aspect]]:
-        """The aspects that are violated and stand, but for the requirement's own; each with its id."""
+        """The violated aspects that stand, each with its id; none if the requirement is itself about an aspect."""
         found = [
             (self._violated(one.requirements), one) for one in ASPECTS if not (one.narrows and requirement in _OF_MANY)
         ]
@@ -175,7 +175,9 @@ class Consequences:
         return [] if own else [(name, one) for name, one in found if name and name not in self.roots]
 
     def _holds_without(self, check: Check, result: Result, aspects: Sequence[Aspect]) -> bool:
-        """Whether a requirement holds where aspects do not matter, on the case that shows it and on some others."""
+        """
+        Whether a requirement holds where these aspects do not matter, on the case that shows it and on some others.
+        """
         in_y = check.requirement in _WHOLE or check.of == "formula"
         tally = Tally(check)
         own = self._put(tally, result.violated_on, aspects, in_y=in_y)
@@ -184,7 +186,7 @@ class Consequences:
         return own and tally.violation is None and not tally.error
 
     def _put(self, tally: Tally, description: Description, aspects: Sequence[Aspect], *, in_y: bool) -> bool:
-        """Whether a requirement is judged on the neutral case of a description, and is not violated there."""
+        """Whether a requirement is judged on the neutral case of a description and not violated there."""
         fit = fitted(description, self.subject.binding)
         if fit is None or tally.violation is not None:
             return False
@@ -210,7 +212,7 @@ class Consequences:
     # -- running statistics ------------------------------------------------------------------------
 
     def _of_statistics(self) -> None:
-        """A running variance that is wrong by the weight follows from the mean's, and one that y has from y."""
+        """A running variance that is wrong by its weight follows from the mean; one that is wrong as in y, from y."""
         mean, variance, whole = (self._violated(ids) for ids in (*_STATISTICS.values(), _WHOLE))
         if not variance or variance in self.roots or self.subject.slow:
             return
@@ -219,7 +221,7 @@ class Consequences:
                 self._follows(variance, leading)
 
     def _is_seen(self, result: Result, seen: Callable[[Case], bool | None]) -> bool:
-        """Whether something is seen on the case that shows a violation or on another, and on none the contrary."""
+        """Whether something is seen on the case that shows a violation or on another, and the contrary on none."""
         if result.counterexample is None:
             return False
         found = []
@@ -231,7 +233,9 @@ class Consequences:
     # -- gradients ---------------------------------------------------------------------------------
 
     def _of_gradients(self) -> None:
-        """Gradients that are those of the wrong y follow from it; their laws do where no gradient stands."""
+        """
+        Wrong gradients that are derivatives of the wrong y follow from it; so do their laws if no gradient stands.
+        """
         whole = self._violated(_WHOLE)
         if not whole or self.wide is None or self.subject.slow:
             return
@@ -243,7 +247,7 @@ class Consequences:
                 self._follows(name, whole)
 
     def _are_of_what_is_computed(self, result: Result) -> bool:
-        """Whether the gradient that is wrong is the derivative of the y that is returned."""
+        """Whether the wrong gradient is the derivative of the y that is returned."""
         shown, wide = result.counterexample, self.wide
         if shown is None or wide is None:
             return False
@@ -263,7 +267,7 @@ class Consequences:
     # -- theorems ----------------------------------------------------------------------------------
 
     def _of_formulas(self) -> None:
-        """A law that follows from a formula fails because that does, where one of its calls alone is wrong."""
+        """A law derived from a formula follows from it if one of the law's calls is wrong by itself."""
         for name, result in self._standing():
             shown, of = result.counterexample, self._checks[name].of
             leading = "" if shown is None else self._formula_of(shown.output, of)
@@ -271,13 +275,13 @@ class Consequences:
                 continue
             if of and self._is_wrong_alone(result, gradients=of == "gradients"):
                 self._follows(name, leading)
-            if name == "CM-P2":  # whose calls repeat themselves
+            if name == "CM-P2":  # its calls do repeat themselves
                 self._follows(name, leading)
             if name == "CM-N8" and self._is_the_same_without(shown):
                 self._follows(name, leading)
 
     def _formula_of(self, output: str, of: str) -> str:
-        """The violated formula of what is wrong; empty where it is right."""
+        """The violated formula of a wrong output; empty if that formula holds."""
         if of == "statistics" or output in _STATISTICS:
             return self._violated(_STATISTICS.get(output, ()))
         if of == "formula" or (not of and output == "y"):
@@ -285,7 +289,7 @@ class Consequences:
         return self._violated(_GRADIENTS.get(_gradient(output), ()))
 
     def _is_wrong_alone(self, result: Result, *, gradients: bool) -> bool:
-        """Whether a call that shows a violation, made by itself, is wrong by more than the law may be broken by."""
+        """Whether one of the calls that show a violation is wrong by itself, by more than the law may be broken by."""
         shown = result.counterexample
         if shown is None or (shown.envelope == 0 and not self._is_beyond_bits(shown)):
             return False
@@ -309,8 +313,8 @@ class Consequences:
 
     def _repeats_itself(self, shown: Counterexample) -> bool:
         """
-        Whether the value that is wrong is that of the call whatever was asked before it: its bits stay, after a call
-        with other values too, and they are not kept of the call before, which had other arguments.
+        Whether the wrong value belongs to its call, whatever was called before: its bits stay, even after a call with
+        other values, and they were not kept from an earlier call with other arguments.
         """
         case, name = _case_of(self.subject, shown), shown.output
         of_outputs = name in case.record.outputs
@@ -329,10 +333,10 @@ class Consequences:
 
     def _keeps(self, case: Case, before: Case, name: str) -> bool:
         """
-        Whether a result that two calls share is kept of the first of them.
+        Whether a result that two calls share was kept from the first of them.
 
-        A wrong formula may give the same for both: of few values, say, which are all that it looks at. So the inputs
-        that differ between the two are changed likewise in others, of which one such formula tells some apart.
+        A wrong formula may give the same for both, for example if it looks at few values only. So the inputs that
+        differ between the two are changed in the same way in other cases. Such a formula tells some of those apart.
         """
         moved = [one for one, value in case.inputs.items() if not _same(value, before.inputs[one])]
         calls = self.subject.outputs if name in case.record.outputs else self.subject.pull
@@ -346,20 +350,22 @@ class Consequences:
         return True
 
     def _fresh(self) -> Iterator[Case]:
-        """Cases beside those that show violations."""
+        """Cases other than those that show violations."""
         for description in self._others():
             fit = fitted(description, self.subject.binding)
             if fit is not None:
                 yield self.subject.library.fresh(fit)
 
     def _before(self, shown: Counterexample, case: Case) -> list[Case]:
-        """The case of the last call before the one that shows a violation which had other arguments of this shape."""
+        """The last call before the violation that had other arguments, as a case; an empty list if there is none."""
         asked = shown.calls[: shown.shown_by or 0]
         found = [one for one in asked if not _alike(one.inputs, case.inputs)]
         return [attrs.evolve(case, inputs=one.inputs, settings=one.settings) for one in found[-1:]]
 
     def _is_the_same_without(self, shown: Counterexample) -> bool:
-        """Whether what is wrong is as wrong where each group has a variance: then it is not that one has none."""
+        """
+        Whether the value is just as wrong once each group has a variance. A missing variance is then not the reason.
+        """
         case, name = _case_of(self.subject, shown), shown.output
         rows = case.layout.rows(case.x).copy()
         rows[np.ptp(rows.astype(np.float64), axis=1) == 0] = np.arange(rows.shape[1])
@@ -374,7 +380,7 @@ class Consequences:
     # -- the same value ----------------------------------------------------------------------------
 
     def _of_the_same_case(self) -> None:
-        """What fails on the same case for the same reason as one that follows, follows too."""
+        """A violation follows too if one on the same case, for the same reason, follows."""
         for name, result in self._standing():
             if result.same_case_as in self.roots:
                 self._follows(name, result.same_case_as)
@@ -403,5 +409,5 @@ def _gradient(output: str) -> str:
 
 
 def widest(dtypes: Sequence[str]) -> str:
-    """The dtype in which derivatives are measured best, of those that a target takes; empty where none will do."""
+    """The dtype in which derivatives are measured best, of those that a target takes; empty if none is good enough."""
     return next((name for name in ("float64", "float32") if name in dtypes and name in DTYPES), "")

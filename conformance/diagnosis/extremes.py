@@ -6,7 +6,7 @@ import attrs
 
 from ..cases.description import Description
 
-#: Groups in whose squares the range of a dtype ends.
+#: Kinds of groups whose squares leave the range of a dtype.
 _EXTREME = frozenset({"subnormal", "near_overflow"})
 
 
@@ -16,6 +16,6 @@ def is_extreme(description: Description) -> bool:
 
 
 def tamed(description: Description) -> Description:
-    """The case with normal groups in the place of these."""
+    """The same case with normal groups in place of extreme ones."""
     groups = tuple(("normal", index) if name in _EXTREME else (name, index) for name, index in description.groups)
     return attrs.evolve(description, groups=groups)

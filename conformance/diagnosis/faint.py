@@ -1,4 +1,4 @@
-"""Mistakes that show by little, as many do in 16 bits: what is wrong is told by many values that are wrong alike."""
+"""Mistakes that show only slightly, as many do in 16 bits: many values that are wrong alike give them away."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..cases.description import Description
 from .answers import TELLING, Answer, Values
 from .question import Question
 
-#: So many values beyond the envelope have to be wrong alike, on so many cases: one that is off by an ulp or two is so
-#: by accident in every third function, and sixteen are in one of 3^16.
+#: Values beyond the envelope that have to be wrong alike, and the cases they come from. One value is off by an ulp or
+#: two by accident in every third function, and sixteen values in one of 3^16.
 _VALUES, _CASES = 16, 3
 
 
 def wrong_alike(answers: Iterable[tuple[Question, Answer, Answer]]) -> bool:
     """
-    Whether a candidate's answers, each after the target's, are wrong where these are and by as much.
+    Whether a candidate is wrong where the target is, and by as much, given the answers of both.
 
-    All that one of the two has beyond the envelope counts, in units of that: the two have to be as near to each other,
-    in the square mean, as an agreement is that tells something of a mistake which shows by much. Several questions on
-    one case are about the same values.
+    Each error beyond the envelope, of either one, counts in units of the envelope. Their difference in the square mean
+    has to be as small as an agreement about a large mistake requires. Several questions on one case are about the same
+    values.
     """
     apart = wrong = 0.0
     values: dict[Description, int] = {}
@@ -36,7 +36,7 @@ def wrong_alike(answers: Iterable[tuple[Question, Answer, Answer]]) -> bool:
 
 
 def _compared(here: Answer, there: Answer) -> Iterator[tuple[Values, Values]]:
-    """The values of two answers that are about the same."""
+    """The pairs of values in two answers that are about the same thing."""
     if here.marks and there.marks:
         for one, other in zip(here.marks, there.marks, strict=False):
             if one.values is not None and other.values is not None:
@@ -46,7 +46,7 @@ def _compared(here: Answer, there: Answer) -> Iterator[tuple[Values, Values]]:
 
 
 def _errors(here: Values, there: Values) -> tuple[np.ndarray, np.ndarray]:
-    """The errors of both in envelopes, where one of them is beyond it."""
+    """The errors of both in units of the envelope, where at least one is beyond it."""
     if here.got.shape != there.got.shape:
         return np.ones(1), np.full(1, np.inf)
     with np.errstate(all="ignore"):

@@ -15,14 +15,14 @@ from .answers import TELLING, Answer, Values
 from .candidates import Candidate
 from .question import Question
 
-#: The step of the central difference in float64 and in float32, in units of the spread of a group: its error is about
-#: the square of it, and that of roundings their size over it.
+#: Steps of the central difference, in units of the spread of a group. The error of the difference is about the square
+#: of the step; that of roundings is their size divided by the step.
 _STEPS = {"float64": 2.0**-14, "float32": 2.0**-6}
 
-#: What roundings change in <g, y>, in units of the sum of |g y| and of the roundoff: some forty at each step of a few.
+#: Roundings in <g, y>, in units of the roundoff times the sum of |g y|: some forty in each of a few steps.
 _ROUNDINGS = 64
 
-#: y of inputs by name and settings, in one dtype.
+#: Computes y from inputs by name and settings, in one dtype.
 Forward = Callable[[Mapping[str, "np.ndarray | None"], Mapping[str, Any]], np.ndarray]
 
 
@@ -30,8 +30,8 @@ def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
     """
     Whether each of a target's gradients on a case is the candidate's own, or the derivative of what that computes.
 
-    The derivative along one direction each, by central differences in float64. What is not finite, or not smooth there,
-    says nothing.
+    Each derivative is taken along one direction, by central differences in float64. It proves nothing where it is not
+    finite or the function is not smooth.
     """
     case, own = question.case, candidate.answer(question)
     if case.record.composed or gradients.words or own.words:
@@ -49,9 +49,10 @@ def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
 
 def is_derivative(forward: Forward, dtype: str, case: Case, name: str, gradient: Values) -> bool | None:
     """
-    Whether a gradient that is wrong is the derivative of a function's own y; None where that is not seen.
+    Whether a wrong gradient is the derivative of the function's own y; None if that cannot be seen.
 
-    Along one direction, by central differences in a dtype: it is not seen where they may miss as much as is wrong.
+    The derivative is taken along one direction, by central differences in a dtype. It cannot be seen if their error may
+    be as large as the gradient's.
     """
     difference = _Difference.of(forward, case, name[1:], gradient, dtype)
     if not np.isfinite(difference.derivative) or not np.isfinite(gradient.got).all():
@@ -67,12 +68,12 @@ class _Difference:
 
     along: np.ndarray
     derivative: float
-    #: By how much that and <gradient, direction> may differ where the one is the other.
+    #: The largest difference to <gradient, direction> if the gradient is right.
     slack: float
 
     @classmethod
     def of(cls, forward: Forward, case: Case, name: str, gradient: Values, dtype: str = "float64") -> _Difference:
-        """By central differences, with the gradient's own roundings among the slack."""
+        """Take it by central differences; the slack includes the gradient's own roundings."""
         given, step = case.inputs[name], _STEPS[dtype]
         assert given is not None
         along = _direction(case, name, given)
@@ -85,7 +86,7 @@ class _Difference:
         return cls(along, near, rounding + abs(near - far) + lost)
 
     def apart(self, gradient: np.ndarray) -> float:
-        """How far a gradient is from it, along that direction."""
+        """How far a gradient is from it along that direction."""
         with np.errstate(all="ignore"):
             return abs(float((gradient * self.along).sum()) - self.derivative)
 
@@ -109,13 +110,13 @@ def _direction(case: Case, name: str, given: np.ndarray) -> np.ndarray:
 
 
 def _derivative(forward: Forward, case: Case, name: str, along: np.ndarray, dtype: str) -> float:
-    """Half of what <g, y> changes by from one side to the other."""
+    """Half of the change of <g, y> from one side to the other."""
     sides = [float(_products(forward, case, {name: sign * along}, dtype).sum()) for sign in (1.0, -1.0)]
     return (sides[0] - sides[1]) / 2
 
 
 def _products(forward: Forward, case: Case, moved: Mapping[str, np.ndarray], dtype: str) -> np.ndarray:
-    """g y, at the inputs of a case and what they are moved by."""
+    """g y, at the inputs of a case plus their changes."""
     inputs = {
         name: None if value is None else (value.astype(np.float64) + moved.get(name, 0.0)).astype(dtype)
         for name, value in case.inputs.items()

@@ -1,4 +1,4 @@
-"""Cases on which one aspect of the formula does not matter: what fails on one and holds on the other is about that."""
+"""Cases on which one aspect of the formula does not matter: a requirement that holds only there is about the aspect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..cases.case import Case
 from ..checks.derived import affine_names, filled, less_value, with_parameters
 from ..checks.groups import only_group
 
-#: What may stand in place of eps, and no more: beside a variance that is larger by 1/u and this, it is lost.
+#: The largest number that a function may use in place of eps. Beside a variance larger by 1/u it is lost.
 _LARGEST_EPS = 2.0**-3
 
 
@@ -23,16 +23,16 @@ class Aspect:
     """One aspect of the formula of each normalisation."""
 
     requirements: tuple[str, ...]
-    #: The same case, but for what makes the aspect matter; None where there is none such.
+    #: The same case without what makes the aspect matter; None if there is no such case.
     neutral: Callable[[Case], Case | None]
-    #: Another such case, on which y alone can be judged: parameters that are None have no gradients.
+    #: Another such case, to judge y alone: parameters that are None have no gradients.
     neutral_in_y: Callable[[Case], Case | None] | None = None
-    #: Whether the neutral case has less data: what begins at some size does not show there.
+    #: Whether the neutral case has less data. A mistake that begins at some size does not show there.
     narrows: bool = False
 
 
 def _without_variance(case: Case) -> Case | None:
-    """eps is so large that the variance is lost beside it; a beta would hide what is left of y."""
+    """eps is so large that the variance is lost beside it. beta is zero, because it would hide what is left of y."""
     variance = float(np.max(_variances(case), initial=0.0))
     if not case.settings.get("training", True) or not variance:
         return None
@@ -42,7 +42,7 @@ def _without_variance(case: Case) -> Case | None:
 
 
 def _without_eps(case: Case) -> Case | None:
-    """eps is 0, and x so large that any number in its place is lost beside the variance of each group."""
+    """eps is 0, and x so large that any number in place of eps is lost beside the variance of each group."""
     found = _variances(case)
     if not case.settings.get("training", True) or not (found > 0).any():
         return None
@@ -65,7 +65,7 @@ def _without_parameters(case: Case) -> Case:
 
 
 def _of_one_group(case: Case) -> Case | None:
-    """One group, in one dimension where the operator allows: nothing else can be normalised with it, and no part."""
+    """One group, in one dimension if the operator allows: it cannot be joined with another, or split."""
     if not case.layout.count or not case.layout.size:
         return None
     alone = only_group(case, 0)
@@ -81,7 +81,7 @@ def _near_zero(case: Case) -> Case:
     return less_value(case, 0)
 
 
-#: The aspects of which a neutral case exists.
+#: The aspects for which a neutral case exists.
 ASPECTS = (
     Aspect(("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2"), _without_variance),
     Aspect(("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3"), _without_eps),
@@ -95,9 +95,9 @@ ASPECTS = (
 
 def neutral(case: Case, aspects: Iterable[Aspect], *, in_y: bool) -> Case | None:
     """
-    The case on which none of these aspects matters; None where it cannot be made.
+    The case on which none of these aspects matters; None if it cannot be made.
 
-    ``in_y``: one on which y alone can be judged will do.
+    ``in_y``: the case need only be good for judging y.
     """
     for aspect in aspects:
         make = aspect.neutral_in_y if in_y and aspect.neutral_in_y is not None else aspect.neutral
@@ -109,7 +109,7 @@ def neutral(case: Case, aspects: Iterable[Aspect], *, in_y: bool) -> Case | None
 
 
 def _variances(case: Case) -> np.ndarray:
-    """The mean of the squares that each group is divided by the root of."""
+    """The variance of each group, or the mean square for an operator that does not centre."""
     rows = case.layout.rows(case.x).astype(np.float64)
     if OPERATORS[case.operator].centred:
         rows = rows - rows.mean(axis=1, keepdims=True)

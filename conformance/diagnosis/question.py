@@ -1,4 +1,4 @@
-"""Questions: what is asked of a target and of every candidate alike."""
+"""Questions: asked of a target and of every candidate alike."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .answers import Answer, Mark, Values
 
-#: What a check says of a result that is no matter of numbers is the same for the same mistake, shapes and dtypes too.
+#: Failures that are not about numbers. The same mistake gives the same words, shapes and dtypes included.
 _VERBATIM = ("shape", "dtype", "missing")
 
-#: What a call returns that should have been refused is the same for the same mistake to so many units of the largest.
+#: Tolerance on results of a call that should have been refused, in roundoffs of the largest value, for one mistake.
 _LOST = 8.0
 
 
 @attrs.frozen(eq=False)
 class Question:
-    """A check on a case, or without a check the outputs or the gradients of the case themselves."""
+    """A check on a case; without a check, the outputs or the gradients of the case itself."""
 
     case: Case
     description: Description
     check: Check | None = None
-    #: Whether it is about derivatives: a plain question is about outputs or about gradients.
+    #: Whether it is about derivatives; a plain question is about outputs or about gradients.
     derivative: bool = False
-    #: An output that no candidate computes under the conventions of the target; "" for none.
+    #: An output that no candidate computes under the target's conventions; "" for none.
     without: str = ""
-    #: A case that is called first, so that what a function remembers is the same whatever was asked before.
+    #: A case that is called first. What a function remembers is then the same, whatever was asked before.
     after: Case | None = None
 
     @property
     def plain(self) -> bool:
-        """Whether it is about the outputs or gradients of the case themselves."""
+        """Whether it is about the outputs or gradients of the case itself."""
         return self.check is None
 
     def put_to(self, subject: Subject) -> Answer:
-        """What the subject answers."""
+        """The subject's answer."""
         subject.target.begin()
         if self.after is not None:
             subject.forget()
@@ -69,7 +69,7 @@ class Question:
 
 
 def call_first(subject: Subject, case: Case) -> None:
-    """Call a case, and take its gradients, whatever comes of it."""
+    """Call a case and take its gradients; failures are ignored."""
     with contextlib.suppress(*CALL_FAILED):
         subject.outputs(case)
     if not subject.forward_only:
@@ -81,7 +81,7 @@ def how_it_fails(failure: Exception) -> str:
     """How a call fails, without the words that each author chooses."""
     if isinstance(failure, MissingGradient):
         return f"no gradient of {', '.join(failure.missing)}"
-    if isinstance(failure, Unsupported):  # a layer that has an eps of its own among them
+    if isinstance(failure, Unsupported):  # including a layer with an eps of its own
         return Unsupported.__name__
     if isinstance(failure, BadOutput):
         return str(failure) if failure.kind in _VERBATIM else failure.kind
@@ -114,7 +114,7 @@ def _mark(found: Finding, subject: Subject) -> Mark:
 
 
 def _returned(found: Finding, subject: Subject) -> Mark:
-    """What a call returns that should have been refused: nothing is right there, and nothing known of its accuracy."""
+    """The result of a call that should have been refused. No value is right there, and its accuracy is unknown."""
     mark, unit = _mark(found, subject), FORMATS[subject.format].unit_roundoff
     try:
         outputs = subject.outputs(found.case)

@@ -1,4 +1,4 @@
-"""Whether a new running variance is wrong because of its weight, or because the variance that y has is wrong."""
+"""Whether a new running variance is wrong because of its weight, or because y's variance is wrong."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .answers import TELLING
 
 _MEAN, _VARIANCE = "new_running_mean", "new_running_var"
 
-#: What is asked of a case: whether something explains a new running variance that is wrong; None where it is not seen.
+#: Whether something explains a wrong new running variance on a case; None if the case does not show it.
 Explains = Callable[[Subject, Case], "bool | None"]
 
 
 def has_the_weight_of_the_mean(subject: Subject, case: Case) -> bool | None:
-    """Whether the new running variance is the formula's with the weight that the new running mean was found with."""
+    """Whether the new running variance is the formula's, with the weight that the new running mean has."""
     if not _updates(case):
         return None
     outputs, exact = subject.outputs(case), subject.truth(case).outputs()
@@ -33,7 +33,7 @@ def has_the_weight_of_the_mean(subject: Subject, case: Case) -> bool | None:
 
 
 def is_of_the_variance_of_y(subject: Subject, case: Case) -> bool | None:
-    """Whether the new running variance is the formula's with the variance that y was divided by."""
+    """Whether the new running variance is the formula's, with the variance that y was divided by."""
     if not _updates(case) or case.layout.size < 2:
         return None
     bare = case.replace(gamma=None, beta=None)

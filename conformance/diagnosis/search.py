@@ -25,32 +25,32 @@ from .following import follow
 from .question import Question
 from .varying import VARYING, Varying
 
-#: Candidates of which one may be named that are told apart by what they violate themselves, each by a run of its own.
+#: Only up to this many candidates are told apart by what each violates itself: that takes a run for each.
 _FINALISTS = 12
 
-#: So often a violated check is asked again of a function whose calls vary: of three that are one right, one is met.
+#: Times a violated check is repeated on a function whose calls vary: enough to meet a right call if one in three is.
 ASKED_AGAIN = 5
 
-#: Faults of which two are tried together: those that answer the most questions as the target does.
+#: Faults that are tried in pairs: those that answer the most questions as the target does.
 _PAIRED = 60
 
-#: Pairs that are tried, the likeliest first: some two seconds. Counted, so that no report depends on time.
+#: Pairs that are tried, the likeliest first: some two seconds. A count, so that no report depends on time.
 _PAIRS = 200
 
-#: Faults that are tried beside any other, where one of the two hides what the other does: those that answer the most.
+#: Faults tried beside every other one, in case one hides what the other does: those that answer most questions alike.
 _LEADING = 3
 
 
-#: Where calls are slow, no violated check is asked after so many calls.
+#: A slow target is asked no further violated check once it has made this many calls.
 _CALLS_SLOW = 10
 
 
 @attrs.frozen(eq=False)
 class Found:
-    """What explains violations: candidates that no question tells apart, each with the requirements it explains."""
+    """An explanation of violations: candidates that no question tells apart, and the requirements they explain."""
 
     candidates: tuple[Candidate, ...]
-    #: Each with the places of those faults of a candidate that violate it by themselves; of all, where none does.
+    #: By requirement, the places of a candidate's faults that violate it by themselves; all places if none does.
     explains: Mapping[str, tuple[int, ...]]
 
 
@@ -59,10 +59,10 @@ class Search:
     """The search on one subject."""
 
     subject: Subject
-    #: The violations of MUST requirements, and the requirements that it was judged by and does not violate.
+    #: Its violations of MUST requirements; then the requirements that it was judged by and satisfies.
     violations: Sequence[Result]
     satisfied: frozenset[str]
-    #: The faults that explain the violations in another dtype: if they do here, none other is looked for.
+    #: Faults that explain the violations in another dtype. If they explain them here too, no others are searched.
     known: tuple[tuple[str, ...], ...] = ()
     library: Library = attrs.field(init=False)
     _answers: dict[Question, Answer] = attrs.field(factory=dict)
@@ -77,12 +77,12 @@ class Search:
         self._broken = self._asking.violated()
 
     def found(self) -> Found | None:
-        """The one mistake, or the two together, that the target has; None where the library has none such."""
-        if self._varying is not None:  # no other question has one answer
+        """The one mistake of the target, or two together; None where the library has none that matches."""
+        if self._varying is not None:  # other questions have no single answer
             return self._found_to_vary(self._varying)
         telling = self._telling()
         for names in self.known:
-            # What is known from another dtype need not be telling here, where few digits may hide it.
+            # A mistake known from another dtype need not be telling here, where few digits may hide it.
             known = telling or [question for name, question in self._broken.items() if not name.startswith("CM-")]
             again = [one for one in named_so(self._like, names) if self._agrees(one, self._questions(known))]
             if again:
@@ -98,7 +98,7 @@ class Search:
         return self._explained(self._nearest(named)) if named else None
 
     def _faintly(self) -> Iterator[Candidate]:
-        """Where nothing is wrong by much: the candidates of which many values are wrong as the target's are."""
+        """Candidates with many values wrong as the target's are, for a target on which nothing is wrong by much."""
         if self.subject.slow:
             return
         questions = [*self._questions([*self._broken.values()]), *self._regrouped_of_all()]
@@ -107,7 +107,7 @@ class Search:
                 yield one
 
     def _regrouped_of_all(self) -> Iterator[Question]:
-        """Each violated check on other cases; none where calls are slow, or the check takes many."""
+        """Each violated check on other cases; none on a slow target, or if the check takes many calls."""
         if not self.subject.slow:
             for name, question in self._broken.items():
                 yield from () if name in COSTLY else self._others(question)
@@ -119,9 +119,9 @@ class Search:
 
     def _nearest(self, named: list[Candidate]) -> list[Candidate]:
         """
-        Those of several that answer all violated checks as the target does, on other cases too; all, where none does.
+        The candidates that answer all violated checks as the target does on other cases too; all of them if none does.
 
-        What a target does beside the mistake, and raises where it need not, is no reason against a name that is true.
+        A target may do other things beside the mistake, or raise where it need not. A true name stays true then.
         """
         if len(named) < 2:
             return named
@@ -132,11 +132,11 @@ class Search:
 
     @property
     def answered(self) -> Iterable[tuple[Question, Answer]]:
-        """What the target has answered so far."""
+        """The target's answers so far."""
         return self._answers.items()
 
     def answer(self, question: Question) -> Answer:
-        """What the target answers, asked once."""
+        """The target's answer to a question, asked once."""
         if question not in self._answers:
             gradients = question.plain and question.derivative
             self._answers[question] = question.put_to(self.subject if gradients else self._like)
@@ -144,26 +144,26 @@ class Search:
 
     def _questions(self, telling: Sequence[Question]) -> list[Question]:
         """
-        All that a candidate has to answer as the target does.
+        All questions that a candidate has to answer as the target does.
 
-        What no sound function answers comes first, since most candidates end there, and of that plain calls, which are
-        the cheapest.
+        First come those that no sound function answers in this way, because most candidates fail there; among these,
+        plain calls come first, because they are the cheapest.
         """
         plain, fresh = ([one for one in some if not self._lacks(one)] for some in (self._plain, self._fresh))
         questions = sorted([*plain, *telling, *fresh], key=lambda one: not self.answer(one).telling)
         return [*questions, *self._asked_anew(one.check.requirement for one in telling if one.check is not None)]
 
     def _asked_anew(self, requirements: Iterable[str]) -> Iterator[Question]:
-        """These violated checks on fresh cases; none where calls are slow, or the check takes many."""
+        """These violated checks on fresh cases; none on a slow target, or if the check takes many calls."""
         if not self.subject.slow:
             yield from (one for name in requirements for one in self._fresh_checks.get(name, ()))
 
     @cached_property
     def _like(self) -> Subject:
         """
-        The subject, as one that is said to have no gradients where it has none.
+        The subject, declared to have no gradients if it has none.
 
-        Checks of values and gradients then end after the values, in the target and in the candidates alike.
+        Checks of values and gradients then stop after the values, in the target and in the candidates alike.
         """
         gradients = [one for one in (*self._plain, *self._fresh) if one.derivative]
         lacking = bool(gradients) and all(map(self._lacks, gradients))
@@ -187,10 +187,10 @@ class Search:
 
     def _telling(self) -> list[Question]:
         """
-        Those of the violated checks to which the target answers as no sound function does.
+        The violated checks that the target answers as no sound function does.
 
-        What holds for every operator, repeated calls among it, says less of a formula and takes more calls: it is asked
-        where nothing else is violated.
+        Requirements of every operator (CM-), repeated calls among them, say less about a formula and take more calls.
+        They are asked only if no other check is telling.
         """
         own = [question for name, question in self._broken.items() if not name.startswith("CM-")]
         for some in (own, self._broken.values()):
@@ -202,26 +202,28 @@ class Search:
         return []
 
     def _may_ask(self) -> bool:
-        """Whether another check may be asked: one of an aspect makes ten calls, which are few where calls are quick."""
+        """
+        Whether another check may be asked. The check of an aspect makes ten calls, which are few where calls are quick.
+        """
         return not self.subject.slow or self._like.calls < _CALLS_SLOW
 
     def _clearer(self, question: Question) -> Iterator[Question]:
-        """The first case of the deck that shows a violation more clearly than the one that was shown does."""
+        """The first case of the deck that shows a violation more clearly than the case in the report."""
         telling = (one for one in self._others(question) if self.answer(one).telling)
         return itertools.islice(telling, 1)
 
     def _lacks(self, question: Question) -> bool:
-        """Whether the target declines the call, or has no gradients: nothing is known of a mistake there."""
+        """Whether the target declines the call, or has no gradients. Nothing is then known about a mistake there."""
         return self.answer(question).words == Unsupported.__name__
 
-    # -- calls that are repeated -----------------------------------------------------------------
+    # -- repeated calls --------------------------------------------------------------------------
 
     @cached_property
     def _varying(self) -> Varying | None:
         """
-        The series of a target of which repeated calls do not give the same; None of any other.
+        The series of a target whose repeated calls give different results; None for any other target.
 
-        Where CM-P3 is satisfied, repeated calls gave the same bits.
+        If CM-P3 is satisfied, repeated calls gave the same bits.
         """
         if "CM-P3" in self.satisfied:
             return None
@@ -229,7 +231,7 @@ class Search:
         return found if found.series else None
 
     def _found_to_vary(self, varying: Varying) -> Found | None:
-        """The one mistake of which repeated calls change as the target's do, or one with another beside it."""
+        """The one mistake whose repeated calls change as the target's do, or such a mistake with another beside it."""
         known = [
             one for names in self.known for one in named_so(self._like, names) if one.varies and varying.alike(one)
         ]
@@ -239,9 +241,9 @@ class Search:
 
     def _explained_to_vary(self, named: Sequence[Candidate]) -> Found:
         """
-        What a run of the first candidate violates, each with the faults that do so by themselves.
+        The violations in a run of the first candidate, each with the faults that show it by themselves.
 
-        What is not violated each time that it is asked is the one's whose calls change.
+        A violation that the target shows only in some calls belongs to the fault whose calls change.
         """
         alone = [Candidate((fault,), self._like) for fault in named[0].faults]
         violated = [{one.faults[0].requirement, *self._violates(one)} for one in alone]
@@ -267,18 +269,18 @@ class Search:
         """
         The mistakes that the target may have made.
 
-        A mistake violates the requirement that it is one against: where the target was judged by that and does not
-        violate it, it has not made it. That says less of a requirement that was judged on a few sizes, or where calls
-        are slow on a few cases.
+        Each mistake violates its own requirement. A target that was judged by that requirement and satisfies it has not
+        made the mistake. A requirement that was judged on few sizes (CM-S1), or on few cases because calls are slow,
+        rules nothing out.
         """
         satisfied = frozenset() if self.subject.slow else self.satisfied - {"CM-S1"}
         return tuple(one for one in singles(self._like) if one.faults[0].requirement not in satisfied)
 
     def _may_answer(self, candidate: Candidate, telling: Sequence[Question]) -> bool:
         """
-        Whether a candidate can be wrong in all of these.
+        Whether a candidate can be wrong in all of these questions.
 
-        What keeps nothing from call to call is right in repeated calls, unless each call by itself is wrong.
+        A function that keeps nothing from call to call is right in repeated calls, unless each call by itself is wrong.
         """
         return candidate.varies or not any(map(self._is_of_repetition, telling))
 
@@ -290,7 +292,7 @@ class Search:
         return self._right_alone[question]
 
     def _is_right_alone(self, question: Question) -> bool:
-        """Whether a call by itself is right where repeated calls are wrong."""
+        """Whether a single call is right where repeated calls are wrong."""
         plain = (self._asking.question(question.description, derivative=one) for one in (False, True))
         answers = (self.answer(one) for one in plain if one is not None)
         return not any(answer.words or any(one.beyond.any() for one in answer.values.values()) for answer in answers)
@@ -306,8 +308,9 @@ class Search:
         """
         Whether a candidate computes what the target does, and has its derivatives.
 
-        Where the formula is wrong, its derivatives are those that the author wrote out, as the candidate's are, or the
-        true ones of what is computed, as a framework's are. Nearly all candidates end before what takes many calls.
+        Where the formula is wrong, the target's derivatives are either written out by its author, as the candidate's
+        are, or the true derivatives of what it computes, as a framework's are. Nearly all candidates fail before the
+        questions that take many calls.
         """
         forward = [question for question in questions if not question.derivative]
         backward = [question for question in questions if question.derivative]
@@ -327,7 +330,7 @@ class Search:
     def _pairs(
         self, candidates: Sequence[Candidate], telling: Sequence[Question], questions: Sequence[Question]
     ) -> list[Candidate]:
-        """Two mistakes together: those first that answer, one or the other alone, the most questions as it does."""
+        """Two mistakes together; first the pairs whose members alone answer the most questions as the target does."""
         alike = {
             one: frozenset(q for q in telling if self._may_answer(one, [q]) and self._errs_alike(one, q))
             for one in candidates
@@ -345,10 +348,11 @@ class Search:
         self, leading: Sequence[Candidate], candidates: Sequence[Candidate], questions: Sequence[Question]
     ) -> Iterator[Candidate]:
         """
-        Pairs of which one mistake is seen in no answer by itself.
+        Pairs in which one mistake alone shows in no answer.
 
-        All gradients of a wrong formula are wrong, say, and so none is what a mistake in the backward pass alone gives.
-        What the first does not answer as the target does is asked first: nearly all pairs end there.
+        For example, a wrong formula makes all gradients wrong, so none of them equals what a mistake in the backward
+        pass alone gives. The questions that the first mistake answers differently from the target come first, because
+        nearly all pairs fail there.
         """
         for place, first in enumerate(leading):
             left = [question for question in questions if not self._same(first, question)]
@@ -358,7 +362,7 @@ class Search:
                     yield both
 
     def _survivors(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Those of which the target shows everything that a run of theirs shows."""
+        """The candidates for which the target shows everything that a run of theirs shows."""
         if len(candidates) > _FINALISTS:
             return []
         return [
@@ -368,15 +372,17 @@ class Search:
         ]
 
     def _of_sizes(self, candidate: Candidate) -> Iterator[Question]:
-        """The sizes at which a mistake that begins or ends at some has to be right and wrong as the target is."""
+        """
+        Questions at many sizes, for a mistake that begins or ends at some size: target and candidate have to agree.
+        """
         if not self.subject.slow and any(fault.kind == "size" for fault in candidate.faults):
             yield from (question for question in self._sizes if not self._lacks(question))
 
     def _own(self, candidate: Candidate) -> Iterator[Question]:
         """
-        What the candidate violates, of what the target is found to satisfy.
+        The candidate's violations of requirements that the target satisfies, as questions.
 
-        Where its formula is wrong, its derivatives are left out: a target may have others (following.py).
+        Where the candidate's formula is wrong, derivatives are left out: the target's may differ (following.py).
         """
         if self.subject.slow:
             return
@@ -390,7 +396,7 @@ class Search:
                     yield question
 
     def _run(self, candidate: Candidate, requirements: Iterable[str]) -> Report:
-        """A run of a candidate on the checks of some requirements."""
+        """Run a candidate on the checks of some requirements."""
         subject = candidate.subject
         plan = Plan(
             targets=(subject.target,),
@@ -404,15 +410,16 @@ class Search:
             requirements=frozenset(requirements),
             required=frozenset(requirements),
         )
-        kind = (subject.operator, *self.library.kind)  # what is known of its cases is known to all candidates
+        kind = (subject.operator, *self.library.kind)  # all candidates share what is known of the cases
         return Run(plan, libraries={kind: self.library}).report([(subject.operator, subject.dtype)])
 
     def _explained(self, named: Sequence[Candidate]) -> Found:
         """
-        The violations that the first of the candidates shows too, each with the faults that do so by themselves.
+        The violations that the first candidate shows too, each with the faults that show it by themselves.
 
-        Gradients that are wrong were found to be those of its formula; of what is derived once more that is not known.
-        What a function that remembers earlier calls does not violate after another call, follows from that.
+        Where the formula is wrong, wrong gradients count too, because they were found to be its derivatives. Higher
+        derivatives do not count: nothing is known about them. If a function remembers earlier calls, a violation that
+        is gone after another call follows from that.
         """
         candidate = named[0]
         alone = [Candidate((fault,), self._like) for fault in candidate.faults]
@@ -426,7 +433,7 @@ class Search:
         return Found(tuple(named), explained)
 
     def _is_wrong(self, candidate: Candidate) -> bool:
-        """Whether it is its values that are wrong, and not derivatives alone."""
+        """Whether its values are wrong, and not its derivatives alone."""
         broken = (question for question in self._broken.values() if not question.derivative)
         return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
 
@@ -436,12 +443,12 @@ def _is_costly(question: Question) -> bool:
 
 
 def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
-    """Whether values are wrong that are no gradients: many a check compares both."""
+    """Whether values other than gradients are wrong. Many checks compare both."""
     gradients = {gradient_name(name) for name in question.case.inputs}
     about = (value for name, value in answer.values.items() if gradients.isdisjoint(name.split()))
     return any(value.off() >= TELLING for value in about)
 
 
 def is_violation(result: Result) -> bool:
-    """Whether a result is one that a diagnosis is asked for."""
+    """Whether a diagnosis looks at a result: a failed MUST with a case that shows it."""
     return result.verdict is Verdict.FAIL and result.violated_on is not None

@@ -1,4 +1,4 @@
-"""The search for a second mistake: what one violates that is known leaves violations which another explains."""
+"""The search for a second mistake, which explains the violations that the first one leaves."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .search import ASKED_AGAIN, Found, Search
 @attrs.define(slots=False)
 class Second(Search):
     """
-    The search on a subject of which one mistake is known, for one beside it.
+    The search for a second mistake in a subject of which one is known.
 
-    Two mistakes that have nothing to do with one another are not found together: the violations that say most are all
-    the one's. Where others are left, each mistake against one of their requirements is put beside the first.
+    Two unrelated mistakes are not found together, because the most telling violations may all belong to one of them. If
+    violations are left, each mistake against one of those requirements is tried together with the first.
     """
 
     first: Found | None = None
 
     @classmethod
     def beside(cls, search: Search, first: Found) -> Second:
-        """The search for what a first one has left; all that was asked, and what came of it, is known."""
+        """The search for what a first mistake leaves. It keeps all questions and answers of the earlier search."""
         second = cls(search.subject, search.violations, search.satisfied, search.known)
         vars(second).update(vars(search))
         second.first = first
         return second
 
     def found(self) -> Found | None:
-        """The first mistake with the one that explains more than it does; None where no other is found."""
+        """The first mistake with a second that explains more; None if there is no such second."""
         assert self.first is not None
         if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
@@ -49,17 +49,17 @@ class Second(Search):
 
     def _answers_its_own(self, both: Candidate) -> bool:
         """
-        Whether both answer alike what the second is a mistake against.
+        Whether both answer the requirement of the second mistake as the target does.
 
-        That gradients may be those of a wrong formula, and that those which are not finite say nothing, holds for the
-        first alone.
+        Only the first mistake may leave gradients to follow from a wrong formula, or prove nothing where they are not
+        finite.
         """
         own = next(fault.requirement for fault in both.faults if fault.name not in self._known)
         return all(self._same(both, question) for question in (self._broken[own], *self._asked_anew([own])))
 
     @property
     def _known(self) -> set[str]:
-        """The names of the first mistake: of several, where no question tells them apart."""
+        """The names of the first mistake; several if no question tells them apart."""
         assert self.first is not None
         return {name for one in self.first.candidates for name in one.names}
 
@@ -68,14 +68,14 @@ class Second(Search):
         return any(self._same(one, question) for one in self.first.candidates)
 
     def _may_be_of_the_first(self, name: str) -> bool:
-        """Whether the first mistake explains a violation, or by itself shows one too in some call of several."""
+        """Whether the first mistake explains a violation, or shows it by itself in one of several calls."""
         assert self.first is not None
         question = self._broken[name]
         asked = (question.put_to(one.subject) for one in self.first.candidates for _ in range(ASKED_AGAIN))
         return name in self.first.explains or any(answer.words for answer in asked)
 
     def _both(self, left: list[str]) -> Iterator[Candidate]:
-        """Each of the first mistakes with each that is one against a requirement which is left."""
+        """Each first mistake, paired with each mistake against a requirement that is left."""
         assert self.first is not None
         for other in self._candidates:
             if other.faults[0].requirement in left and other.faults[0].name not in self._known:
@@ -85,6 +85,6 @@ class Second(Search):
                         yield both
 
     def _asked_of(self, left: list[str], both: Candidate) -> list[Question]:
-        """What both together have to answer beside that."""
+        """The other questions that both together have to answer as the target does."""
         known = self._questions([question for name, question in self._broken.items() if name not in left])
         return [*known, *(self._broken[name] for name in left if both.answer(self._broken[name]).words)]

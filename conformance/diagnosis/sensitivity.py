@@ -11,17 +11,17 @@ from ...reference.formats import FORMATS
 from ..cases.case import Case
 from ..judging.truth import gradient_name
 
-#: Each value of x moves by so many units in its last place, up or down: about as far as the mean of a hundred is off.
+#: Units in the last place by which each value of x moves, up or down: about the error of the mean of a hundred values.
 _MOVED = 8.0
-#: One direction of many is tried: of all that move so far, few change a group's results by so much more.
+#: Factor for the directions that are not tried: few of them change a group's results by more than this many times.
 _OTHERS = 8.0
 
 
 def sensitivity(implementation: Implementation, case: Case, *, gradients: bool) -> Mapping[str, np.ndarray]:
     """
-    By how much each output or gradient of a case may change with roundings: one number for all values of a group.
+    How much each output or gradient of a case may change with roundings: one number for all values of a group.
 
-    16-bit values are taken to float32, in which the steps are.
+    16-bit values are converted to float32, in which the steps are computed.
     """
     if case.record.composed:
         return {}
@@ -35,7 +35,7 @@ def sensitivity(implementation: Implementation, case: Case, *, gradients: bool) 
         with np.errstate(all="ignore"):
             before = _results(implementation, case, given, gradients=gradients)
             after = _results(implementation, case, {**given, "x": moved}, gradients=gradients)
-    except Exception:  # a mistake may be that it raises, here or elsewhere
+    except Exception:  # raising may be the mistake, here or elsewhere
         return {}
     with np.errstate(all="ignore"):
         changed = {

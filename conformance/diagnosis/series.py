@@ -1,4 +1,4 @@
-"""Series: what calls give that are made again and again, of a function that does not give the same each time."""
+"""Series: the results of repeated calls, for a function that does not give the same each time."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..judging.subject import Subject
 from .answers import Values
 from .question import call_first, how_it_fails
 
-#: Calls in a row: of what happens once in sixty calls, they show two.
+#: Calls in a row. If something happens once in sixty calls, they show it twice.
 _CALLS = 130
-#: By so many calls a candidate may be behind: a counter of the target has run before, and a candidate's begins anew.
+#: Calls that a candidate may be behind: a counter in the target has run before, and a candidate's starts anew.
 _BEHIND = 80
 
 
 @attrs.frozen(eq=False)
 class Series:
-    """The outputs, or the gradients, of one call after the other with the same arguments."""
+    """The outputs, or the gradients, of repeated calls with the same arguments."""
 
     case: Case
-    #: Of each call the results by name, or in words how it failed.
+    #: For each call, its results by name, or how it failed in words.
     results: tuple[Mapping[str, np.ndarray] | str, ...]
 
     @classmethod
@@ -32,7 +32,8 @@ class Series:
         """
         The series of a subject.
 
-        ``within``: so many calls that this other series may begin at one of them; it ends where it begins at none.
+        ``within``: make it long enough for this other series to begin at one of its calls. It ends early if that can
+        begin at none.
         """
         subject.target.begin()
         call_first(subject, after)
@@ -57,7 +58,9 @@ class Series:
         return len({_bits(one) for one in self.results}) > 1
 
     def is_within(self, longer: Series, subject: Subject) -> bool:
-        """Whether another's calls, from one of them on, gave this but for roundings, and changed in the same bits."""
+        """
+        Whether another series, from one of its calls on, gave this one but for roundings, and changed in the same bits.
+        """
         changes, there = self._changes(), longer._changes()
         for start in range(len(there) - len(changes) + 1):
             part = longer.results[start : start + len(self.results)]
@@ -66,7 +69,7 @@ class Series:
         return False
 
     def _changes(self) -> list[bytes]:
-        """In which bits each call differs from the one before, and to which side."""
+        """For each call, the values that differ from the call before, and in which direction."""
         return [_change(before, now) for before, now in zip(self.results, self.results[1:], strict=False)]
 
     def _agrees(self, others: tuple[Mapping[str, np.ndarray] | str, ...], subject: Subject) -> bool:

@@ -1,4 +1,4 @@
-"""A target of which repeated calls do not give the same: series of calls are all that tells what it does."""
+"""A target whose repeated calls give different results: only a series of calls tells what it does."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .asking import Asking
 from .candidates import Candidate, paired
 from .series import Series, values_of
 
-#: What is violated by a function of which repeated calls may give other results each time.
+#: Requirements violated by a function whose repeated calls may give other results each time.
 VARYING = ("CM-P2", "CM-P3")
 
-#: Calls of a fresh case: what stays in all of them does not vary.
+#: Calls of a fresh case. A value that stays the same in all of them does not vary.
 _STEADY = 16
 
-#: Mistakes that agree with what stays, of which each is tried beside every mistake that varies.
+#: At most this many mistakes that agree with the steady values are each tried beside every mistake that varies.
 _MOST = 4
 
 
@@ -35,7 +35,7 @@ class Varying:
 
     @cached_property
     def series(self) -> list[tuple[Series, bool]]:
-        """What repeated calls of the target give, where that varies; each with whether it is gradients."""
+        """The results of repeated calls, if they vary; each series with whether it holds gradients."""
         first = self.asking.settling
         if self.asking.subject.slow or first is None or not any(name in self.violated for name in VARYING):
             return []
@@ -61,7 +61,7 @@ class Varying:
         )
 
     def pairs(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Each mistake that varies with another, which is wrong in what the target returns each time."""
+        """Each mistake that varies, with another that is wrong in what the target returns every time."""
         others = [one for one in candidates if not one.varies and self._agrees_with_what_stays(one)]
         for other in others if len(others) <= _MOST else ():
             for one in candidates:
@@ -75,7 +75,10 @@ class Varying:
 
     @cached_property
     def _steady(self) -> list[tuple[Case, bool, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
-        """Cases, whether it is gradients, what a call of the target returned, and where others do but for roundings."""
+        """
+        For each case: whether these are gradients, the results of one call, and where later calls agree but for
+        roundings.
+        """
         found = []
         for case in (*self.asking.repeated(), *(one.case for one in self.asking.fresh() if not one.derivative)):
             for gradients in self._ways:
@@ -99,7 +102,7 @@ class Varying:
             return None
 
     def _agrees_with_what_stays(self, candidate: Candidate) -> bool:
-        """Whether a candidate returns what each call of the target does, and something of that is wrong."""
+        """Whether a candidate returns the steady values of the target, and some of them are wrong."""
         wrong = False
         for case, gradients, here, stays in self._steady:
             try:
@@ -116,7 +119,7 @@ class Varying:
         return wrong
 
     def _values(self, name: str, got: np.ndarray, case: Case, steady: np.ndarray) -> Values:
-        """A result as it is compared: right where it does not stay."""
+        """A result for comparison: values that do not stay are replaced by right ones."""
         values = values_of(self.asking.subject, case, name, got)
         return attrs.evolve(values, got=np.where(steady, values.got, values.expected))
 

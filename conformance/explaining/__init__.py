@@ -1,1 +1,1 @@
-"""What a requirement or a mistake is: its text, what the mistake costs, and how it is mended."""
+"""Explanations of a requirement or a mistake: its text, its cost, and its repair."""

@@ -1,4 +1,4 @@
-"""What a mistake costs: how far its results lie from the right ones, computed on standard data when it is asked for."""
+"""The cost of a mistake: how far its results lie from the right ones, computed on standard data on request."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..faults.registry import Fault
 from ..judging.calls import CALL_FAILED
 from ..requests.specimens import target_of
 
-#: Groups and values of the standard data, and the eps that goes with it.
+#: Number of groups and values of the standard data, and its eps.
 GROUPS, VALUES, EPS = 32, 64, 1e-5
 
-#: The standard data: each made of standard normal numbers.
+#: The standard data, as (values in a group, factor, offset) of standard normal numbers.
 DATA: Mapping[str, tuple[int, float, float]] = {
     "randn": (VALUES, 1.0, 0.0),
     "groups scaled by 1e-3": (VALUES, 1e-3, 0.0),
@@ -29,19 +29,18 @@ DATA: Mapping[str, tuple[int, float, float]] = {
     "groups of 4": (4, 1.0, 0.0),
 }
 
-#: Below this, in units of the largest value, a difference is one of rounding in float32.
+#: A smaller difference, in units of the largest value, is a rounding in float32.
 _ROUNDING = 1e-6
 
 
 @attrs.frozen
 class Cost:
-    """How far one mistake leads from the right results, on one kind of data."""
+    """How far the results of one mistake are from the right ones, on one kind of data."""
 
     data: str
-    #: The largest difference of y; NaN where y is NaN and should not be, infinite where there is none of its shape
-    #: and dtype.
+    #: The largest difference of y; NaN if y is NaN and should not be, infinite if no y of its shape and dtype returns.
     y: float
-    #: The largest difference of a gradient over its largest value; None where that is none or cannot be taken.
+    #: The largest difference of a gradient, divided by its largest value; None if there is none, or it cannot be taken.
     gradients: float | None
 
     @property
@@ -56,7 +55,7 @@ class Cost:
 
 
 def costs(fault: Fault) -> tuple[Cost, ...]:
-    """The costs of a fault on the standard data, those that are no rounding; in float32, or the dtype it shows in."""
+    """The costs of a fault on the standard data, without mere roundings; in float32, or in a dtype that shows it."""
     dtype = "float32" if "float32" in fault.dtypes else fault.dtypes[0]
     wrong = Bench(target_of(fault.name, fault.operator, fault.build()), _binding(fault, wrong=True), dtype)
     right = Bench(wrong.target, _binding(fault, wrong=False), dtype)
@@ -92,7 +91,7 @@ def _cases(bench: Bench) -> Iterator[tuple[str, Case]]:
 
 
 def _differences(wrong: Bench, right: Bench, case: Case) -> tuple[float, float | None]:
-    """The largest difference of y, and of a gradient relative to its largest value."""
+    """The largest difference of y, and that of a gradient relative to its largest value."""
     want, pulled = right.outputs(case), right.pull(case)
     try:
         got = wrong.outputs(case)

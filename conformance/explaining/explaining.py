@@ -1,7 +1,7 @@
 """
-What a word or a text means to `normspec explain`.
+The meaning of a word or a text to `normspec explain`.
 
-A requirement, an erratum, a fault, an operator; what `--only` selects by it; or else what speaks of it.
+It is a requirement, an erratum, a fault or an operator; or a selection as for `--only`; or else text to search for.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...spec.operators import OPERATORS, Operator
 from ..faults.registry import Fault
 from ..requests.choosing import UnknownSelection, selected
 
-#: How many names are suggested for one that does not exist.
+#: How many names are suggested in place of an unknown one.
 NEAREST = 3
-#: How like an operator's name a word is that is meant for it: layernorm, RMSNorm.
+#: How similar a word has to be to an operator's name to be a misspelling of it: layernorm, RMSNorm.
 SPELT_SO = 0.9
-#: What is meant for an id, and is not searched for: LN-F99, err-3.
+#: A word that looks like an id is not searched for: LN-F99, err-3.
 LIKE_AN_ID = re.compile(r"[A-Za-z]{2,3}-[A-Za-z]?\d+")
 
 
@@ -33,9 +33,9 @@ class NothingToExplain(NormspecError):
 
 @attrs.frozen
 class Mistake:
-    """Faults of one name and summary, of one operator or of several."""
+    """Faults with one name and summary, of one operator or of several."""
 
-    #: In full of one operator, less the operator's prefix of several.
+    #: The full name if it is about one operator, the name without the operator's prefix if it is about several.
     name: str
     summary: str
     faults: tuple[Fault, ...]
@@ -43,21 +43,21 @@ class Mistake:
 
 @attrs.frozen
 class Found:
-    """What speaks of a text, or what a word selects."""
+    """What mentions a text, or what a word selects."""
 
     text: str
     requirements: tuple[Requirement, ...]
     errata: tuple[Erratum, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
-    #: Whether it is what `--only` would judge: a subject, a bundle or a pattern of ids.
+    #: Whether `--only` would judge this: a subject, a bundle or a pattern of ids.
     selected: bool = False
 
 
 def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake, ...]:
     """
-    Return what a word names or selects, in any case, or all that speaks of it.
+    Return what a word names or selects, in upper or lower case, or else everything that mentions it.
 
-    Raises NothingToExplain, which names what may have been meant.
+    Raises NothingToExplain, which suggests what may have been meant.
     """
     id = word.strip().upper()
     if id in requirements():
@@ -82,14 +82,14 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
 
 
 def mistakes(of: str = "") -> tuple[Mistake, ...]:
-    """Return the faults of the library, or those that a requirement excludes; one of several operators stands once."""
-    # Imported here: it builds every fault, a quarter of a second that no other command is to wait for.
+    """Return the faults of the library, or those that a requirement excludes, each once for all its operators."""
+    # Imported here because it builds every fault: a quarter of a second that other commands need not wait for.
     from ..faults import registered
 
     groups: dict[tuple[str, str, str], list[Fault]] = {}
     for fault in registered():
         if of in ("", fault.requirement):
-            # Of a requirement on every operator they stand once, under the name less the prefix.
+            # A fault against a requirement of every operator is listed once, under its name without the prefix.
             common = requirements()[fault.requirement].page not in OPERATORS
             name = fault.name.partition("-")[2] if common else fault.name
             groups.setdefault((name, fault.summary, fault.requirement), []).append(fault)
@@ -97,7 +97,9 @@ def mistakes(of: str = "") -> tuple[Mistake, ...]:
 
 
 def search(text: str) -> Found | None:
-    """Return what has the text in it, blanks and case aside, or else each of its words; None where nothing has."""
+    """
+    Return everything that contains the text, ignoring blanks and case, or else each of its words; None if nothing does.
+    """
     phrase = _plain(text)
     words = [_plain(word) for word in text.split() if re.search(r"\w", word)]
     for tests in ([phrase] if phrase else [], words):

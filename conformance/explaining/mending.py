@@ -1,4 +1,4 @@
-"""How a mistake is mended: the step that a fault gets wrong, and the same step of the sound function."""
+"""How to mend a mistake: the step that a fault gets wrong, and the same step of the sound function."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import attrs
 from ...adapters.numpy.operators import IMPLEMENTATIONS
 from ..faults.registry import Fault
 
-#: Lines of a step at most: a longer one is read where it stands.
+#: Most lines of a step that is shown; read a longer one in its file.
 _LINES = 8
 
 
 @attrs.frozen
 class Mended:
-    """One step as a fault has it, and as it should be: lines of Python."""
+    """One step in the fault, and as it should be: lines of Python."""
 
     name: str
     wrong: str
@@ -27,7 +27,7 @@ class Mended:
 
 
 def mended(fault: Fault) -> tuple[Mended, ...]:
-    """The steps that a fault overrides, each beside the sound one; without those too long to be read at a glance."""
+    """The steps that a fault overrides, each beside the sound one; long steps are left out."""
     base, found = IMPLEMENTATIONS[fault.operator], []
     seen = set[str]()
     for owner in fault.step.__mro__:
@@ -45,7 +45,7 @@ def mended(fault: Fault) -> tuple[Mended, ...]:
 
 
 def _body(step: Callable[..., Any]) -> str:
-    """The lines of a function without its docstring; empty where there is no source."""
+    """The lines of a function without its docstring; empty if there is no source."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(step)))
     except (OSError, TypeError, SyntaxError):

@@ -1,1 +1,1 @@
-"""The card of one implementation: which normalisation it is, told by the probes that `normspec compare` makes."""
+"""The card of one implementation: which normalisation it is, according to the probes of `normspec compare`."""

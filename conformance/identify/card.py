@@ -1,4 +1,4 @@
-"""Cards: what one binding does in each respect, and by which measurement that is established."""
+"""Cards: what one binding does in each respect, and the measurement that shows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Line:
     dtype: str
     text: str
     kind: Kind
-    #: By which measurement it is established.
+    #: The measurement that shows it.
     how: str
     #: The numbers behind it.
     evidence: Mapping[str, Any]
@@ -44,9 +44,9 @@ class Card:
 
     @property
     def failing(self) -> str:
-        """How calls fail, most of them so, where none returned a result; empty where one did."""
+        """How most calls fail, if none returned a result; empty if one did."""
         failures = Counter(line.evidence.get("reason", line.text) for line in self.lines if line.kind is Kind.RAISES)
-        # That there is no function of a derivative is known without a call.
+        # A missing function for a derivative is known without a call, so it does not count as a result.
         returned = any(line.kind is Kind.MEASURED and line.subject != "derivatives" for line in self.lines)
         return "" if returned or not failures else failures.most_common(1)[0][0]
 
@@ -65,10 +65,10 @@ class Card:
 
 @attrs.frozen
 class Cards:
-    """The cards of one target. An Identification is one that can be read and written (identification.py)."""
+    """The cards of one target. An Identification can also be written as text and JSON (identification.py)."""
 
     cards: tuple[Card, ...]
-    #: True when the run was interrupted: the cards that are complete are here.
+    #: True if the run was interrupted; only complete cards are here.
     partial: bool = False
     seconds: float = 0.0
     exit_status: int = 0

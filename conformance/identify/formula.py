@@ -1,4 +1,4 @@
-"""The formula of y that the lines of a card amount to."""
+"""The formula of y that follows from the lines of a card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...spec.operators import OPERATORS
 from ..compare.placement import PLACEMENTS
 from ..compare.table import Cell, Kind
 
-#: x - mean over its root, by the place of eps (compare/placement.py); v is the variance, or the mean square.
+#: xhat by the place of eps (compare/placement.py); v is the variance, or the mean square.
 _ROOTS = {
     "inside the root": "{d} / sqrt({v} + eps)",
     "on the deviation": "{d} / (sqrt({v}) + eps)",
@@ -22,7 +22,7 @@ _ROOTS = {
     "after the root": "{d} (1 / sqrt({v}) + eps)",
 }
 
-#: What the variance is called in a formula, by the cells of its two rows.
+#: Names of the variance in a formula, by the cells of its two rows.
 _VARIANCES = {
     "biased (n)": "var",
     "unbiased (n - 1)": "var_unbiased",
@@ -34,7 +34,7 @@ _VARIANCES = {
 
 
 def formula(operator: str, cells: Mapping[str, Cell]) -> str:
-    """y as a formula, in training; empty where a line that it takes is no number of known ones."""
+    """y as a formula, in training; empty if a line that it needs has an unknown value."""
     record = OPERATORS[operator]
     if record.composed:
         return ""

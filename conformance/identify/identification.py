@@ -4,9 +4,9 @@ The cards of a target, as text and as JSON.
 The JSON is one object: "schema", "versions", "platform", "partial", "seconds", "exit_status", and "cards", each with
 
     target, binding, op, framework, version, dtype, device
-    formula   of y, as far as it is known; empty where it is none of the known ones
-    lines     key (stable, that of the row of `normspec compare`), subject, title, dtype, text, kind ("measured",
-              "raises", "unsupported", "unclear", "lost"), how, and evidence, the numbers behind it
+    formula   of y; empty if it is not a known one
+    lines     key (stable; the key of the row of `normspec compare`), subject, title, dtype, text, kind ("measured",
+              "raises", "unsupported", "unclear", "lost"), how, and evidence (the numbers behind it)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..reporting.json_values import plain
 from ..reporting.versions import versions
 from .card import Card, Cards
 
-#: Raised by one when a reader of the old form of the JSON would misread the new one.
+#: Raised by one when a reader of the old JSON would misread the new one.
 SCHEMA = 1
 
 
@@ -32,7 +32,7 @@ class Identification(Cards):
     """The cards of one target."""
 
     def __str__(self) -> str:
-        """What a terminal shows of it, without colour."""
+        """The text that a terminal shows, without colour."""
         return as_text(self, getattr(sys.stdout, "encoding", None) or "utf-8")
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from .card import Card, Line
 from .formula import formula
 from .identification import Identification
 
-#: The rows that say how near to the envelope of their class the results come.
+#: The rows that say how near the results come to the envelope of their class.
 _WITH_MARGIN = ("accuracy", "accuracy_gradients")
 
 
@@ -30,13 +30,14 @@ def identify(
     memory_limit: int | None = DEFAULT_LIMITS.memory,
     progress: Listener | None = None,
 ) -> Identification:
-    """Find out which normalisation a target is, sound or not, and return its card.
+    """
+    Find out which normalisation a target is, sound or not, and return its card.
 
-    ``target``: what `check` takes, one of them; of several each has a card. ``op``: the operators; those that a
-    function or a layer is, and layer_norm and batch_norm of a framework by default. ``dtype``: that of every line that
-    is not about another one. The other arguments are those of `compare`, whose rows the lines are.
+    ``target``: one target, as `check` takes it; several have a card each. ``op``: the operators; by default those of a
+    function or layer, and layer_norm and batch_norm of a framework. ``dtype``: the dtype of every line that is not
+    about another one. The other arguments are those of `compare`; the lines are its rows.
 
-    Raises a NormspecError, before anything is measured, where the request cannot be carried out.
+    Raises a NormspecError, before anything is measured, if the request cannot be carried out.
     """
     targets = target if isinstance(target, (list, tuple)) else [target]
     found = measure(
@@ -85,7 +86,7 @@ def _cards(found: Comparison) -> list[Card]:
 
 
 def _told(key: str, cell: Cell) -> str:
-    """The words of a cell; of a class with the share of its envelope that the worst result takes."""
+    """The words of a cell; for an accuracy class also how much of its envelope the worst result takes."""
     ratios = cell.evidence.get("ratios") or {}
     if key not in _WITH_MARGIN or cell.kind is not Kind.MEASURED or not ratios:
         return cell.text

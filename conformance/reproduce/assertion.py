@@ -1,4 +1,4 @@
-"""What a script asserts: the plainest thing that the target's own results, as the probe saw them, violate."""
+"""The assertion of a script: the plainest fact that the target's own results violate, as the probe saw them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .spelling import CannotWrite, literal
 from .steps import Step
 from .truths import Judge
 
-#: The factors that a law which holds to the last bit has between two results.
+#: The possible factors between two results in a law that holds to the last bit.
 _FACTORS = tuple(sign * 2.0**power for power in range(-8, 9) for sign in (1, -1))
 
 
@@ -28,25 +28,25 @@ _FACTORS = tuple(sign * 2.0**power for power in range(-8, 9) for sign in (1, -1)
 class Assertion:
     """The end of a script."""
 
-    #: The last step that it needs.
+    #: The number of the last step that it needs.
     last: int
-    #: What stands behind that step, each time that it is done.
+    #: Lines after that step, each time that it runs.
     lines: tuple[str, ...]
     #: What is wrong, in a few words.
     words: str
-    #: What stands before all steps.
+    #: Lines before all steps.
     first: tuple[str, ...] = ()
-    #: Lines that stand before the call of a step, once its tensors are there; and behind a step.
+    #: Lines before the call of a step, once its tensors exist; then lines after a step.
     before: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
     after: Mapping[int, tuple[str, ...]] = attrs.field(factory=dict)
-    #: Whether the last step is to raise.
+    #: Whether the last step has to raise.
     raises: bool = False
 
 
 def assertion(
     found: Counterexample, steps: Sequence[Step], happened: Sequence[Sequence[Happened]], judge: Judge
 ) -> Assertion:
-    """What fails of what happened. Raises CannotWrite where nothing does that a script could show."""
+    """An assertion that fails on what happened. Raises CannotWrite if a script can show no failure."""
     looked = _Looked(found, steps, happened, judge)
     for look in (
         *(looked.raising, looked.accepted, looked.form, looked.lost_nan, looked.changed, looked.value),
@@ -70,13 +70,13 @@ class _Looked:
         return len(self.steps) - 1
 
     def _all(self, place: int, name: str) -> list[Seen]:
-        """What a variable held, each time."""
+        """The values of a variable, one for each time the step ran."""
         return [one.seen[name] for one in self.happened[place] if name in one.seen]
 
-    # How it fails, where the numbers do not say -------------------------------------------------------------
+    # Failures other than wrong numbers ----------------------------------------------------------------------
 
     def raising(self) -> Assertion | None:
-        """A call that raises, and must return."""
+        """A call that raises and has to return."""
         kinds = [one.raised for one in self.happened[self.last] if one.raised]
         if not kinds:
             return None
@@ -90,7 +90,7 @@ class _Looked:
         return Assertion(self.last, lines, f"the call raises {kinds[0]}, and must return")
 
     def accepted(self) -> Assertion | None:
-        """A call that returns, and must raise."""
+        """A call that returns and has to raise."""
         if self.found.failure != "accepts":
             return None
         return Assertion(self.last, (), "the call returns, and must raise", raises=True)
@@ -127,7 +127,7 @@ class _Looked:
         step = self.steps[self.last]
         name, variable = self.found.output, step.results.get(self.found.output, "")
         handed = [one for one in (*step.ask.inputs.values(), step.ask.g) if one is not None]
-        nan = any(np.isnan(one.astype(np.float64)).any() for one in handed)  # of an infinity, one may remain
+        nan = any(np.isnan(one.astype(np.float64)).any() for one in handed)  # an infinity may stay one
         must, test = ("be NaN", "np.isnan(got)") if nan else ("not be finite", "not np.isfinite(got)")
         for seen in self._all(self.last, name) if variable else ():
             if seen.values is None or len(self.found.index) != seen.values.ndim:
@@ -140,7 +140,7 @@ class _Looked:
         return None
 
     def changed(self) -> Assertion | None:
-        """What was handed over, or returned, and has changed since."""
+        """An input or a result that has changed since the call."""
         for place, step in enumerate(self.steps):
             if step.again is None:
                 continue
@@ -148,7 +148,7 @@ class _Looked:
         return None
 
     def _later(self, place: int) -> Assertion | None:
-        """The same of what is read again after this."""
+        """A change that is seen when something is read again after this step."""
         for other in range(place + 1, len(self.steps)):
             step = self.steps[other]
             if step.again is not None:
@@ -161,12 +161,12 @@ class _Looked:
         assert step.again is not None
         given = {**step.ask.inputs, "g": step.ask.g}
         if self.judge.subject.conventions.get("gain") == "one-plus-gamma":
-            given.pop("gamma", None)  # it is handed gamma - 1
+            given.pop("gamma", None)  # the target gets gamma - 1
         for name, variable in step.inputs.items():
             array = given.get(name)
             for seen in self._all(place, f"{name} now"):
                 if array is not None and seen.values is not None and not _alike(seen.values, array):
-                    # Taken where the variable got its value, which for a cotangent may be a later step.
+                    # Keep the numbers where the variable is set; for a cotangent that may be a later step.
                     home = next(
                         k for k, one in enumerate(self.steps) if any(_sets(line, variable) for line in one.lines)
                     )
@@ -195,7 +195,7 @@ class _Looked:
     # Numbers ------------------------------------------------------------------------------------------------
 
     def value(self) -> Assertion | None:
-        """An output or a gradient that is not what it must be."""
+        """An output or a gradient with a wrong value."""
         shown = [self.last] if self.found.output in self.steps[self.last].results else []
         for place in [*shown, *(one for one in range(self.last, -1, -1) if one not in shown)]:
             step = self.steps[place]
@@ -215,7 +215,7 @@ class _Looked:
             yield from self.judge.violations(step.ask, seen)
 
     def _shown(self, place: int, name: str, worst: Comparison) -> tuple[tuple[int, ...], float, float, float]:
-        """The element of the counterexample, where it is wrong in itself; else the one that is furthest off."""
+        """The element of the counterexample, if it is wrong by itself; otherwise the one that is farthest off."""
         elements = worst.elements
         if place == self.last and name == self.found.output and elements is not None and self.found.index:
             index = self.found.index
@@ -226,7 +226,7 @@ class _Looked:
     def _value(
         self, place: int, variable: str, index: tuple[int, ...], expected: float, got: float, envelope: float
     ) -> Assertion | None:
-        """That an element lies within the envelope; None where it lies at the edge of what its dtype holds."""
+        """An assertion that an element lies within the envelope; None if it is near the largest number of its dtype."""
         stored = FORMATS[self.judge.subject.dtype]
         if abs(expected) + envelope >= stored.largest * (1 - 4 * stored.unit_roundoff):
             return None
@@ -242,7 +242,7 @@ class _Looked:
         return Assertion(place, tuple(lines), words)
 
     def derived(self) -> Assertion | None:
-        """A tangent, or a derivative of a derivative: the counterexample has the exact value."""
+        """A tangent, or a derivative of a derivative. Its exact value is in the counterexample."""
         found, variable = self.found, self.steps[self.last].results.get(self.found.output)
         if variable is None or " " not in found.output or None in (found.expected, found.got, found.envelope):
             return None
@@ -255,7 +255,7 @@ class _Looked:
         return None
 
     def given(self) -> Assertion | None:
-        """A result that must be a number which is known: zero, what was handed over, or an exact value out of range."""
+        """A result with a known value: zero, an input, or an exact value out of range."""
         found, step = self.found, self.steps[self.last]
         variable = step.results.get(found.output)
         if variable is None or found.expected is None or found.got is None:
@@ -275,7 +275,7 @@ class _Looked:
         return None
 
     def contained(self) -> Assertion | None:
-        """A result that must not show what is not finite elsewhere: it is the one without that."""
+        """A result that must not be touched by a NaN or infinity elsewhere: it equals the one without it."""
         found, step = self.found, self.steps[self.last]
         if found.case is None or found.output not in step.results or found.expected is None:
             return None
@@ -293,7 +293,7 @@ class _Looked:
         return None
 
     def missing(self) -> Assertion | None:
-        """A gradient that is not always there."""
+        """A gradient that is missing at least once."""
         for place, step in enumerate(self.steps):
             for name, variable in step.results.items():
                 owner = step.ask.inputs.get(owner_of(name))
@@ -304,7 +304,9 @@ class _Looked:
     # Several results ----------------------------------------------------------------------------------------
 
     def _same_calls(self) -> Iterator[tuple[int, int]]:
-        """Pairs of steps that ask the same, the earlier one first; each with itself where it is done several times."""
+        """
+        Pairs of steps that ask the same, the earlier one first; a step that runs several times is paired with itself.
+        """
         for place, step in enumerate(self.steps):
             if step.again is not None:
                 continue
@@ -316,7 +318,7 @@ class _Looked:
                     yield earlier, place
 
     def _differ(self) -> tuple[int, int, str] | None:
-        """Two places whose results have other bits, where the same is asked."""
+        """Two steps that ask the same and have results with different bits, and the name of the result."""
         for earlier, place in self._same_calls():
             for name in self.steps[place].results:
                 seen = [*self._all(earlier, name), *self._all(place, name)]
@@ -326,7 +328,7 @@ class _Looked:
         return None
 
     def repeated(self) -> Assertion | None:
-        """Calls that differ in their bits, where the same is asked."""
+        """Calls that ask the same and differ in their bits."""
         differ = self._differ()
         if differ is None:
             return None
@@ -340,7 +342,7 @@ class _Looked:
         return Assertion(place, (check,), words, first=("several = []",), after={earlier: (keep,)})
 
     def related(self) -> Assertion | None:
-        """A law of two calls that holds to the last bit."""
+        """A law between two calls that holds to the last bit."""
         found = self.found
         if found.envelope != 0 or found.expected is None or found.got is None:
             return None
@@ -366,7 +368,7 @@ class _Looked:
     def _partners(
         self, place: int, name: str, index: tuple[int, ...], expected: float
     ) -> Iterator[tuple[int, tuple[int, ...], float]]:
-        """Elements of other calls' results that the expected value is, or a power of two times."""
+        """Elements of other calls' results that equal the expected value, or do so times a power of two."""
         for other, step in enumerate(self.steps):
             if other == place or step.again is not None or name not in step.results:
                 continue
@@ -380,7 +382,7 @@ class _Looked:
                         yield other, where, factor
 
     def _counterparts(self, place: int, other: int, index: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The element of another call's x that this one is: of the same group of values, wherever that stands."""
+        """The matching element of another call's x: the one in the same group of values, wherever that group is."""
         mine, theirs = self.steps[place].ask, self.steps[other].ask
         x, there = mine.inputs["x"], theirs.inputs["x"]
         assert x is not None and there is not None
@@ -400,12 +402,12 @@ class _Looked:
 
 
 def _numbers(elements: Elements, index: tuple[int, ...]) -> tuple[float, float, float]:
-    """What is exact, what was received and the envelope, at one element."""
+    """The exact value, the received value and the envelope of one element."""
     return float(elements.expected[index]), float(elements.got[index]), float(elements.envelope[index])
 
 
 def _multiple(x: np.ndarray, other: np.ndarray) -> bool:
-    """Whether one array is a power of two, or its negative, times the other."""
+    """Whether one array is the other times a power of two, or times its negative."""
     a, b = x.astype(np.float64), other.astype(np.float64)
     return any(np.array_equal(a, factor * b, equal_nan=True) for factor in _FACTORS)
 

@@ -1,4 +1,4 @@
-"""Files of scripts: each written whole or not at all, and none over a file of other content."""
+"""Files of scripts: each is written whole or not at all, and never over a file with other content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from ...spec.errors import NormspecError
 from .spelling import CannotWrite
 
-#: The longest that a word in the name of a file may be.
+#: The longest word in the name of a file.
 _LONGEST = 60
 
 
@@ -21,7 +21,7 @@ class UnwritableFolder(NormspecError):
 
 
 def ensure_folder(name: str) -> None:
-    """Make the folder where there is none. Raises UnwritableFolder where nothing can be written to it."""
+    """Make the folder if there is none. Raises UnwritableFolder if nothing can be written to it."""
     path = Path(name)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -34,16 +34,16 @@ def ensure_folder(name: str) -> None:
 
 
 def file_name(words: Sequence[str]) -> str:
-    """The words as the name of a Python file, whatever characters they have."""
+    """The words as the name of a Python file, whatever characters they contain."""
     plain = [re.sub(r"[^A-Za-z0-9_]+", "-", word)[:_LONGEST].strip("-") for word in words]
     return f"{'-'.join(filter(None, plain)) or 'script'}.py"
 
 
 def write(folder: str, name: str, text: str) -> str:
     """
-    Write a script and return its path. The same text that is there already stays as it is.
+    Write a script and return its path. A file that has the same text already is left alone.
 
-    Raises CannotWrite where the file has other content, or cannot be written.
+    Raises CannotWrite if the file has other content, or cannot be written.
     """
     path = Path(folder) / name
     data = text.encode("utf-8", "backslashreplace")
@@ -66,7 +66,7 @@ def write(folder: str, name: str, text: str) -> str:
 
 
 def _move(temporary: str, path: Path) -> None:
-    """Give the file its name, at once, unless there is one of that name. Raises FileExistsError."""
+    """Rename the file in one step, unless the name is taken. Raises FileExistsError."""
     try:
         os.link(temporary, path)
     except FileExistsError:

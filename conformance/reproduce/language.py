@@ -1,4 +1,4 @@
-"""How a framework is used in plain code: the functions of adapters/<framework>/plain_code.py, as text."""
+"""A framework in plain code: the functions of adapters/<framework>/plain_code.py, as text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Language:
 
     #: The lines that import what the functions use.
     imports: tuple[str, ...]
-    #: Each function's source, without annotations, by its name.
+    #: The source of each function by name, without annotations.
     functions: dict[str, str] = attrs.field(eq=False)
-    #: The backend that Keras has to be told of; empty where there is no choice.
+    #: The backend that Keras has to be told; empty if there is no choice.
     backend: str = ""
 
     def copied(self, names: Iterable[str]) -> list[str]:
@@ -38,7 +38,7 @@ class Language:
 
 
 def language_of(framework: str) -> Language:
-    """How scripts for a framework are written: "torch", "keras[jax]"; ONNX's tensors are NumPy's."""
+    """The language of scripts for a framework: "torch", "keras[jax]". ONNX uses NumPy's tensors."""
     known = KNOWN[full_name(framework)]
     if known.room == "keras":
         backend = known.environment["KERAS_BACKEND"]
@@ -48,7 +48,7 @@ def language_of(framework: str) -> Language:
 
 @cache
 def _read(room: str) -> Language:
-    """What a room's file has; it is read and not imported, because that would import the framework."""
+    """The contents of a room's file. It is parsed and not imported, because an import would import the framework."""
     tree = ast.parse((_ADAPTERS / room / "plain_code.py").read_text(encoding="utf-8"))
     imports, functions = [], {}
     for node in tree.body:
@@ -64,7 +64,7 @@ def _assigned(node: ast.AnnAssign) -> ast.AST:
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes annotations away."""
+    """Removes annotations."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None

@@ -17,21 +17,20 @@ import numpy as np
 from ...adapters.dtypes import DTYPES
 from .spelling import CannotWrite
 
-#: Seconds that a process of a script may take.
+#: Most seconds that the process of a script may take.
 _SECONDS = 300
 
-#: Runs a Python program: (its text, the file that it may write to) -> what it says on standard error where it fails,
-#: and None where it ends well.
+#: Runs the text of a Python program; returns its standard error if it fails, and None if it ends well.
 Runner = Callable[[str], "str | None"]
 
 
 @attrs.frozen(eq=False)
 class Seen:
-    """What a variable held after a step."""
+    """The content of a variable after a step."""
 
-    #: One of DTYPES; empty where it was no tensor of one.
+    #: One of DTYPES; empty if it was no tensor of one of these.
     dtype: str = ""
-    #: In float64; None where it was no tensor.
+    #: In float64; None if it was no tensor.
     values: np.ndarray | None = None
     #: The name of its class.
     kind: str = ""
@@ -43,20 +42,20 @@ class Seen:
 
     @property
     def stored(self) -> np.ndarray | None:
-        """The values in their dtype; None where there are none."""
+        """The values in their dtype; None if there are none."""
         return None if self.values is None or not self.dtype else self.values.astype(DTYPES[self.dtype])
 
 
 @attrs.frozen(eq=False)
 class Happened:
-    """What came of one step, one time."""
+    """The outcome of running one step once."""
 
     seen: Mapping[str, Seen] = attrs.field(factory=dict)
-    #: The class of the exception that it raised; empty for none.
+    #: The class of the exception that it raised; empty if it raised none.
     raised: str = ""
 
 
-#: The lines at the head of a probe, which note what every step gives.
+#: The first lines of a probe, which record the results of every step.
 _NOTING = """
 import json as _json
 _notes = []
@@ -76,7 +75,7 @@ def probe(head: Sequence[str], bodies: Sequence[tuple[Sequence[str], Mapping[str
     """
     The text of a probe, which writes what it sees to a file.
 
-    ``bodies``: of each step its lines, what to read by name, and how often it is done.
+    ``bodies``: for each step its lines, the variables to read by name, and how often it runs.
     """
     lines = [*head, *_NOTING.splitlines()]
     for place, (body, read, times) in enumerate(bodies):
@@ -89,15 +88,15 @@ def probe(head: Sequence[str], bodies: Sequence[tuple[Sequence[str], Mapping[str
 
 
 def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
-    """The lines, and those within them, further to the right."""
+    """The lines, including those within them, indented."""
     return ["    " * depth + one for line in lines for one in line.split("\n")]
 
 
 def seen(text: Callable[[str], str], count: int, run: Runner) -> list[list[Happened]]:
     """
-    What came of each of so many steps, each time that it was done.
+    The outcomes of ``count`` steps, one for each time that a step ran.
 
-    ``text``: the probe that writes to a file of this name. Raises CannotWrite where nothing can be seen.
+    ``text``: the probe that writes to a file of this name. Raises CannotWrite if nothing can be seen.
     """
     with tempfile.TemporaryDirectory(prefix="normspec-") as folder:
         file = Path(folder) / "seen.json"
@@ -121,7 +120,7 @@ def _seen(one: Mapping[str, Any]) -> Seen:
 
 
 def in_a_process(python: str, environment: Mapping[str, str] | None = None) -> Runner:
-    """Programs run by this interpreter, each in a process and a file of its own."""
+    """Runs programs with this interpreter, each in a process and a file of its own."""
 
     def run(text: str) -> str | None:
         with tempfile.TemporaryDirectory(prefix="normspec-") as folder:

@@ -1,4 +1,4 @@
-"""A reproducer: the script that shows one cause, or one violation without a cause, or why there is none."""
+"""A reproducer: the script for one cause, or for one violation without a cause, or why there is none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class Reproducer:
-    """What became of the script for one mistake."""
+    """The outcome of writing a script for one mistake."""
 
     target: str
     op: str
@@ -15,9 +15,9 @@ class Reproducer:
     dtype: str
     #: The requirement whose violation it shows.
     requirement: str
-    #: The first fault of the cause that it is about; empty for a violation without a cause.
+    #: The first fault of the cause; empty for a violation without a cause.
     fault: str
-    #: The file; empty where there is none.
+    #: The file; empty if there is none.
     file: str
-    #: Why there is none; empty where there is one.
+    #: Why there is none; empty if there is one.
     why_not: str

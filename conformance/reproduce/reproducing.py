@@ -24,15 +24,15 @@ from .script import script
 from .source import Source
 from .spelling import CannotWrite
 
-#: How many results of one mistake are tried until one can be written as a script.
+#: How many results of one mistake are tried until a script can be written for one.
 _TRIED = 4
 
 
 @attrs.frozen
 class _Mistake:
-    """What one script is about."""
+    """The subject of one script."""
 
-    #: The results that it explains, the first to be tried first.
+    #: The results that it explains, in the order in which they are tried.
     results: tuple[Result, ...]
     fault: str
     sentence: str
@@ -41,7 +41,7 @@ class _Mistake:
 
 
 def reproduced(report: Report, request: Request, folder: str, listener: Listener | None = None) -> Report:
-    """The report with its scripts, which are written to a folder that is there."""
+    """The report with its scripts, which are written to an existing folder."""
     found: list[Reproducer] = []
     mistakes = list(_mistakes(report))
     for place, mistake in enumerate(mistakes, 1):
@@ -65,7 +65,7 @@ def _mistakes(report: Report) -> Iterator[_Mistake]:
 
 
 def _plainness(result: Result) -> tuple[bool, int]:
-    """Cases that show a wrong result come before those of laws, and small ones before large ones."""
+    """Sort key: cases with a wrong result come before those of laws, and small ones before large ones."""
     case = result.counterexample
     if case is None:
         return True, 1 << 62
@@ -74,7 +74,7 @@ def _plainness(result: Result) -> tuple[bool, int]:
 
 
 def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake) -> Reproducer:
-    """The script for a mistake, by the first of its results that can be written as one."""
+    """The script for a mistake, for the first of its results that allows one."""
     why_not = ""
     for result in mistake.results[:_TRIED]:
         made = Reproducer(
@@ -115,7 +115,7 @@ def _written(report: Report, request: Request, result: Result, mistake: _Mistake
 
 
 def _conventions(subject: Mapping[str, Any], dtype: str) -> tuple[dict[str, str], frozenset[str]]:
-    """What a binding declares, what was measured of its platform, and the formats whose subnormals may be lost."""
+    """A binding's declarations, measurements on its platform, and the formats whose subnormals may be lost."""
     conventions: dict[str, str] = {}
     flushed = set[str]()
     for one in subject.get("measured") or ():

@@ -1,4 +1,4 @@
-"""A script that shows one violation: from a counterexample to text, by way of a probe."""
+"""A script that shows one violation: from a counterexample to text, with the help of a probe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .truths import Judge
 #: The names in a line of code.
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
-#: Steps that a script takes at most: longer ones nobody reads.
+#: Most steps of a script: nobody reads a longer one.
 _STEPS = 24
 
 
@@ -30,10 +30,10 @@ def script(
     run: Runner, head: Sequence[str],
 ) -> str:  # fmt: skip
     """
-    The text of a script that fails where the target violates what this result says, and ends well where it does not.
+    The text of a script that fails if the target violates what this result says, and ends well otherwise.
 
     ``conventions``: those that the target declares. ``run``: runs the probe. ``head``: what it is about, in lines.
-    Raises CannotWrite with the reason why there is none.
+    Raises CannotWrite with the reason if there is no script.
     """
     found = result.counterexample
     if found is None:
@@ -56,7 +56,9 @@ def script(
 
 
 def _ways(source: Source, language: Language) -> list[frozenset[str]]:
-    """Which derivatives are called by name: in NumPy all; elsewhere the vjp where the framework's shows nothing."""
+    """
+    Which derivatives are called by name: all in NumPy; elsewhere the vjp only after the framework's shows nothing.
+    """
     beside = source.beside()
     if "differentiated" not in language.functions:
         return [beside]
@@ -77,7 +79,7 @@ class _Text:
         )
 
     def whole(self, end: Assertion, head: Sequence[str], happened: Sequence[Sequence[Happened]]) -> str:
-        """The script; of calls that raise, where that is not what it shows, nothing is left."""
+        """The script, without the calls that raise, unless raising is what it shows."""
         body = list(end.first)
         for place, step in enumerate(self.steps[: end.last + 1]):
             if place < end.last and any(one.raised for one in happened[place]):
@@ -113,7 +115,7 @@ class _Text:
 
 
 def _with_before(lines: list[str], before: Sequence[str]) -> list[str]:
-    """The lines of a step, with what keeps a tensor right behind the line that makes it."""
+    """The lines of a step; the line that keeps a tensor follows the line that makes it."""
     for one in before:
         match = re.fullmatch(r"before = numbers\((\w+)\)", one)
         if match:
@@ -123,7 +125,7 @@ def _with_before(lines: list[str], before: Sequence[str]) -> list[str]:
 
 
 def _raising(lines: Sequence[str]) -> list[str]:
-    """A last call that must raise."""
+    """Lines whose last call has to raise."""
     return [
         *lines[:-1],
         "try:",
@@ -136,5 +138,5 @@ def _raising(lines: Sequence[str]) -> list[str]:
 
 
 def _comment(words: str) -> str:
-    """Words as they can stand in a comment: on one line, whatever a target put into them."""
+    """Words made fit for a comment: on one line, whatever a target put into them."""
     return "".join(one if one.isprintable() else "?" for one in " ".join(words.split()))

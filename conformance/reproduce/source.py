@@ -1,4 +1,4 @@
-"""Where a script takes the target from: a file, or a module that can be imported."""
+"""Where a script gets the target from: a file, or a module that can be imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .spelling import CannotWrite
 class Source:
     """A function by name, in a file or in a module."""
 
-    #: The target as it was named.
+    #: The target, as it was named.
     target: str
     #: The file's absolute path; empty for a module.
     file: str
@@ -29,7 +29,7 @@ class Source:
 
     @classmethod
     def of(cls, target: str, file: str = "") -> Source:
-        """Where a target by name is found; ``file``: where its file lies, if not there. Raises CannotWrite."""
+        """The source of a target with this name; ``file``: where its file is, if not there. Raises CannotWrite."""
         if not names_a_function(target) or target.startswith("exec:") or names_a_variant(target):
             raise CannotWrite("it is no function that a file or a module has under a name")
         place, _, name = target.rpartition(":")
@@ -40,11 +40,11 @@ class Source:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """The modules of the standard library that taking it needs."""
+        """The modules of the standard library that are needed to load it."""
         return ("os", "runpy", "sys") if self.file else ("importlib", "os", "sys")
 
     def lines(self, function: str, derivatives: Sequence[str]) -> list[str]:
-        """The lines that bind it, and those of its derivatives that are needed, to variables."""
+        """The lines that assign it, and the derivatives that are needed, to variables."""
         first, *rest = self.name.split(".")
         if not all(part.isidentifier() for part in (first, *rest)):
             raise CannotWrite(f"{self.name!r} is no name that Python code can have")
@@ -61,13 +61,13 @@ class Source:
         ]
 
     def beside(self) -> frozenset[str]:
-        """The derivatives that stand beside it in its file, which is read and not run."""
+        """The derivatives defined beside it in its file, which is parsed and not run."""
         names = set(bound(self._body))
         return frozenset(one for one in DERIVATIVES if f"{self.name}_{one}" in names)
 
     @property
     def is_class(self) -> bool:
-        """Whether its file says that it is a class: of layers."""
+        """Whether its file says that it is a class of layers."""
         return any(isinstance(one, ast.ClassDef) and one.name == self.name for one in self._body)
 
     @property

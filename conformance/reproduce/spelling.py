@@ -1,4 +1,4 @@
-"""Values, arrays, parts and calls as Python code. Whatever a target brought along is written as a literal."""
+"""Values, arrays, parts and calls as Python code. Everything that comes from a target is written as a literal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CannotWrite(Exception):
 
 
 def literal(value: Any) -> str:
-    """A setting or a number, floats to the last bit."""
+    """A setting or a number; floats are written to the last bit."""
     if isinstance(value, (bool, np.bool_)):
         return repr(bool(value))
     if isinstance(value, (int, np.integer)):
@@ -37,7 +37,7 @@ def literal(value: Any) -> str:
 
 
 def identifier(name: str) -> str:
-    """The variable of an input: "branch_w" of "branch.w"."""
+    """The variable of an input: "branch_w" for "branch.w"."""
     return name.replace(".", "_")
 
 
@@ -45,18 +45,18 @@ def identifier(name: str) -> str:
 class Spelling:
     """How the calls of one target are written."""
 
-    #: What the target is called in the script.
+    #: The name of the target in the script.
     function: str
     operator: Operator
     language: Language
     #: The conventions that it declares.
     conventions: Mapping[str, str]
     device: str
-    #: Those of "vjp", "jvp" and so on that stand beside it as functions of their own, and are called.
+    #: The derivatives ("vjp", "jvp" and so on) that are functions beside the target, and are called.
     written_out: frozenset[str]
 
     def has(self, helper: str) -> bool:
-        """Whether the framework has such a helper."""
+        """Whether the framework has a helper with this name."""
         return helper in self.language.functions
 
     def array(self, array: np.ndarray, layout: str = "") -> str:
@@ -73,7 +73,7 @@ class Spelling:
         return f"strided({given}, {literal(tuple(laid['strides']))}, {laid['offset']}{place})"
 
     def inputs(self, ask: Ask) -> dict[str, np.ndarray | None]:
-        """The inputs as the target is handed them."""
+        """The inputs in the form that the target takes."""
         if self.conventions.get("float64") == "float32" and any(
             one is not None and one.dtype == np.float64 for one in ask.inputs.values()
         ):
@@ -82,7 +82,7 @@ class Spelling:
         return Translation(gain=gain).inputs(ask.inputs)
 
     def call(self, ask: Ask, variables: Mapping[str, str], function: str = "", *more: str) -> str:
-        """A call of the target, or of one of its derivatives with ``more`` tensors behind the others."""
+        """A call of the target, or of one of its derivatives with ``more`` tensors after the others."""
         roles = {role: self._role(ask.parts, role, variables) for role in self.operator.roles}
         positional = [roles.get(name) or variables.get(name, "None") for name in self.operator.arguments]
         settings = dict(ask.settings)
@@ -123,7 +123,7 @@ def _cascade(part: Part, leaves: list[str], inner: list[str]) -> str:
 
 
 def _of_x(body: str) -> Callable[[Part, list[str], list[str]], str]:
-    """A part of one expression: {leaf}, {inner} and {number} are its own."""
+    """A part of one expression, in which {leaf}, {inner} and {number} stand for its own."""
 
     def made(part: Part, leaves: list[str], inner: list[str]) -> str:
         leaf, first = (leaves or [""])[0], (inner or [""])[0]

@@ -1,4 +1,4 @@
-"""The calls of a counterexample as steps of a script, each with the variables in which its results stand."""
+"""The calls of a counterexample as steps of a script, each with the variables that hold its results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..judging.truth import gradient_name
 from ..judging.verdicts import Counterexample
 from .spelling import CannotWrite, Spelling, identifier
 
-#: The derivatives of derivatives, by what a check calls them: the function beside a target, and the helper.
+#: Derivatives of derivatives, by the name that a check gives them: the function beside a target, and the helper.
 _NESTED = {
     "jvp of the vjp": ("jvp_vjp", "jvp_of_vjp"),
     "vjp of the jvp": ("vjp_jvp", "vjp_of_jvp"),
     "jvp of the jvp": ("jvp_jvp", "jvp_of_jvp"),
 }
 
-#: What is read again, and of what.
+#: Calls that read something again, and what they read.
 _AGAIN = {
     "read the outputs again": "results",
     "read the gradients again": "results",
@@ -36,24 +36,24 @@ class Step:
 
     ask: Ask
     lines: tuple[str, ...]
-    #: The variable of each result, and of what was handed over, by name; "g" is the cotangent.
+    #: The variable of each result, and of each input, by name; "g" is the cotangent.
     results: Mapping[str, str]
     inputs: Mapping[str, str]
-    #: Of what is read again: the place of the step that it is of.
+    #: For a step that reads something again: the place of the step that it belongs to.
     again: int | None = None
 
     @property
     def read(self) -> dict[str, str]:
-        """What is known once it is done: results by name, and what was handed over as "x now"."""
+        """The variables to read after it: results by name, and inputs as "x now"."""
         return {**self.results, **{f"{name} now": variable for name, variable in self.inputs.items()}}
 
 
 def sequences(found: Counterexample) -> Iterator[tuple[Ask, ...]]:
     """
-    The calls that may show a violation, the fewest first.
+    The calls that may show a violation, the shortest sequence first.
 
-    One call alone; then all that the check made; then these behind the plain call of the case, and its gradients, which
-    a check does not make anew where another check has made them.
+    First the one call; then all calls of the check; then these after the plain call of the case and its gradients. A
+    check does not repeat the plain call if another check has made it.
     """
     calls = found.calls if found.shown_by is None else found.calls[: found.shown_by + 1]
     if calls and calls[-1].of is None and not calls[-1].does.startswith("call with"):
@@ -67,7 +67,7 @@ def sequences(found: Counterexample) -> Iterator[tuple[Ask, ...]]:
 
 
 def _plain(found: Counterexample) -> tuple[Ask, ...]:
-    """The plain call of the case, and its gradients where these are what is wrong."""
+    """The plain call of the case, and its gradients if these are wrong."""
     case = found.case
     inputs = {name: value for name, value in found.inputs.items() if name != "g"} if case is None else case.inputs
     settings, parts = (found.settings, found.parts) if case is None else (case.settings, case.parts)
@@ -79,7 +79,7 @@ def _plain(found: Counterexample) -> tuple[Ask, ...]:
 
 
 def steps(calls: Sequence[Ask], spelling: Spelling) -> list[Step]:
-    """A step for each of these. Raises CannotWrite."""
+    """A step for each call. Raises CannotWrite."""
     made: list[Step] = []
     writer = _Writer(calls, spelling)
     for place in range(len(calls)):
@@ -90,11 +90,11 @@ def steps(calls: Sequence[Ask], spelling: Spelling) -> list[Step]:
 class _Writer:
     def __init__(self, calls: Sequence[Ask], spelling: Spelling) -> None:
         self.calls, self.spelling = calls, spelling
-        #: How often a variable's name was taken.
+        #: How often each name was taken for a variable.
         self.taken: dict[str, int] = {}
 
     def step(self, place: int, before: Sequence[Step]) -> Step:
-        """The step of one call, behind those before it."""
+        """The step of one call, given those before it."""
         ask = self.calls[place]
         if ask.does in _AGAIN:
             return self._again(ask, before)
@@ -115,7 +115,7 @@ class _Writer:
     # Variables ------------------------------------------------------------------------------------------------
 
     def _variable(self, name: str) -> str:
-        """A variable of this name that no step before has."""
+        """A new variable with this name, numbered if an earlier step has it."""
         name = identifier(name)
         count = self.taken[name] = self.taken.get(name, 0) + 1
         return name if count == 1 else f"{name}_{count}"
@@ -135,7 +135,7 @@ class _Writer:
         return {name: self._variable(name) for name in self.spelling.operator.outputs}
 
     def _wrt(self, ask: Ask) -> list[str]:
-        """The inputs whose gradients are asked for."""
+        """The inputs whose gradients are wanted."""
         names = differentiable(self.spelling.operator.name, ask.inputs)
         return [name for name in names if ask.wrt is None or name in ask.wrt]
 
@@ -156,7 +156,7 @@ class _Writer:
         return Step(ask, (*lines, f"{', '.join(results.values())} = {call}"), results, inputs)
 
     def _differentiated(self, ask: Ask, inputs: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """y and the function that takes its gradients, by the framework."""
+        """Lines for y and the function that takes its gradients, by the framework."""
         if not self.spelling.has("differentiated"):
             raise CannotWrite("it has no gradients that a script could take")
         names = self._wrt(ask)
@@ -189,7 +189,7 @@ class _Writer:
         return Step(ask, (*lines, *given, *made, taken), {**results, **gradients}, {**inputs, **handed})
 
     def _by_hand(self, ask: Ask, inputs: Mapping[str, str], g: str) -> tuple[list[str], dict[str, str]]:
-        """The gradients of a function that stands beside the target."""
+        """The gradients from a function that is defined beside the target."""
         if self.spelling.operator.composed:
             raise CannotWrite("in NumPy its gradients take parts that have derivatives of their own")
         if ask.wrt is not None:
@@ -201,7 +201,7 @@ class _Writer:
         return [line], {gradient_name(n): gradients[gradient_name(n)] for n in names if ask.inputs[n] is not None}
 
     def _pulled(self, ask: Ask, first: Step) -> Step:
-        """The gradients of a call that was made earlier."""
+        """The gradients of an earlier call."""
         given, handed = self._tensors({"g": ask.g}, ask.layouts)
         inputs = {**first.inputs, **handed}
         if self._own:
@@ -220,7 +220,7 @@ class _Writer:
         return Step(first.ask, (), dict(read) if what == "results" else {}, dict(first.inputs), again=ask.of)
 
     def _overwritten(self, ask: Ask, first: Step) -> Step:
-        """A second call on the memory of the first."""
+        """A second call that uses the memory of the first."""
         if not self.spelling.has("overwritten"):
             raise CannotWrite(f"a {ask.does}")
         fresh = ask.does.startswith("call with new")
@@ -249,7 +249,7 @@ class _Writer:
     # Other derivatives ----------------------------------------------------------------------------------------
 
     def _directions(self, ask: Ask, given: Mapping[str, Any], prefix: str) -> tuple[list[str], dict[str, str]]:
-        """A tensor for each input that moves, zero where none is given."""
+        """A tensor for each input that moves; zero if none is given."""
         names = self.spelling.operator.differentiable
         if not self._beside(ask):
             names = differentiable(self.spelling.operator.name, ask.inputs)

@@ -18,25 +18,25 @@ from .probe import Seen
 
 
 class Judge:
-    """Compares what steps gave with what they must give, under the conventions that a target declares."""
+    """Compares the results of steps with the right ones, under the conventions that a target declares."""
 
     def __init__(self, operator: str, dtype: str, conventions: Mapping[str, str], flushes: frozenset[str]) -> None:
         self.operator = operator
         binding = Binding(operator, operator, lambda *_, **__: None)
         self.subject = Subject(
             cast(Target, None), binding, dtype, conventions=dict(conventions), flushes=flushes
-        )  # nothing is asked of a target here
+        )  # this target is never called
         self._cases: dict[int, Case] = {}
 
     def violations(self, ask: Ask, seen: Mapping[str, Seen]) -> Iterator[tuple[str, Comparison]]:
-        """Each output and gradient of a call that is not what it must be, with the place where it is furthest off."""
+        """Each wrong output and gradient of a call, with the place where it is farthest off."""
         for name, one in seen.items():
             found = self.compared(ask, name, one)
             if found is not None and found.judged and found.ratio > 1:
                 yield name, found
 
     def compared(self, ask: Ask, name: str, one: Seen) -> Comparison | None:
-        """One output or gradient beside the exact one; None where nothing is known of it."""
+        """One output or gradient beside the exact one; None if that is not known."""
         got = one.stored
         if got is None:
             return None
@@ -47,11 +47,11 @@ class Judge:
                     return None
                 case = self._case(ask)
                 return compare(got, exact, self.subject.truth(case).bound(name, self.subject.arithmetic(case)))
-        except Exception:  # a case without elements, or one that no truth is about
+        except Exception:  # a case without elements, or one without a truth
             return None
 
     def exact(self, ask: Ask, name: str, index: tuple[int, ...]) -> float | None:
-        """One element of an output or gradient; None where nothing is known of it."""
+        """One element of an output or gradient; None if it is not known."""
         try:
             with np.errstate(all="ignore"):
                 found = self._exact(ask, name)

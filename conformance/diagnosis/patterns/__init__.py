@@ -1,1 +1,1 @@
-"""Patterns: the plainest true description of what is wrong, for a mistake that no fault of the library makes."""
+"""Patterns: the plainest true description of a mistake that is not in the library of faults."""

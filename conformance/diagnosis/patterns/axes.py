@@ -1,4 +1,4 @@
-"""Axes: which other values of x were normalised together."""
+"""Axes: the other values of x that were normalised together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .relation import Relation, said
 
 Array = np.ndarray
 
-#: Axes that may have been normalised over, of so many that x has.
+#: Axes that may have been normalised over, given the number of axes of x.
 _AXES: tuple[tuple[str, Callable[[int], tuple[int, ...]]], ...] = (
     ("over all axes but the first", lambda rank: tuple(range(1, rank))),
     ("over the last axis", lambda rank: (rank - 1,)),
@@ -41,7 +41,7 @@ def axes_relations(operator: str) -> Iterator[Relation]:
 
 
 def _normalised(facts: Facts, values: Array, axes: tuple[int, ...]) -> Array:
-    """The normalised value over some axes of an array."""
+    """xhat over some axes of an array."""
     centre = values.mean(axes, keepdims=True) if facts.case.record.centred else 0.0
     return (values - centre) / np.sqrt(np.square(values - centre).mean(axes, keepdims=True) + facts.eps)
 

@@ -1,4 +1,4 @@
-"""Backward passes: which gain dx was taken with, and which groups entered a parameter's gradient."""
+"""Backward passes: the gain that dx was taken with, and the groups that entered a parameter's gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .relation import Relation, said
 
 Array = np.ndarray
 
-#: What may stand in place of gamma in dx, of gamma beside the values of each group.
+#: Replacements for gamma in dx, as functions of gamma laid out beside the values of each group.
 _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("1", np.ones_like),
     ("gamma - 1", lambda gamma: gamma - 1),
@@ -31,7 +31,7 @@ _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ),
 )
 
-#: Groups that may be all that enters the sum for a parameter: which of so many.
+#: Groups that alone may enter the sum for a parameter: which of how many.
 _PARTS: tuple[tuple[str, Callable[[int], Array]], ...] = (
     ("the first group alone", lambda m: np.arange(m) == 0),
     ("the last group alone", lambda m: np.arange(m) == m - 1),
@@ -49,7 +49,7 @@ _PARTS: tuple[tuple[str, Callable[[int], Array]], ...] = (
 
 
 def backward_relations(operator: str, name: str) -> Iterator[Relation]:
-    """What a gradient of a normalisation may be: another gain in dx, fewer groups in dgamma or dbeta."""
+    """Wrong forms of a normalisation's gradient: another gain in dx, fewer groups in dgamma or dbeta."""
     record = OPERATORS[operator]
     if record.composed:
         return
@@ -74,7 +74,7 @@ def _with_gain(change: Callable[[Array], Array]) -> Callable[[Seen], Array | Non
 
 
 def input_gradient(facts: Facts, gain: Array) -> Array:
-    """dx of a normalisation, of a gain beside its lines."""
+    """dx of a normalisation, given the gain beside each value; one group a row."""
     h, xhat = gain * facts.rows(facts.g), facts.rows(facts.xhat)
     if not facts.training:
         return facts.back(facts.r * h)
@@ -92,7 +92,7 @@ def _of_dx(name: str) -> Callable[[Seen], Array]:
 
 
 def _rounded_dx(name: str) -> Callable[[Seen], Array]:
-    """What the roundings of dx add up to: those of each of its parts."""
+    """The sum of dx's roundings: those of each of its parts."""
 
     def made(one: Seen) -> Array:
         facts = one.facts
@@ -100,7 +100,7 @@ def _rounded_dx(name: str) -> Callable[[Seen], Array]:
         along = np.abs(h * xhat).mean(axis=1, keepdims=True)
         parts = facts.back(facts.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
         factor = np.abs(facts.xhat) if name == "dgamma" else 1.0
-        # The mean's own rounding enters each value as it does xhat.
+        # The rounding of the mean enters each value in the same way as xhat.
         enlarged = facts.back(1 + np.abs(facts.mean) * facts.r)
         return (facts.n + 16) * one.values.unit * facts.total(parts * factor * enlarged)
 

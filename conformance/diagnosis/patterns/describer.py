@@ -1,4 +1,4 @@
-"""The describer: what is wrong with a target, each word of it proven on cases that it was not formed on."""
+"""The describer: tells what is wrong with a target, each word proven on cases it was not formed on."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from .thresholds import thresholds
 
 Array = np.ndarray
 
-#: Cases that a description is formed on beside the violated ones, and others that it must survive; where calls are
-#: slow, what the search for a name has asked already is all there is.
+#: Cases that a description is formed on beside the violated ones, and fresh cases that it must survive. On a slow
+#: target, only the questions of the search before are available.
 _FORMED, _FRESH = 20, 20
-#: Free cases are drawn with a seed that no user gives.
+#: The seed for free cases: no user gives it.
 _SEED = 1 << 65
-#: Where so small a share of ordinary cases is wrong, it may be a question of size.
+#: If at most this share of ordinary cases is wrong, it may be a question of size.
 _FEW = 0.1
-#: Where calls are slow, the search and the description together ask for values or gradients so often: with the checks
-#: that the search asks, and with what says which violations follow from which, that makes thirty calls.
+#: On a slow target, the most calls for values or gradients that the search and the description make together. With the
+#: checks of the search, and the search for what follows from what, that makes thirty calls.
 _MOST_SLOW = 18
-#: An inner value is seen in so many cases at least, formed and fresh.
+#: An inner value has to be seen in at least this many formed and this many fresh cases.
 _LEAST = 5
-#: So many of the violated cases are looked at.
+#: Violated cases that are looked at, at most.
 _SHOWN = 16
 
 
@@ -64,7 +64,7 @@ class Describer:
 
     @classmethod
     def after(cls, search: Search) -> Describer:
-        """The describer of a subject that no mistake was found for: what that search has asked is known."""
+        """The describer of a subject for which no mistake was found; it knows all answers of that search."""
         most = _MOST_SLOW if search.subject.slow else None
         observer = Observer(search.subject, search.library, most)
         for question, answer in search.answered:
@@ -72,18 +72,18 @@ class Describer:
         return cls(observer, search.violations)
 
     def described(self) -> Pattern | None:
-        """The description; None where nothing was found that holds."""
+        """The description; None if nothing was found that holds."""
         formed, fresh = self._formed(), self._fresh()
-        if self.observer.most is not None:  # what calls are left go to cases that nothing was formed on
+        if self.observer.most is not None:  # the calls that are left go to fresh cases
             list(self.observer.seen(fresh))
         finds = (self._of_calls, self._of_refusals, self._of_values, self._of_sizes, self._of_the_rest)
-        with np.errstate(all="ignore"):  # formulas that are tried divide by zero, and what is wrong may overflow
+        with np.errstate(all="ignore"):  # formulas on trial divide by zero, and wrong values may overflow
             return next((found for find in finds if (found := find(formed, fresh)) is not None), None)
 
     # -- kinds of patterns -----------------------------------------------------------------------
 
     def _violated(self, *requirements: str) -> tuple[str, ...]:
-        """Those of these requirements that are violated; an id that ends in a hyphen stands for all that begin so."""
+        """The violated requirements that begin with one of these words: an id, or a prefix such as "CM-V"."""
         ids = dict.fromkeys(one.requirement for one in self.violations)
         return tuple(sorted((one for one in ids if any(one.startswith(name) for name in requirements)), key=telling))
 
@@ -91,7 +91,7 @@ class Describer:
         violated = self._violated("CM-P2", "CM-P5")
         words = remembered(self.observer, fresh) if violated else ""
         words = words or (other_than_at_first(self.observer, self.violations) if violated else "")
-        # What is about memory leads: a formula is violated only because of that.
+        # Memory comes first: it is the only reason why a formula is violated.
         explains = tuple(dict.fromkeys((*violated, *self._violated(""))))
         return Pattern(begun(f"{words}."), explains) if words else None
 
@@ -132,7 +132,9 @@ class Describer:
         return [self._plainer(one, before, after) if one.relation is None else one for one in found]
 
     def _plainer(self, wrong: Wrong, before: Sequence[Seen], after: Sequence[Seen]) -> Wrong:
-        """What has no relation of its own: told without parts that count their calls, or by what is inside a layer."""
+        """
+        For a result without a relation: try cases without parts that count their calls, then values inside the layer.
+        """
         if not OPERATORS[self.operator].composed or self.observer.most is not None:
             return wrong
         seen, fresh = ([one for one in some if not _counts(one.case)] for some in (before, after))
@@ -143,7 +145,7 @@ class Describer:
         return next((one for one in inside if one is not None), wrong)
 
     def _inside(self, inner: Inner) -> Wrong | None:
-        """What is wrong with an inner value, if that explains y."""
+        """The mistake in an inner value, if it explains y."""
         seen, fresh = ([*self._of_recipes(inner.recipes, seed)] for seed in (0, _SEED))
         values = [[shown for one in some if (shown := inner.seen(one)) is not None] for some in (seen, fresh)]
         if min(map(len, values)) < _LEAST:
@@ -164,12 +166,12 @@ class Describer:
         yield from (one for one in self.observer.seen(self._cases(described)) if one.name == "y")
 
     def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False) -> Pattern | None:
-        """The description by sizes; ``followed``: only one by a rule that all sizes follow."""
+        """The description by sizes; ``followed``: only one whose rule every size follows."""
         violated = [one.violated_on for one in self.violations if one.violated_on is not None]
         for found in thresholds(self.observer, self.operator, violated):
             if followed and not found.rule.followed:
                 continue
-            # Those of the sweep are plain: what is said of them must hold in all ordinary cases that are wrong too.
+            # Cases of the sweep are plain: what is said about them must also hold in all ordinary cases that are wrong.
             ordinary = ([one for one in cases if self._is_wrong(one)] for cases in (formed, fresh))
             swept = (found.cases[::2], found.cases[1::2])
             seen = [[*self.observer.seen((*some, *more))] for some, more in zip(swept, ordinary, strict=True)]
@@ -191,12 +193,12 @@ class Describer:
         return any(one.wrong.any() for one in self.observer.seen([case]))
 
     def _large(self, most: int) -> set[int]:
-        """The violated cases that have an extent beyond a size."""
+        """The violated cases with more values of x than a size."""
         shown = [self.observer.case(one.violated_on) for one in self.violations if one.violated_on is not None]
         return {id(one) for one in shown if one is not None and one.x.size > most}
 
     def _of_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
-        """What no plain call shows."""
+        """A description of mistakes that no plain call shows."""
         kinds: tuple[tuple[tuple[str, ...], Callable[[Observer, Sequence[Case]], str]], ...] = (
             (("CM-P1",), overwritten),
             (("CM-V",), misread_layouts),
@@ -214,10 +216,10 @@ class Describer:
         return None
 
     def again(self, pattern: Pattern) -> Pattern | None:
-        """The same description of the same target in another dtype; None where it does not hold there."""
+        """The same description for the same target in another dtype; None if it does not hold there."""
         seen = [*self.observer.seen([*self._formed(), *self._fresh()])]
         if not pattern.wrong or {one.name for one in seen if one.wrong.any()} != {one.name for one in pattern.wrong}:
-            return None  # an inner value is looked for anew
+            return None  # inner values are searched anew
         for wrong in pattern.wrong:
             there = [one for one in seen if one.name == wrong.name]
             if wrong.place is not None and wrong.place is not EVERYWHERE:
@@ -260,7 +262,7 @@ class Describer:
         after: Sequence[Seen],
         relations: Sequence[Relation] | None = None,
     ) -> Wrong | None:
-        """How a result is wrong; ``relations``: those that it may have to the right one, where they are its own."""
+        """How a result is wrong; ``relations``: to be tried in place of those of its name."""
         seen, fresh = ([one for one in some if one.name == name] for some in (before, after))
         if not any(one.wrong.any() for one in seen):
             return None
@@ -283,7 +285,9 @@ class Describer:
         place: Place | None,
         relations: Sequence[Relation] | None,
     ) -> tuple[Relation, float] | None:
-        """What the result is in a place, or without one wherever it is wrong; the same on fresh cases."""
+        """
+        The relation of the result to the right one, in a place or wherever it is wrong, if fresh cases confirm it.
+        """
         where = [_where(one, place) for one in seen]
         again = [_where(one, place) for one in fresh]
         for relation in self._relations(name, seen, place) if relations is None else relations:
@@ -308,7 +312,7 @@ class Describer:
                 yield from spread_relations([one for one, where in inside if where.all()])
 
     def _explained(self, wrong: Sequence[Wrong], seen: Sequence[Seen]) -> tuple[str, ...]:
-        """The violations on whose cases one of the results is wrong where the description says so."""
+        """The violations on whose cases one of the described results is wrong."""
         names = {one.result for one in wrong}
         return self._on({id(one.case) for one in seen if one.name in names and one.wrong.any()})
 
@@ -327,13 +331,13 @@ def _ordinary(description: Description) -> bool:
 
 
 def _counts(case: Case) -> bool:
-    """Whether a part counts its calls, so that one call more gives another value."""
+    """Whether a part counts its calls, so that one more call gives another value."""
     described = case.description
     return described is not None and described.recipe == "counted"
 
 
 def _lively(case: Case) -> bool:
-    """Whether gamma is not zero throughout: nothing is known there of how far roundings carry."""
+    """Whether gamma is not zero everywhere. If it is, nothing is known about how far roundings carry."""
     gamma = case.inputs.get("gamma")
     return gamma is None or bool(np.any(gamma != 0))
 
@@ -346,7 +350,7 @@ def _where(one: Seen, place: Place | None) -> Array:
 
 
 def _size(seen: Sequence[Seen], fresh: Sequence[Seen], among: Place | None) -> str:
-    """In how many cases it is wrong, where, and by how much: what can be said of whatever has no pattern."""
+    """In how many cases it is wrong, where, and by how much: for results without a pattern."""
     cases = [*seen, *fresh]
     wrong = [one for one in cases if one.wrong.any()]
     where = "without a pattern that was found" if among is None else f"always {among.words}"
@@ -366,7 +370,7 @@ def _at_most(wrong: Sequence[Seen]) -> str:
 
 
 def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[str]) -> str:
-    """One sentence for all results that are wrong; of gradients that only follow from a wrong y, that they do."""
+    """One sentence for all wrong results. It says of gradients that only follow from a wrong y that they do."""
     bad = {one.result for one in wrong}
     follows = {one.name for one in wrong if one.result not in outputs and bad & set(outputs)}
     told = _clauses([one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)])
@@ -381,7 +385,7 @@ def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[
 
 
 def _clauses(wrong: Sequence[Wrong]) -> list[str]:
-    """A clause for each result that is wrong; one for those that are wrong in the same words."""
+    """One clause for all results that are wrong in the same words."""
     alike: dict[str, list[str]] = {}
     for one in wrong:
         alike.setdefault(one.told if one.place is not None else one.words, []).append(one.name)
@@ -394,7 +398,7 @@ def _clauses(wrong: Sequence[Wrong]) -> list[str]:
 
 
 def _uncentred(sentence: str) -> str:
-    """What is said of deviations, of the values themselves."""
+    """The sentence about the values themselves, in place of deviations."""
     return sentence.replace("the variance", "the mean square").replace("squared deviations", "squares")
 
 

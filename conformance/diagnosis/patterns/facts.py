@@ -1,4 +1,4 @@
-"""What a description compares values with: the steps of the formula on one case, in float64."""
+"""Facts that descriptions compare with: the steps of the formula on one case, in float64."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Facts:
 
     @classmethod
     def of(cls, case: Case) -> Facts:
-        """Those of a case, made once."""
+        """The facts of a case, made once."""
         return case.derived("facts for a description", cls)
 
     def given(self, name: str) -> Array | None:
-        """An input in float64; None where it is not given."""
+        """An input in float64; None if it is not given."""
         value = self.case.inputs.get(name)
         return None if value is None else value.astype(np.float64)
 
@@ -51,52 +51,52 @@ class Facts:
 
     @cached_property
     def gamma(self) -> Array:
-        """gamma for each value of x, ones where it is None."""
+        """gamma for each value of x; ones if it is None."""
         return self._spread("gamma", 1.0)
 
     @cached_property
     def beta(self) -> Array:
-        """beta for each value of x, zeros where it is None."""
+        """beta for each value of x; zeros if it is None."""
         return self._spread("beta", 0.0)
 
     @property
     def eps(self) -> float:
-        """eps; 0 where the operator has none."""
+        """eps; 0 if the operator has none."""
         return float(self.case.settings.get("eps", 0.0))
 
     @cached_property
     def n(self) -> int:
-        """Values in a group."""
+        """The number of values in a group."""
         return self.case.layout.size
 
     @cached_property
     def count(self) -> int:
-        """Groups."""
+        """The number of groups."""
         return self.case.layout.count
 
     @property
     def training(self) -> bool:
-        """Whether statistics are those of x itself."""
+        """Whether the statistics are those of x itself."""
         return bool(self.case.settings.get("training", True))
 
     def rows(self, values: Array) -> Array:
-        """An array of x's shape, one group a row."""
+        """An array of x's shape, as one row for each group."""
         return self.case.layout.rows(values)
 
     def back(self, rows: Array) -> Array:
-        """Rows, or one number for each, in x's shape."""
+        """Rows, or one number for each row, in x's shape."""
         return self.case.layout.back(np.broadcast_to(rows, (self.count, self.n)))
 
     @cached_property
     def data(self) -> Array:
-        """What is normalised, one group a row: x, or where a block normalises its sum, that."""
+        """The normalised data, one row for each group: x, or the sum in a block that normalises its sum."""
         if self.case.record.normalises_sum:
             return self.rows(self.x + self.part("sublayer", self.x))
         return self.rows(self.x)
 
     @cached_property
     def mean(self) -> Array:
-        """What is subtracted, a column."""
+        """The mean that is subtracted, as a column."""
         if not self.case.record.centred:
             return np.zeros((self.count, 1))
         if not self.training:
@@ -105,20 +105,20 @@ class Facts:
 
     @cached_property
     def variance(self) -> Array:
-        """What eps is added to, a column."""
+        """The variance that eps is added to, as a column."""
         if not self.training:
             return np.asarray(self.given("running_var")).reshape(self.count, 1)
         return np.square(self.data - self.mean).mean(axis=1, keepdims=True)
 
     @cached_property
     def r(self) -> Array:
-        """The reciprocal root, a column."""
+        """The reciprocal root, as a column."""
         with np.errstate(all="ignore"):
             return 1 / np.sqrt(self.variance + self.eps)
 
     @cached_property
     def xhat(self) -> Array:
-        """What gamma multiplies."""
+        """The normalised values that gamma multiplies."""
         return self.back((self.data - self.mean) * self.r)
 
     @cached_property
@@ -129,13 +129,13 @@ class Facts:
     # -- parts of composed operators -------------------------------------------------------------
 
     def part(self, role: str, handed: Array) -> Array:
-        """What the part of a role returns; what it is handed where there is none."""
+        """The result of the part with a role; ``handed`` itself if there is no such part."""
         part = self.case.parts.get(role)
         return _called(part, self.case.inputs, handed) if isinstance(part, Part) else handed
 
     @cached_property
     def branches(self) -> tuple[Array, ...]:
-        """What each branch returns."""
+        """The result of each branch."""
         parts = self.case.parts.get("branches") or ()
         return tuple(_called(part, self.case.inputs, self.x) for part in parts)  # type: ignore[union-attr]
 
@@ -151,10 +151,10 @@ class Facts:
             return 1 - self.gate
         return logistic(self.part("carry", self.x))
 
-    # -- sums over what shares a parameter -------------------------------------------------------
+    # -- sums over values that share a parameter -------------------------------------------------
 
     def total(self, values: Array) -> Array:
-        """Summed over all that shares a parameter, in gamma's shape."""
+        """Summed over all values that share a parameter, in gamma's shape."""
         layout = self.case.layout
         return layout.parameter_back(layout.total(layout.rows(values)))
 

@@ -1,8 +1,8 @@
 """
-Inner values: what a layer makes on the way to y, where its parts are so simple that y shows it.
+Inner values: steps of a layer on the way to y, where its parts are so simple that y shows them.
 
-A sublayer that returns a multiple of what it is handed shows what that was; of a gated sum whose terms are known, the
-gate follows; of a weighted sum of known branches, the weights do. A mistake there is plain where y is not.
+If a sublayer returns a multiple of its input, y shows that input. If the terms of a gated sum are known, y shows the
+gate. If the branches of a weighted sum are known, y shows the weights. A mistake there is plain where y is not.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .terms import clipped_relations, term_relations
 
 Array = np.ndarray
 
-#: An inner value is known where the envelope leaves no more than this of the largest open.
+#: An inner value is known if the envelope leaves it unsure by no more than this part of the largest value.
 _KNOWN = 2.0**-6
-#: What is made of it rounds a few times more.
+#: Computing y from it adds a few roundings.
 _STEPS = 8.0
-#: Of a logit more than this must not be left open: that is a tenth of the gate, relative, at most.
+#: A logit may be unsure by no more than this, which is a tenth of the gate, relative, at most.
 _LOGIT_KNOWN = 0.1
 
 
@@ -36,28 +36,28 @@ _LOGIT_KNOWN = 0.1
 class Inner:
     """One value inside a layer."""
 
-    #: What a sentence begins with, before "is".
+    #: The words that a sentence begins with, before "is".
     name: str
-    #: Recipes whose parts let y show it, and those that it has to explain y of beside them.
+    #: Recipes whose parts let y show it. ``others`` are further recipes whose y it has to explain.
     recipes: tuple[str, ...]
-    #: The value that y shows, beside the right one; None where this y shows none.
+    #: The value that y shows, beside the right one; None if this y does not show it.
     made: Callable[[Seen], Values | None]
     #: The relations that it may have to the right one, given what was seen of it.
     relations: Callable[[Sequence[Seen]], Iterable[Relation]]
     others: tuple[str, ...] = ()
-    #: y of the inner value, for the other recipes.
+    #: Computes y from the inner value, for the other recipes.
     onward: Callable[[Seen, Array], Array] | None = None
-    #: Whether it has x's shape, and so groups and places in them.
+    #: Whether it has x's shape, and so has groups and places in them.
     shaped: bool = False
 
     def seen(self, one: Seen) -> Seen | None:
-        """What y shows of it."""
+        """The inner value that y shows."""
         with np.errstate(all="ignore"):
             values = self.made(one)
         return None if values is None else Seen(one.case, "y" if self.shaped else self.name, values, one.largest)
 
     def explains(self, wrong: Wrong, seen: Sequence[Seen]) -> bool:
-        """Whether y of the other recipes is what follows from what is wrong with the inner value there."""
+        """Whether y of the other recipes follows from what is wrong with the inner value."""
         if self.onward is None or wrong.relation is None or wrong.place is None:
             return self.onward is None
         for one in seen:
@@ -74,12 +74,12 @@ class Inner:
 
 
 def inner_values(operator: str) -> tuple[Inner, ...]:
-    """The inner values of a layer that is handed parts; nothing of others."""
+    """The inner values of a layer with parts; none for other operators."""
     return _INNER.get(operator, ())
 
 
 def _known(one: Seen, numerator: Array, denominator: Array, expected: Array) -> Values:
-    """numerator / denominator, where the envelope of y leaves little of that open."""
+    """numerator / denominator, where the envelope of y leaves little doubt about it."""
     unsure = one.values.envelope / np.abs(denominator)
     known = np.isfinite(numerator) & (unsure <= _KNOWN * np.abs(expected).max(initial=0.0))
     got = np.where(known, numerator / denominator, expected)
@@ -90,7 +90,7 @@ def _known(one: Seen, numerator: Array, denominator: Array, expected: Array) -> 
 
 
 def _handed(one: Seen) -> Values | None:
-    """What a sublayer was handed that multiplies it by a number."""
+    """The input of a sublayer that multiplies it by a number."""
     part = one.case.parts.get("sublayer")
     if not isinstance(part, Part):
         return None
@@ -99,7 +99,7 @@ def _handed(one: Seen) -> Values | None:
 
 
 def _ratio(one: Seen) -> Values | None:
-    """What x is multiplied by beside the sublayer's result in the sum that is normalised, group by group."""
+    """The factor of x, relative to that of the sublayer's result, in the sum that is normalised; one for each group."""
     facts = one.facts
     xhat = facts.rows((one.got - facts.beta) / facts.gamma)
     parts = [facts.rows(value) for value in (facts.x, facts.part("sublayer", facts.x))]
@@ -112,12 +112,12 @@ def _ratio(one: Seen) -> Values | None:
     return Values(np.where(known, got, 1.0), np.ones(got.shape), np.where(known, unsure, np.inf), one.values.unit)
 
 
-#: Fewer values in a group than this leave the sum's two parts open.
+#: With fewer values in a group than this, the two parts of the sum cannot be told apart.
 _ENOUGH = 4
 
 
 def _ratio_of(xhat: Array, x: Array, f: Array, slack: Array) -> tuple[float, float]:
-    """What x is multiplied by beside f, if xhat is a sum of both but for a constant; and how unsure that is."""
+    """The factor of x relative to that of f, if xhat is a sum of both plus a constant; and how unsure it is."""
     columns = np.stack([x - x.mean(), f - f.mean()], axis=1)
     if not columns.any(axis=0).all() or np.linalg.matrix_rank(columns) < 2:
         return 1.0, np.inf
@@ -170,7 +170,7 @@ def _carry(one: Seen) -> Values:
 
 
 def _logits_of(gate: Callable[[Seen], Values], role: str) -> Callable[[Seen], Values | None]:
-    """The logits that a gate was made of, where it is neither open nor shut."""
+    """The logits that a gate was computed from, where it is neither fully open nor shut."""
 
     def made(one: Seen) -> Values:
         values, z = gate(one), one.facts.part(role, one.facts.x)
@@ -193,7 +193,7 @@ def _of_gate(role: str) -> Callable[[Sequence[Seen]], Iterator[Relation]]:
     return relations
 
 
-#: What else may stand in place of the logistic function of logits.
+#: Replacements for the logistic function of logits.
 _SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("(1 + tanh(z)) / 2, z being its logits,", lambda z: (1 + np.tanh(z)) / 2),
     ("z / 6 + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z / 6 + 0.5, 0, 1)),
@@ -234,7 +234,7 @@ def _plain(seen: Sequence[Seen]) -> Iterable[Relation]:
 
 
 def _weights(one: Seen) -> Values | None:
-    """The weights of branches, by least squares; None where they do not explain y, or the branches are too alike."""
+    """The weights of branches, by least squares; None if they do not explain y, or the branches are too alike."""
     logits, branches = one.facts.given("logits"), one.facts.branches
     if logits is None or not branches or one.case.parts.get("fuse") is not None or not one.judged.all():
         return None
@@ -253,7 +253,7 @@ def _weights(one: Seen) -> Values | None:
 
 
 def _logits(one: Seen) -> Values | None:
-    """What branches were weighed by the exponentials of, but for a constant."""
+    """The logits behind the weights of branches, less their mean."""
     values, logits = _weights(one), one.facts.given("logits")
     if values is None or logits is None or (values.got <= 2 * values.envelope).any() or not np.isfinite(logits).all():
         return None

@@ -1,4 +1,4 @@
-"""Inputs: which of them a function rounds to a narrower dtype before it computes."""
+"""Inputs: those that a function rounds to a narrower dtype before it computes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .relation import Relation, said
 
 Array = np.ndarray
 
-#: The dtypes that an input may be rounded to, and the inputs that somebody may round together.
+#: The dtypes that an input may be rounded to; then the inputs that may be rounded together.
 _NARROW = ("float16", "bfloat16", "float32")
 _TOGETHER = (("x",), ("gamma",), ("beta",), ("gamma", "beta"), ("x", "gamma", "beta"), ("running_mean", "running_var"))
 _OF_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
 
 
 def rounded_inputs(operator: str, name: str) -> Iterator[Relation]:
-    """y, or a gradient, of inputs that are rounded to a narrower dtype."""
+    """y, or a gradient, computed from inputs that are rounded to a narrower dtype."""
     record = OPERATORS[operator]
     formula = _FORMULAS.get(name)
     if record.composed or formula is None:

@@ -17,16 +17,16 @@ from .observing import Observer
 
 Array = np.ndarray
 
-#: Calls in a row; where calls are slow, there is no such series.
+#: Calls in a row. A slow target gets no such series.
 _SERIES = 48
-#: Calls after which what was left of other arguments is gone, and what is kept for good is still there.
+#: Calls after which leftovers of other arguments are gone; what is kept for good is still there.
 _SETTLED = 3
-#: Cases that are asked, and how many must say the same where others say nothing.
+#: Cases that are tried, and how many must say the same if the others say nothing.
 _CASES, _AGREE = 4, 2
 
 
 def remembered(observer: Observer, cases: Sequence[Case]) -> str:
-    """How results depend on earlier calls; empty where they do not, or nothing is known of it."""
+    """How results depend on earlier calls; empty if they do not, or if nothing is known about it."""
     chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_CASES]
     if observer.most is not None or len(chosen) < _AGREE:
         return ""
@@ -38,13 +38,13 @@ def remembered(observer: Observer, cases: Sequence[Case]) -> str:
 
 
 def _differs(case: Case) -> bool:
-    """Whether every input is given, and another in a later call: one that is zero throughout tells nothing."""
+    """Whether every input is given and differs in a later call: an input that is zero everywhere shows nothing."""
     pairs = [(value, other(case).inputs[name]) for name, value in case.inputs.items()]
     return all(value is not None and later is not None and not np.array_equal(value, later) for value, later in pairs)
 
 
 def as_asked(observer: Observer, case: Case, name: str, got: Array) -> bool:
-    """Whether a result is what the case asks for."""
+    """Whether a result is right for its case."""
     subject = observer.subject
     truth = subject.truth(case)
     outputs = name in case.record.outputs
@@ -82,7 +82,7 @@ def _in_turn(observer: Observer, case: Case) -> str:
 
 
 def _later_on(observer: Observer, case: Case) -> str:
-    """From which call on a result is wrong, of calls with arguments that were not handed in before."""
+    """The call from which on a result is wrong, in a series with arguments that were not used before."""
     for gradients in (False, True) if not observer.subject.forward_only else (False,):
         series = [_calls(observer, case, gradients=gradients) for _ in range(_SERIES)]
         for name in series[0] or ():
@@ -120,7 +120,7 @@ def _ordinal(number: int) -> str:
 
 
 def _left_over(observer: Observer, case: Case) -> str:
-    """What of the call before a result depends on: that call differs in one input alone."""
+    """Which input of the call before changes a result: that call differs in one input only."""
     later = other(case)
     subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
@@ -142,7 +142,7 @@ def _left_over(observer: Observer, case: Case) -> str:
 
 
 def _looked_up(observer: Observer, case: Case) -> str:
-    """Whether a right result is returned again for other arguments, which differ late."""
+    """Whether a right result is returned again for other arguments that differ only in the last value of an array."""
     for gradients in (False, True) if not observer.subject.forward_only else (False,):
         for name, value in case.inputs.items():
             if value is None or not value.size:
@@ -158,7 +158,7 @@ def _looked_up(observer: Observer, case: Case) -> str:
 
 
 def _kept(observer: Observer, case: Case) -> str:
-    """After a call with which other arguments a result changes for good."""
+    """Which call with other arguments changes a result for good."""
     subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
         for words, before in _before(case, name):
@@ -175,7 +175,7 @@ def _kept(observer: Observer, case: Case) -> str:
 
 
 def other_than_at_first(observer: Observer, violations: Sequence[Result]) -> str:
-    """Whether calls that showed a violation give something else by now, each the only call of its check."""
+    """Whether calls that showed a violation give something else by now. Each is the only call of its check."""
     changed = []
     for shown in (one.counterexample for one in violations):
         call = None if shown is None else shown.call
@@ -195,7 +195,7 @@ def other_than_at_first(observer: Observer, violations: Sequence[Result]) -> str
 
 
 def _before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
-    """What may be called before: other values of an input, and values as large and as small as squares allow."""
+    """Calls to make first: with other values of an input, and with values as large and as small as squares allow."""
     value = case.inputs[name]
     assert value is not None
     yield f"another {name}", case.replace(**{name: other(case).inputs[name]})
@@ -208,17 +208,17 @@ def _before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
         yield f"a much {words} {name}", case.replace(**{name: scaled.astype(value.dtype)})
 
 
-# What belongs to the caller ------------------------------------------------------------------------------------
+# Arrays of the caller --------------------------------------------------------------------------------------------
 
 
 def overwritten(observer: Observer, cases: Sequence[Case]) -> str:
-    """Which of the caller's arrays a call changes, and what they hold afterwards; empty where it changes none."""
+    """Which of the caller's arrays a call changes, and what they hold afterwards; empty if it changes none."""
     told: dict[str, set[str]] = {}
     for case in [one for one in cases if one.x.size > 1][:_CASES]:
         for words in _changed(observer, case):
             what, _, holds = words.partition(": ")
             told.setdefault(what, set()).add(holds)
-    # What an array holds is told where it holds that in every case.
+    # The content of an array is told only if it is the same in every case.
     return "; ".join(
         f"{what}: {next(iter(holds))}" if len(holds) == 1 and "" not in holds else what for what, holds in told.items()
     )
@@ -260,7 +260,7 @@ def _what(
 
 
 def _holds(case: Case, name: str, was: Array, now: Array, results: dict[str, Array]) -> str:
-    """What an array holds afterwards."""
+    """What an array holds afterwards, in words."""
     for result, value in results.items():
         if value.shape == now.shape and np.array_equal(value, now, equal_nan=True):
             return f": it holds {result} afterwards"

@@ -1,8 +1,8 @@
 """
-Moments: which mean, which spread, which eps and which parameters make the formula return what was received.
+Moments: the mean, spread, eps and parameters with which the formula returns the received y.
 
-Group by group, y - beta divided by gamma (x - mean) is the reciprocal root that was used; each group and each value
-bounds it. A centre that makes these bounds agree is what was subtracted; the spread is looked for beside it.
+In each group, y - beta divided by gamma (x - mean) is the reciprocal root that was used; each value bounds it. If the
+bounds agree for some centre, that centre was subtracted. The spread is then searched within the bounds.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .observing import Seen
 from .relation import Relation, said
 
 Array = np.ndarray
-#: Numbers that somebody may have written into a formula; beyond them it is the data that shows.
+#: The range of numbers that somebody may have written into a formula. A number outside comes from the data.
 _LEAST, _MOST = 1e-16, 1e4
-#: After so many that every bound allows, and the values do not, the bounds say too little.
+#: After this many relations that all bounds allow but the values do not, the bounds say too little.
 _MOST_TRIED = 20
 #: One number for each group, as a column.
 Column = Callable[[Facts], Array]
 
 
 def _over(facts: Facts, divisor: float) -> Array:
-    """The variance with another divisor; 0/0 where that is 0."""
+    """The variance with another divisor; 0/0 if that is 0."""
     return facts.variance * facts.n / np.float64(divisor)
 
 
@@ -38,12 +38,12 @@ def _up(n: int, block: int) -> int:
 
 
 def _mean_of_some(keep: Callable[[Array], Array]) -> Column:
-    """The mean of some of the values of each group; of all, where none would be left."""
+    """The mean of some of the values of each group; of all, if none would be left."""
     return lambda facts: _mean(_kept(keep, facts))
 
 
 def _variance_of_some(keep: Callable[[Array], Array]) -> Column:
-    """Their variance; their mean square where no mean is taken out."""
+    """The variance of some of the values; their mean square for an operator that does not centre."""
     return lambda facts: (_var if facts.case.record.centred else _mean_square)(_kept(keep, facts))
 
 
@@ -71,17 +71,17 @@ _SOME: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("every second value", lambda rows: rows[:, ::2]),
     ("the values without the largest and the smallest", lambda rows: np.sort(rows, axis=1)[:, 1:-1]),
 )
-#: Blocks that a sum may be made of, and lose what does not fill one.
+#: Block sizes of a sum that loses the values of an incomplete block.
 _BLOCKS = (16, 32, 64, 128, 256, 512, 1024)
 
 
 def _filled(facts: Facts) -> Array:
-    """The values of each group, and zeros up to a power of two."""
+    """The values of each group, padded with zeros to a power of two."""
     return np.pad(facts.data, ((0, 0), (0, (1 << (facts.n - 1).bit_length()) - facts.n)))
 
 
 def _in_blocks(rows: Array, block: int) -> Array:
-    """The values in whole blocks; all of fewer than one."""
+    """The values in whole blocks; all values if there are fewer than one block."""
     n = rows.shape[1]
     return rows[:, : n - n % block] if n > block else rows
 
@@ -95,12 +95,12 @@ def _variance_of_blocks(facts: Facts, block: int) -> Array:
     return np.square(_in_blocks(deviations, block)).sum(axis=1, keepdims=True) / facts.n
 
 
-#: Which group's statistics each group may have in place of its own.
+#: By group, the number of the group whose statistics may have been used instead.
 _Neighbour = Callable[[Facts], Array]
 
 
 def _of_sample(move: Callable[[Array, int], Array]) -> _Neighbour:
-    """The same group of another sample; its own, where all samples are in one group."""
+    """The same group of another sample; its own if all samples are in one group."""
 
     def by(facts: Facts) -> Array:
         samples = facts.x.shape[0] if facts.case.record.groups is Groups.SAMPLE_CHANNELS else 1
@@ -127,7 +127,7 @@ def _neighbour(column: Column, by: _Neighbour) -> Column:
 
 
 def _over_samples(column: Column) -> Column:
-    """The mean of a statistic over the same group of all samples; it itself where there are none."""
+    """The mean of a statistic over the same group of all samples; the statistic itself if there are no such groups."""
 
     def averaged(facts: Facts) -> Array:
         if facts.case.record.groups is not Groups.SAMPLE_CHANNELS:
@@ -139,7 +139,7 @@ def _over_samples(column: Column) -> Column:
 
 
 def _of_channels(facts: Facts) -> Array:
-    """The values of each group by its channels; its values by themselves, where it is no block of channels."""
+    """The values of each group by channel; as single values if the group is not a block of channels."""
     width = facts.case.layout.width if facts.case.record.groups is Groups.SAMPLE_CHANNELS else 1
     return facts.data.reshape(facts.count, width or 1, -1)
 
@@ -153,7 +153,7 @@ def _variance_of(facts: Facts) -> Array:
 
 
 def _running(name: str) -> Column:
-    """A running statistic that a batch_norm is given; nothing that holds elsewhere."""
+    """A running statistic that batch_norm is given; NaN for other operators."""
 
     def column(facts: Facts) -> Array:
         value = facts.given(name)
@@ -201,7 +201,7 @@ _CENTRES: tuple[tuple[str, Column], ...] = (
     ),
 )
 
-#: What may stand in place of the variance; of rms_norm, of the mean square.
+#: Replacements for the variance; in rms_norm, for the mean square.
 _SPREADS: tuple[tuple[str, Column], ...] = (
     ("", _variance_of),
     ("the running variance", _running("running_var")),
@@ -260,7 +260,7 @@ _SPREADS: tuple[tuple[str, Column], ...] = (
     ("1", lambda facts: np.ones_like(facts.variance)),
 )
 
-#: What may stand in place of gamma and of beta.
+#: Replacements for gamma. Below, _MOVED has those for gamma or beta.
 _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("gamma", lambda gamma: gamma),
     ("1", np.ones_like),
@@ -285,7 +285,7 @@ _MOVED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("the last value of {0}", lambda value: np.full_like(value, value.reshape(-1)[-1])),
     ("the mean of {0}", lambda value: np.full_like(value, value.mean())),
 )
-#: What may stand in place of beta, of which and of gamma it is a function.
+#: Replacements for beta, as functions of beta and gamma.
 _SHIFTS: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
     ("beta", lambda beta, gamma: beta),
     ("0", lambda beta, gamma: np.zeros_like(beta)),
@@ -363,16 +363,16 @@ def _exchanged(one: Seen) -> Array | None:
 
 @attrs.frozen
 class _Place:
-    """Where eps stands beside a spread: transformed(V) = base + k slope, V being what the root is taken of."""
+    """Where eps stands beside a spread: transformed(V) = base + k slope, where V is the value under the root."""
 
     words: Callable[[str], str]
     transformed: Callable[[Array], Array]
     base: Callable[[Array, float], Array]
     slope: Callable[[Array, float], Array]
     back: Callable[[Array], Array]
-    #: The k that is right where the spread is.
+    #: The k that is right if the spread is right.
     right: float
-    #: Of a limit: V is the larger (1) or the smaller (-1) of base and k slope, beside what is added to both.
+    #: For a limit: V is the larger (1) or the smaller (-1) of base and k slope, plus ``added``.
     limit: int = 0
     added: Callable[[Array, float], Array] | None = None
 
@@ -404,19 +404,19 @@ def _zeros(q: Array, eps: float) -> Array:
 
 
 def _inside(words: Callable[[str], str], right: float, slope: Callable[[Array, float], float]) -> _Place:
-    """So many times a number is added under the root."""
+    """A multiple of a number is added under the root."""
     return _Place(words, _same, _plain, lambda q, eps: np.full_like(q, slope(q, eps)), _same, right)
 
 
 def _outside(words: Callable[[str], str], slope: Callable[[float], float]) -> _Place:
-    """So many times a number is added to the root."""
+    """A multiple of a number is added to the root."""
     return _Place(
         words, np.sqrt, lambda q, eps: np.sqrt(q), lambda q, eps: np.full_like(q, slope(eps)), np.square, np.inf
     )
 
 
 def _limits() -> Iterator[_Place]:
-    """Where the variance, or eps, is kept from falling or from growing."""
+    """Limits that keep the variance, or eps, from falling or from growing."""
 
     def both(q: Array, eps: float) -> Array:
         return q + eps
@@ -429,7 +429,7 @@ def _limits() -> Iterator[_Place]:
         yield _Place(lambda k, w=word: f"sqrt(var + {w}(eps, {k}))", _same, _given, _ones, _same, **rest, added=_plain)
 
 
-#: The places, the right one first; the words are of what a group is divided by, q being the variance.
+#: The places, the right one first. The words name what a group is divided by; q is the variance.
 _PLACES: tuple[_Place, ...] = (
     _inside(lambda k: f"sqrt(var + {_multiple(k, 'eps')})" if k != "0" else "sqrt(var)", 1.0, lambda q, eps: eps),
     _Place(lambda k: f"sqrt({_multiple(k, 'var')} + eps)", _same, _given, _plain, _same, 1.0),
@@ -460,8 +460,8 @@ _PLACES: tuple[_Place, ...] = (
 
 
 def spread_relations(seen: Sequence[Seen]) -> Iterator[Relation]:
-    """Each centre and spread that makes the formula return y on everything seen, the plainest first."""
-    # Those that are far off exclude most: they come first.
+    """Each centre and spread with which the formula returns y on everything seen, the plainest first."""
+    # Results that are far off exclude most, so they come first.
     seen = sorted(seen, key=lambda one: not one.telling)
     tried = 0
     for centre, middle in _CENTRES:
@@ -486,7 +486,7 @@ def _all_bounds(seen: Sequence[Seen], middle: Column) -> Iterator[tuple[Array, A
 
 
 def _bounds(one: Seen, middle: Column) -> tuple[Array, Array] | None:
-    """Between what the square of the root that divided each group must lie; None where no root can be it."""
+    """Bounds of the square of the root that divided each group; None if no root fits."""
     facts = one.facts
     if np.isnan(middle(facts)).all():
         return None
@@ -501,7 +501,7 @@ def _bounds(one: Seen, middle: Column) -> tuple[Array, Array] | None:
         largest = np.abs(facts.data).max() * (facts.n + 8) * one.values.unit
         slack = slack + np.abs(facts.rows(facts.gamma)) * largest * np.where(np.isfinite(facts.r), facts.r, 0.0)
     slack = slack * ratio
-    # Where nothing is finite the relation itself is asked, in the end.
+    # Values that are not finite bound nothing. The relation itself is tested on them in the end.
     lost = ~np.isfinite(top)
     slack = np.where(lost, np.inf, slack)
     top = np.where(lost, 0.0, top)
@@ -517,7 +517,7 @@ def _bounds(one: Seen, middle: Column) -> tuple[Array, Array] | None:
 def _spreads(
     centre: str, middle: Column, seen: Sequence[Seen], bounds: Sequence[tuple[Array, Array]]
 ) -> Iterator[Relation]:
-    """What every bound allows, the plainest first."""
+    """The relations that every bound allows, the plainest first."""
     for spread, column in _SPREADS:
         columns = [column(one.facts) for one in seen]
         if all(np.isnan(one).all() for one in columns):
@@ -570,7 +570,7 @@ def _number(
 
 
 def _limited(place: _Place, column: Array, eps: float, base: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Between what k slope must lie, if base and it are limited by one another and give what is within bounds."""
+    """Bounds of k slope, if the larger or smaller of it and base has to lie within the bounds."""
     added = 0.0 if place.added is None else place.added(column, eps)
     least, most = bounds[0] - added, bounds[1] - added
     if place.limit > 0:
@@ -579,7 +579,7 @@ def _limited(place: _Place, column: Array, eps: float, base: Array, bounds: tupl
 
 
 def _root(facts: Facts, column: Column, place: _Place, number: float) -> Array:
-    """What each group was divided by."""
+    """The root that each group was divided by."""
     spread = column(facts)
     base, moved = place.base(spread, facts.eps), number * place.slope(spread, facts.eps)
     if place.limit:
@@ -594,8 +594,8 @@ def _amplified(column: Column, place: _Place, number: float) -> Callable[[Seen],
 
 def _rounded(column: Column, place: _Place, number: float) -> Callable[[Seen], Array]:
     """
-    What another centre rounds: a sum of all values, and its difference from each; and what a spread of such rounds,
-    which counts where it is no larger.
+    The roundings of another centre or spread. A centre rounds a sum of all values, and its difference from each. The
+    roundings of a spread count where the spread itself is no larger.
     """
 
     def made(one: Seen) -> Array:
@@ -617,7 +617,7 @@ def _made(middle: Column, column: Column, place: _Place, number: float) -> Calla
 
 
 def _told(centre: str, spread: str, place: _Place, number: float) -> str:
-    """What stands in place of what."""
+    """In words, what replaces what."""
     changed = []
     if centre:
         changed.append(f"{centre} in place of the mean")

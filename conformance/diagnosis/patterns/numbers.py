@@ -1,4 +1,4 @@
-"""Numbers that a description tells: the simplest one that every observation allows, and how it is written."""
+"""Numbers in descriptions: the simplest one that every observation allows, and how to write it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Interval:
         return not self.low <= self.high
 
     def within(self, lows: np.ndarray, highs: np.ndarray) -> Interval:
-        """What lies between all of these bounds too; nothing where one of them is no number."""
+        """The part that lies between all of these bounds too; empty if one of them is NaN."""
         low = float(lows.max()) if lows.size else -math.inf
         high = float(highs.min()) if highs.size else math.inf
         if math.isnan(low) or math.isnan(high):
@@ -29,7 +29,7 @@ class Interval:
         return Interval(max(self.low, low), min(self.high, high))
 
     def known(self, beside: float) -> bool:
-        """Whether the number is known well: to a tenth of how far it is from another."""
+        """Whether the interval is narrow: at most a tenth of its distance from another number."""
         if self.empty or not math.isfinite(self.high - self.low):
             return False
         return self.high - self.low <= abs((self.low + self.high) / 2 - beside) / 10
@@ -37,9 +37,9 @@ class Interval:
 
 #: Denominators of fractions that a reader recognises.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 16)
-#: Whole numbers whose roots, and what 1 is divided by them, a reader recognises.
+#: Whole numbers whose roots and reciprocal roots a reader recognises.
 _ROOTS = (2, 3, 5, 6, 7, 8, 10)
-#: Numbers have at most so many digits: more are those of float64 itself.
+#: Most digits of a number: more would be those of float64 itself.
 _DIGITS = 17
 
 

@@ -1,4 +1,4 @@
-"""Observations: what a target makes of a case, beside the exact values, and what that costs."""
+"""Observations: a target's results on a case, beside the exact values, and how many calls they take."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Seen:
     case: Case
     name: str
     values: Values
-    #: The largest number of its dtype: what is near it may round to infinity.
+    #: The largest number of its dtype. A value near it may round to infinity.
     largest: float
 
     @property
     def got(self) -> Array:
-        """What was received."""
+        """The received values."""
         return self.values.got
 
     @property
     def expected(self) -> Array:
-        """What is exact."""
+        """The exact values."""
         return self.values.expected
 
     @cached_property
@@ -49,7 +49,7 @@ class Seen:
 
     @cached_property
     def judged(self) -> Array:
-        """Where something is known of what it should be."""
+        """Where the right value is known."""
         values = self.values
         with np.errstate(all="ignore"):
             return np.isfinite(values.envelope) & (np.abs(values.expected) < self.largest / 4)
@@ -65,9 +65,9 @@ class Seen:
     @cached_property
     def slack(self) -> Array:
         """
-        By how much another function with the same mistake may differ: in a group, as much everywhere as anywhere.
+        How far another function with the same mistake may differ; in a group, the largest value counts everywhere.
 
-        The envelope is smaller where gamma is, which a wrong formula may put elsewhere.
+        The envelope is smaller where gamma is small, and a wrong formula may use gamma elsewhere.
         """
         slack = self.values.slack()
         if not self.shaped:
@@ -77,7 +77,7 @@ class Seen:
 
     @cached_property
     def telling(self) -> bool:
-        """Whether it is wrong by so much that an agreement with it is no accident."""
+        """Whether it is so far off that an agreement with it is no accident."""
         with np.errstate(all="ignore"):
             off = np.abs(self.got - self.expected)
             return bool((self.wrong & ~(off < TELLING * self.slack)).any())
@@ -90,21 +90,21 @@ class Seen:
 
 @attrs.define
 class Observer:
-    """What a subject made of cases, each asked once; where calls are slow, so many calls and no more."""
+    """The results of a subject on cases, each asked once, with a limit of calls for a slow target."""
 
     subject: Subject
     library: Library
-    #: How many calls the whole diagnosis may make of the subject; None: as many as it likes.
+    #: How many calls of the subject the whole diagnosis may make; None for no limit.
     most: int | None = None
     _answers: dict[tuple[int, bool], Answer] = attrs.field(factory=dict)
 
     def knows(self, question: Question, answer: Answer) -> None:
-        """Take over what the target has answered already."""
+        """Add an answer that the target gave earlier."""
         if question.plain and not question.without:
             self._answers[id(question.case), question.derivative] = answer
 
     def forget(self, case: Case) -> None:
-        """Forget what the target made of a case: it is asked again."""
+        """Forget the target's results on a case, so that it is asked again."""
         for derivative in (False, True):
             self._answers.pop((id(case), derivative), None)
 
@@ -114,12 +114,12 @@ class Observer:
         return self.most is not None and self.subject.calls >= self.most
 
     def case(self, description: Description) -> Case | None:
-        """The case of a description, as the target can be handed it."""
+        """The case of a description, in the form that the target takes; None if it takes none."""
         fit = fitted(description, self.subject.binding)
         return None if fit is None else self.library.case(fit)
 
     def answer(self, case: Case, *, derivative: bool) -> Answer | None:
-        """What the target makes of a case; None where it declines, or no call is left."""
+        """The target's answer on a case; None if it declines, or if no call is left."""
         key = id(case), derivative
         if key not in self._answers:
             if self.exhausted or (derivative and self.subject.forward_only):
@@ -145,7 +145,7 @@ class Observer:
                 yield Seen(case, name, values, largest)
 
     def failure(self, case: Case, *, derivative: bool) -> Exception | None:
-        """How the call of a case fails; None where it returns or declines, or no call is left."""
+        """How the call of a case fails; None if it returns or declines, or if no call is left."""
         if self.exhausted:
             return None
         self.subject.target.begin()

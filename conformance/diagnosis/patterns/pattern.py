@@ -1,4 +1,4 @@
-"""A pattern: what is wrong with a target in words, and what proves it once more in another dtype."""
+"""A pattern: what is wrong with a target in words, and the evidence to test it again in another dtype."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from .relation import Relation
 
 @attrs.frozen(eq=False)
 class Wrong:
-    """How one result is wrong, or what it is made of."""
+    """How one result is wrong, or what it equals."""
 
-    #: What a sentence says it of: the result, or an inner value.
+    #: The subject of the sentence: the result, or an inner value.
     name: str
-    #: What it is beside the right result, and the number in that; None where no relation was found.
+    #: Its relation to the right result, and the number in that; None if no relation was found.
     relation: Relation | None = None
     number: float = 0.0
-    #: Where it is wrong; None: no place was found that says it.
+    #: Where it is wrong; None if no place was found.
     place: Place | None = None
-    #: What else is known of it: how far it is off.
+    #: What else is known: how far it is off.
     size: str = ""
-    #: The result that shows an inner value; "" of a result itself.
+    #: The result that shows an inner value; "" for a result itself.
     shown_by: str = ""
 
     @property
@@ -36,7 +36,7 @@ class Wrong:
 
     @property
     def told(self) -> str:
-        """What follows its name and "is" or "are"."""
+        """The words after its name and "is" or "are"."""
         if self.relation is not None and self.place is None:
             return f"{self.size}; there it is {self.relation.words(self.number)}"
         where = f" {self.place.words}" if self.place is not None and self.place.words else ""
@@ -47,12 +47,12 @@ class Wrong:
 
 @attrs.frozen(eq=False)
 class Pattern:
-    """What is wrong, in words."""
+    """A description of what is wrong, in words."""
 
     sentence: str
-    #: The violated requirements on whose cases what it describes was seen, the most telling first.
+    #: The violated requirements whose cases show what is described, the most telling first.
     explains: tuple[str, ...]
-    #: From where on, in words; empty where it shows from the smallest cases on.
+    #: Where it begins, in words; empty if the smallest cases show it.
     begins: str = ""
     #: The results of plain calls that it is about.
     wrong: tuple[Wrong, ...] = ()

@@ -1,4 +1,4 @@
-"""Places: where a result is wrong, among the cases, their groups and their values, and where it is right."""
+"""Places: where a result is wrong, and where it is right, among cases, groups and values."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from .observing import Seen
 
 Array = np.ndarray
 
-#: Of what is wrong and of what is right, so many elements have to be known before a place is told.
+#: A place needs at least this many wrong elements inside, and this many elements outside.
 _FEW = 3
-#: What is outside is so large a share of what is inside: a place that holds nearly everything says nothing.
+#: The outside must have at least this share of the elements inside: a place with nearly everything says nothing.
 _SOME = 0.01
-#: Places that a relation is looked for in.
+#: Places in which a relation is searched.
 _TRIED = 3
-#: A place where some is wrong is told of so many cases at least, where so large a share of it is wrong.
+#: A place that is wrong only in part is named if at least this many cases are wrong, and this share of the place.
 _TIMES, _PART = 5, 0.2
 _SIZES = ("where the number of groups", "where the number of values", "in the first", "after the")
-#: A place without a relation has to be so well known: so much of it wrong, so much that is right outside.
+#: A place without a relation needs this share wrong inside, and outside this share of the elements inside.
 _NEARLY_ALL, _MUCH = 0.97, 0.1
 
 
 @attrs.frozen(eq=False)
 class Place:
-    """Some of the elements of a result, in words that follow "y is wrong"."""
+    """A part of the elements of a result, in words that follow "y is wrong"."""
 
     words: str
-    #: Which elements of a result are in it: an array that broadcasts to it. None: the case has no such thing.
+    #: Which elements of a result are in it, as an array that broadcasts; None if the place does not apply to the case.
     among: Callable[[Seen], Array | bool | None]
 
     @property
     def counts(self) -> bool:
-        """Whether it is about how many there are of something."""
+        """Whether it is about the number of something."""
         return self.words.startswith("where the number of")
 
     def mask(self, one: Seen) -> Array | None:
@@ -54,7 +54,7 @@ class Place:
             return None
 
     def unsure(self, one: Seen) -> Array:
-        """Of which elements roundings decide whether they are in it: those that are neither in it nor not."""
+        """The elements of which roundings decide whether they are in it. They count as neither in nor out."""
         with np.errstate(all="ignore"):
             found = np.asarray(self.among(one), np.float64)
         return np.broadcast_to(np.isnan(found), one.got.shape)
@@ -65,7 +65,7 @@ EVERYWHERE = Place("", lambda one: True)
 
 @attrs.frozen
 class Share:
-    """How a place lies to what is wrong: elements wrong outside, and inside and outside wrong or judged."""
+    """How many elements are wrong and how many are judged, outside a place and inside it."""
 
     outside_wrong: int
     outside: int
@@ -74,23 +74,23 @@ class Share:
 
     @property
     def explains(self) -> bool:
-        """Whether nothing is wrong elsewhere, and something was looked at there."""
+        """Whether nothing outside is wrong, and enough elements there were looked at."""
         enough = self.outside >= max(_FEW, _SOME * self.inside) and self.inside_wrong >= _FEW
         return enough and not self.outside_wrong
 
     @property
     def exact(self) -> bool:
-        """Whether all of it is wrong, and nothing elsewhere."""
+        """Whether everything inside is wrong, and nothing outside."""
         return self.outside > 0 and self.inside > 0 and not self.outside_wrong and self.inside_wrong == self.inside
 
     @property
     def rate(self) -> float:
-        """Which share of it is wrong."""
+        """The share of the place that is wrong."""
         return self.inside_wrong / max(self.inside, 1)
 
 
 def share(place: Place, seen: Sequence[Seen]) -> Share | None:
-    """How a place lies to what is wrong in all that was seen."""
+    """The share of a place over everything seen."""
     counts = np.zeros(4, int)
     for one in seen:
         mask = place.mask(one)
@@ -103,7 +103,7 @@ def share(place: Place, seen: Sequence[Seen]) -> Share | None:
     return Share(*(int(count) for count in counts))
 
 
-# Of whole cases -------------------------------------------------------------------------------------------------
+# Places of whole cases --------------------------------------------------------------------------------------------
 
 
 def _case(words: str, test: Callable[[Facts], bool | None]) -> Place:
@@ -211,11 +211,11 @@ def _of_cases(operator: str) -> Iterator[Place]:
         )
 
 
-# Of groups and values ------------------------------------------------------------------------------------------
+# Places of groups and values --------------------------------------------------------------------------------------
 
 
 def _rows(words: str, test: Callable[[Facts], Any]) -> Place:
-    """Groups: a column of which are in it."""
+    """A place of whole groups; the test gives one value for each group."""
 
     def among(one: Seen) -> Array | None:
         return one.facts.back(np.reshape(test(one.facts), (-1, 1))) if one.shaped else None
@@ -223,7 +223,7 @@ def _rows(words: str, test: Callable[[Facts], Any]) -> Place:
     return Place(words, among)
 
 
-#: The axes along which groups lie, where there are channels.
+#: The axes along which groups lie, if there are channels.
 _AXES: tuple[tuple[str, Callable[[Facts], int]], ...] = (
     ("sample", lambda facts: 0),
     ("channel", lambda facts: facts.case.settings["channel_axis"] % facts.x.ndim),
@@ -235,7 +235,7 @@ def _numbers(places: Array, size: int) -> Array:
 
 
 def _along(operator: str) -> Iterator[Place]:
-    """Samples and channels, by their number."""
+    """Places of samples and of channels, by number."""
     record = OPERATORS[operator]
     if not record.has_channels:
         return
@@ -259,7 +259,7 @@ def _of_axis(one: Seen, axis: int, test: Callable[[Array, int], Array]) -> Array
 
 
 def _index(words: str, test: Callable[[Array, int], Array]) -> Iterator[Place]:
-    """Values by their place in their group, and parameters by theirs."""
+    """A place of values by number within their group, and of parameters by number."""
 
     def among(one: Seen) -> Array | None:
         if one.shaped:
@@ -270,7 +270,7 @@ def _index(words: str, test: Callable[[Array, int], Array]) -> Iterator[Place]:
 
 
 def _sign(facts: Facts, sign: int) -> Array:
-    """1 where the mean of a group has a sign, NaN where its roundings decide that."""
+    """1 where the mean of a group has a sign, NaN where roundings decide the sign."""
     mean = facts.data.mean(axis=1)
     unsure = np.abs(mean) <= 1e-5 * np.abs(facts.data).max(axis=1)
     return np.where(unsure, np.nan, sign * mean > 0)
@@ -334,7 +334,7 @@ def _of_values(operator: str) -> Iterator[Place]:
         yield given("gate", "where the transform gate is below 1/2", lambda value: value < 0.5)
 
 
-# By how large something is -------------------------------------------------------------------------------------
+# Places by the size of something ----------------------------------------------------------------------------------
 
 
 def _column(test: Callable[[Facts], Array]) -> Callable[[Seen], Array | None]:
@@ -348,12 +348,12 @@ def _shaped(make: Callable[[Seen], Array]) -> Callable[[Seen], Array | None]:
     return lambda one: make(one) if one.shaped else None
 
 
-#: Words for what is measured, its value, and whether it is a whole number.
+#: A quantity in words, its value, and whether it is a whole number.
 _Measure = tuple[str, "Callable[[Seen], Array | float | None]", bool]
 
 
 def _measures(operator: str) -> Iterator[_Measure]:
-    """Words for what is measured, its value, and whether it is a whole number."""
+    """The quantities by which a place may be bounded."""
     record = OPERATORS[operator]
     yield "the number of values in a group", lambda one: one.facts.n, True
     yield "the number of groups", lambda one: one.facts.count, True
@@ -399,7 +399,7 @@ def _measures(operator: str) -> Iterator[_Measure]:
 
 
 def _by_measure(seen: Sequence[Seen], measures: Iterable[_Measure]) -> Iterator[Place]:
-    """Places above and below a limit that parts what is wrong from what is right."""
+    """Places above or below a limit that separates wrong values from right ones."""
     for words, measure, whole in measures:
         wrong, right = _parted(measure, seen)
         if wrong is None or right is None or not wrong.size or not right.size:
@@ -407,7 +407,7 @@ def _by_measure(seen: Sequence[Seen], measures: Iterable[_Measure]) -> Iterator[
         for sign in (1.0, -1.0):
             edge = float((sign * wrong).min())
             below = sign * right[sign * right < edge]
-            # Beside an eps of 0 some measures are infinite: no number parts that from what is finite.
+            # With an eps of 0 some quantities are infinite: no number separates these from finite ones.
             if not below.size or not np.isfinite((edge, below.max())).all():
                 continue
             limit, near = sign * edge, sign * float(below.max())
@@ -429,7 +429,7 @@ def _parted(measure: Callable[[Seen], Array | float | None], seen: Sequence[Seen
     return tuple(each[~np.isnan(each)] for each in both)  # type: ignore[return-value]
 
 
-#: What is counted from 0, in words of its own.
+#: Quantities that count from 0 have words of their own.
 _PLACED = {
     "the place in the group": "values of each group",
     "the place among the samples": "samples",
@@ -439,7 +439,7 @@ _PLACED = {
 
 
 def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -> tuple[str, float]:
-    """Words for what lies at a limit and beyond, and a number between both sides."""
+    """Words for the values at and beyond a limit, and a number between both sides."""
     if words in _PLACED:
         first = int(limit) if sign > 0 else int(limit) + 1
         return f"{'after' if sign > 0 else 'in'} the first {first} {_PLACED[words]}", limit
@@ -463,7 +463,7 @@ def _beyond(
 
 
 def place_of_cases(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> Place | None:
-    """The same among whole cases, each of which is one element."""
+    """The place that explains whole cases exactly, each case being one element; None if there is none."""
     sizes = [*_by_measure(seen, [one for one in _measures(operator) if one[2] and one[0] not in _PLACED])]
     for place in (*_of_cases(operator), *sizes):
         parts = [share(place, some) for some in (seen, fresh)]
@@ -473,36 +473,38 @@ def place_of_cases(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -
 
 
 def _places(operator: str, seen: Sequence[Seen]) -> list[Place]:
-    """All places that something may be wrong in, the plainest first."""
+    """All places where something may be wrong, the plainest first."""
     places = (*_of_cases(operator), *_of_groups(), *_along(operator), *_of_values(operator))
     return [*places, *_by_measure(seen, _measures(operator))]
 
 
 def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> list[Place]:
-    """Some places that hold all that is wrong, in what was seen and in what was not: first where most is wrong."""
+    """
+    A few places that hold everything wrong in both seen and fresh cases, those with the highest share wrong first.
+    """
     candidates = _places(operator, seen)
     found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
     found.sort(key=lambda one: -round(one[1].rate, 1))
     kept = [one for one, _ in found if (again := share(one, fresh)) is not None and again.explains]
-    # In a mode of its own, a formula of its own may be wrong by so little that few values show it.
+    # The formula of one mode may be wrong by so little that few values show it.
     return [*kept[:_TRIED], *(one for one in kept[_TRIED:] if one.words in ("in training", "in inference"))]
 
 
 def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
-    """A place that holds all that is wrong in what was seen, where much of it is wrong, and more lies elsewhere."""
+    """A place with nothing wrong outside, much wrong inside, and at least as many elements outside; None if none."""
     if sum(one.wrong.any() for one in seen) < _TIMES:
         return None
     candidates = _places(operator, seen)
     found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
-    # Large cases are few and their values easy: that nothing is wrong there says nothing of sizes.
+    # Large cases are few and have easy values: if nothing is wrong there, that says nothing about sizes.
     found = [(place, part) for place, part in found if not place.words.startswith(_SIZES)]
     kept = [(place, part.rate) for place, part in found if part.rate >= _PART and part.outside >= part.inside]
-    # Of places that hold the same, a ratio is nearer to the cause than a size.
+    # Of places with the same share, a ratio is nearer to the cause than a size.
     kept.sort(key=lambda one: (" divided by " not in one[0].words, -one[1]))
     return kept[0][0] if kept else None
 
 
 def says_it_all(place: Place, seen: Sequence[Seen], fresh: Sequence[Seen]) -> bool:
-    """Whether nearly all of a place is wrong, and much was looked at that is right: else it may be an accident."""
+    """Whether nearly all of a place is wrong and enough right values lie outside, so that it is no accident."""
     parts = [share(place, some) for some in (seen, fresh)]
     return all(one is not None and one.rate >= _NEARLY_ALL and one.outside >= _MUCH * one.inside for one in parts)

@@ -1,4 +1,4 @@
-"""Refusals: valid calls that raise, or return what has no right shape, and what these calls have in common."""
+"""Refusals: what the valid calls have in common that raise, or return a wrong shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .places import place_of_cases
 
 
 def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Sequence[Case]) -> str:
-    """What a call that fails does, and on which cases; empty where none fails, or nothing is known of it."""
+    """How a call fails, and on which cases; empty if none fails, or if nothing is known about it."""
     for derivative in (False, True):
         before, after = (_outcomes(observer, cases, derivative=derivative) for cases in (formed, fresh))
         failing = [one for one in (*before, *after) if one.wrong.any()]
@@ -32,7 +32,7 @@ def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Se
 
 
 def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) -> list[Seen]:
-    """For each case one number: 1 where the call fails."""
+    """One number for each case: 1 if the call fails."""
     found = []
     for case in cases:
         answer = observer.answer(case, derivative=derivative)
@@ -48,7 +48,7 @@ def _words(failure: Exception | None, *, derivative: bool) -> str:
     if isinstance(failure, TargetRaised):
         return f"{subject} raises {_one_line(str(failure))}"
     if isinstance(failure, BadOutput):
-        # The shapes are those of one case.
+        # Leave out the shapes, which are those of one case.
         told = re.sub(r" in place of .*", "", _one_line(str(failure)))
         return re.sub(r"has shape \(.*\)", "has a wrong shape", told)
     return f"{subject} fails"

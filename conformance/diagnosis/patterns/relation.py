@@ -1,4 +1,4 @@
-"""Relations: what a wrong result is, beside the right one, and whether it is that on every case."""
+"""Relations: how a wrong result relates to the right one, and whether that holds on every case."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from .numbers import Interval, simplest, written
 from .observing import Seen
 
 Array = np.ndarray
-#: One array of a result's shape, or None where a case has no such thing.
+#: Makes an array of a result's shape; None if the relation does not apply to the case.
 Made = Callable[[Seen], "Array | None"]
 
-#: A number of the relation itself rounds what is multiplied by it, and a wrong step beside it: a few roundings of that.
+#: A few more roundings: of what the relation's own number multiplies, and of a wrong step.
 _STEPS = 8.0
 
 
 @attrs.frozen(eq=False)
 class Relation:
-    """got = base + k times slope, with one number k for all cases; got = base where there is no slope."""
+    """got = base + k times slope, with one number k for all cases; got = base if there is no slope."""
 
-    #: What follows "y is", for the number k.
+    #: The words after "y is", given the number k.
     words: Callable[[float], str]
     base: Made
     slope: Made | None = None
     #: The k of a right result.
     right: float = 0.0
-    #: By how much more than the right formula it carries the roundings of what it divides.
+    #: Factor by which it enlarges roundings, compared with the right formula, because it divides by less.
     amplified: Made | None = None
-    #: What it rounds beside the steps of the right formula.
+    #: Roundings that the right formula does not have.
     rounded: Made | None = None
 
     def fitted(self, seen: Sequence[Seen], where: Sequence[Array]) -> float | None:
-        """The plainest k that everything seen allows, in the places that are asked for; None where none is."""
+        """The plainest k that everything seen allows, in the given places; None if there is none."""
         allowed, told = Interval(), False
         for one, places in zip(seen, where, strict=True):
             arrays = self._arrays(one)
@@ -69,7 +69,7 @@ class Relation:
         return simplest(allowed)
 
     def holds(self, number: float, seen: Iterable[Seen], where: Iterable[Array]) -> bool:
-        """Whether it is so with this number, in the places that are asked for."""
+        """Whether the relation holds with this number, in the given places."""
         for one, places in zip(seen, where, strict=True):
             arrays = self._arrays(one)
             if arrays is None:
@@ -82,12 +82,12 @@ class Relation:
         return True
 
     def value(self, number: float, one: Seen) -> Array | None:
-        """The value with this number; None where a case has no such thing."""
+        """The value with this number; None if the relation does not apply to the case."""
         arrays = self._arrays(one)
         return None if arrays is None else _on_line(*arrays, number)
 
     def tells(self, seen: Sequence[Seen], where: Sequence[Array]) -> bool:
-        """Whether, in most of what is far off, it is far off by what this relation allows too: else it says nothing."""
+        """Whether most results that are far off are far off by what the relation allows, too. Else it says nothing."""
         far = [(one, places) for one, places in zip(seen, where, strict=True) if one.telling and places.any()]
         told = 0
         for one, places in far:
@@ -143,7 +143,7 @@ def ones(one: Seen) -> Array:
 
 
 def said(words: str) -> Callable[[float], str]:
-    """Words without a number."""
+    """Words for a relation without a number."""
     return lambda number: words
 
 
@@ -163,11 +163,11 @@ def _constant(number: float) -> str:
     return f"{written(number)}, whatever is given"
 
 
-# What a result of any operator may be --------------------------------------------------------------------------
+# Relations of any operator's result --------------------------------------------------------------------------------
 
 
 def _own(name: str) -> Made:
-    """An input, where the result has its shape."""
+    """An input, if the result has its shape."""
 
     def made(one: Seen) -> Array | None:
         value = one.facts.g if name == "g" else one.facts.given(name)
@@ -186,7 +186,7 @@ def _groups_moved(by: Callable[[int], Array]) -> Made:
 
 
 def _moved_groups(words: str, by: Callable[[int], Array]) -> Relation:
-    """The result of another group, with the slack of that."""
+    """The result of another group, with that group's slack."""
 
     def slack(one: Seen) -> Array | None:
         return one.facts.back(one.facts.rows(one.slack)[by(one.facts.count)]) if one.shaped else None
@@ -199,7 +199,7 @@ def _channels(one: Seen) -> int | None:
 
 
 def _moved_along(what: str, axis: Callable[[Seen], int | None]) -> Iterable[Relation]:
-    """The result of another sample or channel, with the slack of that."""
+    """The result of another sample or channel, with the slack found there."""
 
     def taken(one: Seen, values: Array, by: Callable[[int], Array]) -> Array | None:
         along = axis(one)
@@ -220,7 +220,7 @@ def _moved_along(what: str, axis: Callable[[Seen], int | None]) -> Iterable[Rela
 
 
 def _rounded_to() -> Iterable[Relation]:
-    """The right value rounded to a coarser grid: what was received lies on it, and next to the right value."""
+    """The right value rounded to a coarser grid: the received value lies on the grid, next to the right value."""
     for exponent in range(17):
         for base in (2, 10):
             if base == 2 or 0 < exponent < 7:
@@ -261,7 +261,7 @@ _MOVED: tuple[tuple[str, Callable[[int], Array]], ...] = (
     ("after", lambda n: (np.arange(n) + 1) % n),
 )
 
-#: Words for numbers of a case by which a result may be multiplied.
+#: Numbers of a case by which a result may be multiplied, with their words.
 _COUNTS: tuple[tuple[str, Callable[[Seen], float]], ...] = (
     ("the number of values in a group", lambda one: one.facts.n),
     ("the number of groups", lambda one: one.facts.count),
@@ -272,7 +272,7 @@ _COUNTS: tuple[tuple[str, Callable[[Seen], float]], ...] = (
 
 
 def _sharing(one: Seen) -> float:
-    """How many values of x share one of the parameter whose gradient it is."""
+    """How many values of x share one element of the parameter whose gradient this is."""
     return one.case.x.size / max(one.got.size, 1)
 
 

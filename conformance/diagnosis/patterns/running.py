@@ -1,4 +1,4 @@
-"""Running statistics: from what, and by how much of it, they moved."""
+"""Running statistics: towards what they moved, and by how much of the way."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _moved(statistic: Callable[[Facts], Array], weight: Callable[[float], float]
 
 
 def _rounded(one: Seen) -> Array:
-    """What the mean of a channel rounds, which a deviation shows in full where its values are alike."""
+    """The rounding of a channel's mean. A deviation shows all of it where the values of the channel are alike."""
     return 8 * one.values.unit * np.abs(one.facts.data).max(axis=1)
 
 
@@ -79,7 +79,7 @@ def _old(one: Seen) -> Array:
 
 
 def running_relations(name: str) -> Iterator[Relation]:
-    """What a running statistic may have become, the plainest first."""
+    """Wrong forms of a running statistic, the plainest first."""
     if name not in _STATISTICS:
         return
     old = name.removeprefix("new_")

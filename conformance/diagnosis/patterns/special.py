@@ -1,4 +1,4 @@
-"""Special values and memory layouts: which of them a target misreads."""
+"""Special values and memory layouts that a target misreads."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _LAYOUTS = {
 
 
 def _chosen(cases: Sequence[Case]) -> list[Case]:
-    """Cases with every parameter, and room for more than one value and group."""
+    """Cases with every parameter, more than one group, and more than one value in each."""
     whole = [one for one in cases if one.x.size > 3 and all(value is not None for value in one.inputs.values())]
     return [one for one in whole if one.layout.count > 1 and one.layout.size > 1][:_CASES]
 
 
 def unseen_specials(observer: Observer, cases: Sequence[Case]) -> str:
-    """Which values that are not finite leave no trace, or reach what does not depend on them."""
+    """Which values that are not finite leave no trace, or reach values that do not depend on them."""
     chosen = _chosen(cases)
     if len(chosen) < _CASES:
         return ""
@@ -78,7 +78,7 @@ def _special(observer: Observer, case: Case, name: str, poison: float) -> str:
 
 
 def misread_layouts(observer: Observer, cases: Sequence[Case]) -> str:
-    """Which results are wrong where which input lies in memory in which way; empty where none is."""
+    """Which results are wrong for which memory layout of which input; empty if none is."""
     layouts = [one for one in observer.subject.target.layouts if one != "contiguous"]
     chosen = _chosen(cases)
     if len(chosen) < _CASES or observer.most is not None:

@@ -1,4 +1,4 @@
-"""Terms: what may be added to a result, once too often or once too rarely, by operator and result."""
+"""Terms: what may be added to a result, too often or too rarely, by operator and result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Term = tuple[str, Callable[[Seen], Array]]
 
 
 def plus(words: str) -> Callable[[float], str]:
-    """Words for the right value and so many times something."""
+    """Words for the right value and a multiple of something."""
 
     def told(number: float) -> str:
         if number == -1:
@@ -30,7 +30,7 @@ def plus(words: str) -> Callable[[float], str]:
 
 
 def term_relations(operator: str, name: str) -> Iterator[Relation]:
-    """A right value and so many times a term of the formula."""
+    """The right value plus a multiple of a term of the formula."""
     record = OPERATORS[operator]
     if record.composed:
         terms = _OF_PARTS.get(operator, ()) if name == "y" else ()
@@ -62,7 +62,7 @@ def _beside_g(number: float) -> str:
 
 
 def clipped_relations() -> Iterator[Relation]:
-    """y where xhat was kept from growing further."""
+    """y with xhat limited in size."""
     yield Relation(
         lambda number: f"beta + {written(number)} gamma, with the sign of xhat",
         lambda one: one.facts.beta,
@@ -161,7 +161,7 @@ _OF_NORMS: dict[str, tuple[_Term, ...]] = {
     ),
 }
 
-#: What a layer that is handed parts adds up.
+#: Terms in the sum of a layer with parts.
 _OF_PARTS: dict[str, tuple[_Term, ...]] = {
     "residual": (
         ("x", lambda one: one.facts.x),
@@ -201,7 +201,7 @@ _OF_PARTS: dict[str, tuple[_Term, ...]] = {
 }
 
 
-#: What stands in the sum of a layer as a part returned it, and what else somebody may have made of that.
+#: Terms in the sum of a layer that are the result of a part, each with what may replace it.
 _PART_OF_SUM: dict[str, tuple[_Term, ...]] = {
     "residual": (
         ("branch(x)", lambda one: one.facts.part("branch", one.facts.x)),
@@ -226,7 +226,7 @@ def _transformed(one: Seen) -> Array:
 
 
 def _gated(change: Callable[[Array], Array]) -> Made:
-    """A highway layer whose transform gate is something else of its logits."""
+    """A highway layer whose transform gate is another function of its logits."""
 
     def made(one: Seen) -> Array:
         t = change(one.facts.part("gate", one.facts.x))
@@ -249,7 +249,7 @@ def _softmax(z: Array, axis: int | None = -1) -> Array:
 
 
 def _weighed(change: Callable[[Array], Array]) -> Made:
-    """An mhc layer whose weights are something else of the logits; one with fuse has none."""
+    """An mhc layer whose weights are another function of the logits; not for one with fuse, which has no weights."""
 
     def made(one: Seen) -> Array:
         logits = one.facts.given("logits")
@@ -272,7 +272,7 @@ def _two_largest(z: Array) -> Array:
     return _softmax(z, None) * kept
 
 
-#: What else a layer may do with its parts.
+#: Other things that a layer may do with its parts.
 _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
     "residual": (("the activation applied twice", lambda one: one.facts.part("activation", one.expected)),),
     "highway": (
@@ -298,7 +298,7 @@ _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
     ),
 }
 
-#: What a block adds beside its parts.
+#: Terms that a block may add beside its parts.
 _OF_BLOCKS: tuple[_Term, ...] = (
     ("beta", lambda one: one.facts.beta),
     ("gamma", lambda one: one.facts.gamma),

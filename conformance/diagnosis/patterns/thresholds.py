@@ -1,4 +1,4 @@
-"""Thresholds: which sizes are wrong: from one on, from one to another, or by what they are a multiple of."""
+"""Thresholds: the sizes that are wrong: from one size on, within a range, or by multiples of a block."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
 from .observing import Observer, Seen
 
-#: Sizes at which a fault of size is looked for, past the limits of blocks.
+#: Sizes at which a fault of size is searched, just past the limits of blocks.
 _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
-#: Sizes above the first wrong one that show whether it is wrong from there on, as multiples of it and what is added.
+#: Sizes above the first wrong one that show whether all larger ones are wrong: (factor of it, number added).
 _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 #: Sizes below the last right one, as parts of it.
 _BELOW = (0.95, 0.75, 0.5, 0.3)
-#: Blocks that a size may be a multiple of, beside the last right and the first wrong size.
+#: Blocks that a wrong size may be a multiple of, beside the last right and the first wrong size.
 _BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
-#: What is wrong there is looked at up to so many times the first wrong size.
+#: Wrong results are examined up to this many times the first wrong size.
 _NEAR = 3
-#: Powers of two, and sizes with many divisors: where they are right, a block that divides them may be why.
+#: Powers of two, and sizes with many divisors. If they are right, a block that divides them may be the reason.
 _POWERS = tuple(1 << power for power in range(1, 14))
 _DIVISIBLE = (48, 96, 192, 720, 768, 1000, 2520, 3072, 3840)
-#: So many multiples of a block above what is wrong are looked at, with what lies between and beside them.
+#: Multiples of a block that are tried above the first wrong size, with sizes between and beside them.
 _MULTIPLES = 3
 
-#: What extents count, in words.
+#: Extents in words.
 _WORDS = {
     "features": "values in a group",
     "groups": "groups",
@@ -37,22 +37,22 @@ _WORDS = {
 
 @attrs.frozen
 class _Rule:
-    """Which sizes are wrong, in words."""
+    """A rule for which sizes are wrong, in words."""
 
     #: Whether a size is wrong.
     wrong: Callable[[int], bool]
-    #: What follows "y is", and a shorter form that says where it begins; {0} is what is counted.
+    #: The words after "y is", and a shorter form that says where it begins; {0} is what is counted.
     clause: str
     short: str
-    #: Sizes that tell it from rules like it.
+    #: Sizes that distinguish it from similar rules.
     telling: tuple[int, ...]
-    #: Whether every size that was looked at follows it.
+    #: Whether every tried size follows it.
     followed: bool = True
 
 
 @attrs.frozen
 class Threshold:
-    """Which sizes of one extent are wrong."""
+    """The sizes of one extent that are wrong."""
 
     extent: Extent
     right_up_to: int
@@ -62,26 +62,26 @@ class Threshold:
 
     @property
     def _counted(self) -> str:
-        """What the extent counts."""
+        """The name of the things that the extent counts."""
         name, _, mode = self.extent.name.partition(", ")
         return _WORDS.get(name, name) + (f" in {mode}" if mode else "")
 
     @property
     def begins(self) -> str:
-        """From where on, in words."""
+        """Where it begins, in words."""
         return self.rule.short.format(self._counted)
 
     @property
     def words(self) -> str:
-        """The same as a clause, with what was found right."""
+        """The rule as a clause, with the sizes found right."""
         return self.rule.clause.format(self._counted)
 
 
 def thresholds(observer: Observer, operator: str, violated: Sequence[Description]) -> Iterator[Threshold]:
     """
-    Which sizes are wrong, extent by extent; ``violated``: cases whose sizes are among those that are looked at.
+    The wrong sizes of each extent; ``violated``: cases whose sizes are tried too.
 
-    Where calls are slow, they are too many for that.
+    A slow target is not asked: that takes too many calls.
     """
     if observer.most is None:
         for extent in extents(operator):
@@ -92,7 +92,7 @@ def thresholds(observer: Observer, operator: str, violated: Sequence[Description
 
 @attrs.define
 class _Sizes:
-    """What is known of the sizes of one extent."""
+    """What is known about the sizes of one extent."""
 
     observer: Observer
     operator: str
@@ -104,14 +104,14 @@ class _Sizes:
         return self.observer.case(sized(self.operator, self.extent, size))
 
     def wrong(self, size: int) -> bool | None:
-        """Whether a result is wrong there; None where the target does not take the case."""
+        """Whether a result is wrong at a size; None if the target does not take the case."""
         if size not in self.known:
             at = self.case(size)
             self.known[size] = None if at is None else _is_wrong([*self.observer.seen([at])])
         return self.known[size]
 
     def threshold(self, violated: Sequence[Description]) -> Threshold | None:
-        """What rule they follow; None where nothing was found wrong past a size that is right."""
+        """The rule that the sizes follow; None if no size is wrong beyond one that is right."""
         low, high = 1, 0
         for size in sorted({*_LOOKED_AT, *self._of(violated)}):
             if size > self.extent.largest:
@@ -131,13 +131,13 @@ class _Sizes:
         if not self._stays(high):
             return None
         rule = self._rule(low, high)
-        # Not far above: there nearly all is wrong, and where nothing is cannot be seen.
+        # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
         sizes = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
         cases = tuple(at for size in sizes if (at := self.case(size)) is not None)
         return Threshold(self.extent, low, rule, cases)
 
     def _stays(self, size: int) -> bool:
-        """Whether it is wrong once more: what is wrong in the first call alone is no matter of size."""
+        """Whether it is wrong once more. A mistake in the first call only is not about size."""
         case = self.case(size)
         if case is None:
             return False
@@ -145,15 +145,15 @@ class _Sizes:
         return _is_wrong([*self.observer.seen([case])])
 
     def _of(self, violated: Sequence[Description]) -> Iterator[int]:
-        """The sizes that violated cases may have of this extent."""
+        """The sizes that violated cases may have in this extent."""
         for one in violated:
             yield from {one.n, one.count_of_groups} - {0, 1}
 
     def _rule(self, low: int, high: int) -> _Rule:
-        """The plainest rule that all sizes follow which were looked at, and all that tell it from others."""
+        """The plainest rule that all tried sizes follow, including those that distinguish it from other rules."""
         above = sorted({int(high * times) + more for times, more in _ABOVE} - {high})
         below = sorted({max(2, int(low * share)) for share in _BELOW})
-        # What begins past a block may be wrong but at its multiples.
+        # A mistake that begins past a block may be absent at its multiples.
         self._look([*above, *below, 2 * low, 3 * low, 4 * low, *_DIVISIBLE, *_POWERS])
         for rule in self._rules(low, high):
             if self._holds(rule) and self._look(rule.telling) and self._holds(rule):
@@ -217,7 +217,7 @@ class _Sizes:
 
 
 def _multiples(block: int, high: int) -> tuple[int, ...]:
-    """Multiples of a block above a size, and what lies beside them and in the middle between two."""
+    """Multiples of a block above a size, with sizes beside them and half-way between two."""
     first = -(-high // block)
     sizes = [block * times for times in range(first, first + _MULTIPLES + 1)]
     between = [size + more for size in sizes for more in (1, block // 2, -1)]
