@@ -71,8 +71,7 @@ def check(
     registered together) and on every case for which ``every`` is true. ``when`` narrows both.
 
     By default a CM- requirement has a meaning in both modes of batch_norm, and a BN- requirement in training.
-    ``plain``: where ``raising`` is "violates", a plain call that raises violates too, not only the check's changed
-    call.
+    ``plain``: where ``raising`` is "violates", a plain call that raises violates too, not only the changed one.
     ``of``: what it follows from, whatever else is right.
     """
 

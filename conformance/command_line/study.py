@@ -48,7 +48,7 @@ def study(
     if out is not None:
         _ensure_folder(out)
     waiting = console_on(sys.stderr).status(f"{name} on {target}: up to a minute, and longer on a framework")
-    with waiting, contextlib.redirect_stdout(sys.stderr):  # a target's prints do not belong in the table
+    with waiting, contextlib.redirect_stdout(sys.stderr):  # a target's prints must not get into the table
         operators = Operators.of(target, op=ops or None, framework=framework)
         outcome = run(chosen, operators, Scale(seed=seed, quick=quick))
     print_outcome(document(outcome), console_on(sys.stdout))

@@ -45,8 +45,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
     """
     Print id, level, title, sentence, formula, reason, faults, sources, errata and address of the requirement.
 
-    ``figures``: also print what its faults cost, which takes some hundredths of a second each, and how the first is
-    mended.
+    ``figures``: also print how the first fault is mended, and what faults cost: some hundredths of a second each.
     """
     _heading(requirement.id, requirement.level.value, requirement.title, console)
     print_prose(Text(requirement.sentence), console)

@@ -172,8 +172,7 @@ def print_failures(
     following: Sequence[Result] = (),
 ) -> None:
     """
-    Print the violated requirements: the first few in full, each with the advice that joins it; the others in a line
-    each.
+    Print the violated requirements: the first few in full, with the advice that joins them; the others in brief.
 
     ``following``: the violations that follow from these, printed as ids.
     """
