@@ -123,7 +123,7 @@ class Case:
         """
         Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced.
 
-        Arrays are copied to C order; a check about memory asks for a layout itself.
+        Arrays in another order are copied to C order; a check about memory asks for a layout itself.
         """
         inputs, settings = dict(self.inputs), dict(self.settings)
         g, parts = np.asarray(changes.pop("g", self.g), order="C"), changes.pop("parts", self.parts)

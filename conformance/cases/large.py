@@ -1,5 +1,5 @@
 """
-Large cases of everything that small cases show, because a kernel's path for large calls handles it all anew.
+Large cases of everything that small cases show, because a kernel's path for large calls has its own code for all of it.
 
 The sweep of sizes (sizes.py) takes every extent past every threshold and leaves the rest as it is: both parameters
 given, an eps that cannot show, contiguous memory. These cases take one size, past the usual thresholds, and try one by

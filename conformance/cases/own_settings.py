@@ -21,7 +21,7 @@ _AFFINE = ("gamma", "beta")
 
 def with_own_settings(description: Description, fixed: Fixed) -> Description | None:
     """
-    The description with the values that a binding cannot vary; None if exact values of the case would cost too much.
+    The description with the values that a binding cannot vary; None if that makes it too large to judge exactly.
 
     A mode that the binding lacks stays: the binding declines such a call, and is judged in the other mode.
     """

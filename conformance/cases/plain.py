@@ -155,7 +155,7 @@ def _of_fewer_values(description: Description) -> Iterator[Description]:
 
 
 def _along_shorter_axes(description: Description) -> Iterator[Description]:
-    """Descriptions with the same number of axes, one of them shorter, and with fewer channels or samples."""
+    """Descriptions with the same number of axes, one of them shorter; or with fewer channels or samples."""
     if description.features is not None:
         for features in _shorter(description.features):
             if math.prod(features) > 1:

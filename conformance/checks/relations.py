@@ -76,8 +76,7 @@ def equal_to(
     """
     [=] of a result and values that were given, or zero; everywhere, or only in ``where``.
 
-    No order of summation matters here, so repetition excuses no difference; and a result that must be zero is exactly
-    zero.
+    No order of summation matters here, so repetition excuses no difference; and zero means exactly zero.
     """
     related = got if where is None else np.where(where, got, want)
     found = _bits(case, name, related, want, note, given=True)

@@ -127,7 +127,7 @@ _ERRORS = 5
 
 
 def _swallowed(subject: Subject, bad: Case) -> str:
-    """What came in place of a part's exception, in words; empty if the exception itself came."""
+    """The outcome in place of a part's exception, in words; empty if the exception itself came."""
     try:
         subject.outputs(bad, mode="inference")
     except TargetRaised as raised:

@@ -16,7 +16,7 @@ from .symbols import symbols_for
 
 
 def told_alone(report: Outcome, results: Sequence[Result]) -> str:
-    """What a report says about these results, all of one requirement, without colour."""
+    """A report's text about these results, all of one requirement, without colour."""
     stream = TextStream("utf-8")
     console, symbols = console_on(stream), symbols_for("utf-8")
     causes = tuple(one for one in report.causes if any(one.explains_result(result) for result in results))

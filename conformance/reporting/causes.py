@@ -39,7 +39,7 @@ def print_causes(report: Outcome, console: Console) -> None:
 
 
 def script_of_cause(report: Outcome, cause: Cause) -> str:
-    """The file of the script that shows a cause, or why there is none; empty if none was asked for."""
+    """The file of the script that shows a cause, or why it was not written; empty if no script was asked for."""
     for one in report.reproducers:
         same = (one.target, one.op, one.fault) == (cause.target, cause.op, cause.name)
         if same and one.requirement in cause.explains:
@@ -48,12 +48,12 @@ def script_of_cause(report: Outcome, cause: Cause) -> str:
 
 
 def scripts_without_cause(report: Outcome) -> dict[str, str]:
-    """By requirement: the script that shows a violation without a cause, or why there is none."""
+    """By requirement: the script that shows a violation without a cause, or why it was not written."""
     return {one.requirement: one.file or f"none: {one.why_not}" for one in report.reproducers if not one.fault}
 
 
 def remedy(cause: Cause) -> str:
-    """What is right, with the requirement and errata that say so."""
+    """The right way, with the requirement and errata that state it."""
     also = f"; {', '.join(cause.errata)}" if cause.errata else ""
     return f"{cause.remedy} ({cause.requirement}, {title(cause.requirement)}{also})"
 

@@ -1,4 +1,4 @@
-"""What a run was asked to judge, in the report's words: a verdict on a part must not read as one on the whole."""
+"""A report's words for what the run was asked to judge: a verdict on a part must not read as one on the whole."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
 
 
 def against_advice(report: Outcome) -> str:
-    """The words for advice that fails though it was asked for by name; empty if there is none."""
+    """The words for violated SHOULDs in a run that asked for some requirements alone; empty otherwise."""
     broken = page_order(result.requirement for result in report.advice()) if report.only else ()
     more = f" and {len(broken) - _IDS} more" if len(broken) > _IDS else ""
     return f". Advice, which --require makes a MUST: {', '.join(broken[:_IDS])}{more}" if broken else ""

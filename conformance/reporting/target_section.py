@@ -80,14 +80,14 @@ def _told(result: Result) -> str:
 
 
 def deviation_in_words(one: Deviation) -> str:
-    """What is known, in which scope, and where to read about it."""
+    """A known violation in words: the reason, its scope, and where to read about it."""
     scope = f" [{one.scope}]" if one.scope else ""
     links = f"; {', '.join(one.links)}" if one.links else ""
     return f"{one.reason}{scope}{links}"
 
 
 def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
-    """Print the expected failures that did not fail as declared."""
+    """Print the entries of expected failures that are wrong."""
     if not report.unmet():
         return
     console.print()
