@@ -23,8 +23,8 @@ from .recipes import Drawn, made
 from .shapes import settings_of, shape_of
 from .stream import Stream
 
-#: Values from which on the truths about a case are not kept: they take about 500 bytes a value, and few bindings come
-#: to such a case.
+#: From this number of values on, the truths about a case are not kept: they take about 500 bytes a value, and few
+#: bindings run such a case.
 _BULKY = 1 << 13
 
 T = TypeVar("T")
@@ -35,17 +35,17 @@ class Case:
     """One input of an operator: arrays, settings and the cotangent of y."""
 
     operator: str
-    #: x, gamma, beta and, for batch_norm, running_mean and running_var, in the dtypes under test; for a composed
-    #: operator the leaves of its parts too.
+    #: x, gamma, beta and, for batch_norm, running_mean and running_var, in the dtypes under test. A composed operator
+    #: also has the leaves of its parts here.
     inputs: Mapping[str, NDArray[Any] | None]
     #: The keyword arguments.
     settings: Mapping[str, Any]
     #: The cotangent of y.
     g: NDArray[Any]
-    #: The requirements that it is for (description.py).
+    #: The requirements that it is made for (description.py).
     requirements: frozenset[str] = frozenset()
     description: Description | None = None
-    #: What a composed operator is handed for its roles.
+    #: The parts of a composed operator, by role.
     parts: Parts = attrs.field(factory=dict)
 
     @property
@@ -56,32 +56,32 @@ class Case:
 
     @property
     def only(self) -> bool:
-        """Whether it is judged on nothing but what it names."""
+        """Whether it is judged only on the requirements that it names."""
         return self.description is not None and self.description.only
 
     @property
     def record(self) -> Operator:
-        """What its operator is."""
+        """The record of its operator."""
         return OPERATORS[self.operator]
 
     @cached_property
     def layout(self) -> Layout:
-        """How its groups lie; of an operator that does not normalise, the groups that it could."""
+        """How its groups lie. If the operator does not normalise, the groups that it could have."""
         return Layout.of(self.operator, self.x.shape, self.settings)
 
     @property
     def promoted(self) -> bool:
-        """Whether y has another dtype than x: its cotangent has it too."""
+        """Whether y, and so its cotangent, has another dtype than x."""
         return self.g.dtype != self.x.dtype
 
     def random(self, purpose: str) -> Stream:
-        """A stream for what a check needs beside the case, the same for the same purpose."""
+        """A stream for random values that a check needs beside the case; the same for the same purpose."""
         seed = self.description.seed if self.description else 0
         return Stream(seed, self.x.size, zlib.crc32(purpose.encode()))
 
     @cached_property
     def content(self) -> bytes:
-        """All that a truth about it depends on, as part of a key."""
+        """Everything that a truth about the case depends on, as part of a key."""
         given = token(self.inputs), token(self.settings), token(self.g)
         return fingerprint(self.operator, *given, repr(sorted(self.parts.items())))
 
@@ -98,11 +98,11 @@ class Case:
 
     @property
     def bulky(self) -> bool:
-        """Whether its truths are not kept from one binding to the next."""
+        """Whether its truths are dropped between one binding and the next."""
         return self.x.size >= _BULKY
 
     def forget_truths(self) -> None:
-        """Free what was computed of this case; it is made anew where it is asked for again."""
+        """Free the computed truths; they are made again on request."""
         self._truths.clear()
 
     @cached_property
@@ -110,20 +110,20 @@ class Case:
         return {}
 
     def derived(self, name: str, make: Callable[[Case], T]) -> T:
-        """What is made of this case under a name, made once: every binding is handed the same."""
+        """Return what ``make`` makes from this case under this name: it is made once, and every binding gets it."""
         if name not in self._derived:
             self._derived[name] = make(self)
         return self._derived[name]
 
     def alone(self) -> Case:
-        """The case without what was computed of it."""
+        """A copy of the case without anything computed from it."""
         return attrs.evolve(self)
 
     def replace(self, **changes: Any) -> Case:
         """
         Return the case with some inputs, settings, the parts or the cotangent (``g``) replaced.
 
-        Arrays are copied to C order where they lie otherwise: a check that is about memory asks for a layout of it.
+        Arrays in another order are copied to C order; a check about memory asks for a layout itself.
         """
         inputs, settings = dict(self.inputs), dict(self.settings)
         g, parts = np.asarray(changes.pop("g", self.g), order="C"), changes.pop("parts", self.parts)
@@ -138,7 +138,7 @@ class Case:
 
 
 def build(description: Description, dtype: str, parameter_dtype: str | None = None) -> Case:
-    """Return the case that a description stands for, in one data and one parameter dtype."""
+    """Return the case of a description, in one data dtype and one parameter dtype."""
     data, held = FORMATS[dtype], FORMATS[parameter_dtype or dtype]
     if not OPERATORS[description.operator].composed:
         return _normalisation_case(description, data, held)
@@ -184,11 +184,11 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
 def running_values(
     rows: NDArray[np.float64], held: Format, seed: int, description: Description
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return running statistics away from every default, of the magnitude of the data.
+    """Return running statistics away from every default, as large as the data.
 
-    The mean is distinct in every channel and never 0, the variance neither 1 nor that of the batch;
-    one channel in four has a running variance near eps, where eps shows in inference. Beside the gamma and beta of a
-    new layer stand those of one: 0 and 1.
+    The mean differs in every channel and is never 0; the variance is neither 1 nor that of the batch. One channel in
+    four has a running variance near eps, where eps shows in inference. With the gamma and beta of a new layer, the
+    statistics are a new layer's too: 0 and 1.
     """
     if (description.gamma, description.beta) == ("ones", "ones"):
         return np.zeros(len(rows), held.dtype), np.ones(len(rows), held.dtype)
@@ -199,11 +199,11 @@ def running_values(
     mean = size * (0.5 + random.random(channels)) * random.choice([-1.0, 1.0], channels)
     sigma = size * (0.25 + random.random(channels))
     variance = sigma * sigma
-    # Of sizes, only what size changes is to be seen.
+    # Cases of sizes must show only what depends on the size.
     near = (np.arange(channels) % 4 == 3) & ("CM-S1" not in description.requirements)
     about = max(description.eps, held.smallest_normal) * np.ones(channels)
     if not description.training and description.requirements & {"LN-F3", "LN-F4"}:  # every channel is about eps there
         near = np.full(channels, description.eps > 0)
-        about *= 4.0 ** (np.arange(channels) % 3 - 1)  # far enough apart that one eps is not like another to them
+        about *= 4.0 ** (np.arange(channels) % 3 - 1)  # far enough apart that a wrong eps cannot fit all of them
     variance[near] = about[near] * (0.5 + random.random(int(near.sum())))
     return mean.astype(held.dtype), variance.astype(held.dtype)

@@ -1,4 +1,4 @@
-"""The fixed deck of the composed operators: every recipe, and the data on which one thing shows at a time."""
+"""The fixed deck of the composed operators: every recipe, and data on which one aspect shows at a time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
 _OFFSETS: Groups = (*(("offset", place) for place in range(8)), ("witness", 11))
 _ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
 
-#: The recipes on which the laws of a call run (purity, layouts, NaN): parts that leave nothing hidden.
+#: The recipe for the laws of a call (purity, layouts, NaN): its parts hide nothing.
 _LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway": "leaf", "mhc": "leaf"}
-#: Recipes beside these on which they run: parts that depend on x, each row by itself.
+#: More recipes for these laws: their parts depend on x, each row by itself.
 _ROWWISE = ("tanh_linear", "chain", "mixed", "post_activation")
 #: Recipes whose parts hold nothing that a second case could show.
 _BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared")
@@ -42,17 +42,17 @@ _CURVED = {
 }
 
 
-#: What is to be shown of fusion weights: on logits of any size, and on moderate ones.
+#: Requirements about fusion weights: for logits of any size, and for moderate logits only.
 _WEIGHTS = frozenset(("MH-F2", "MH-L4"))
 _MODERATE = frozenset(("MH-G4", "MH-L1", "MH-L2", "MH-L5"))
-#: The laws, and what else is to be shown on a few small cases.
+#: The laws, and other requirements that need a few small cases.
 LAWS = frozenset(
     (
         *(*_WEIGHTS, *_MODERATE, "PR-L2", "CM-A1", "CM-A2", "CM-S2", "CM-T3"),
         *("CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4"),
     )
 )
-#: What is done with parts: it does not depend on the values, and one case of each recipe will do, and a few more.
+#: Requirements about the treatment of parts. Values do not matter: one case a recipe is enough, and a few more.
 PARTS = frozenset(
     (
         *("CM-C1", "CM-C2", "CM-C3", "CM-C4", "CM-C5", "CM-C6", "CM-C7", "CM-C10", "CM-C11"),
@@ -60,7 +60,7 @@ PARTS = frozenset(
     )
 )
 DERIVATIVES = frozenset(("RS-G4", "RS-G5", "RS-G7", "RS-G8", "RS-G9"))
-#: Logits far apart, infinite ones too.
+#: Requirements that need logits far apart, infinite ones included.
 SATURATED = _WEIGHTS | {"HW-F4", "HW-G6", "MH-F3", "MH-G6"}
 COUNTS = _WEIGHTS | _MODERATE | {"MH-F4"}
 EPS_INSIDE = ("PR-F3", "PR-F6", "PO-F3", "PO-F6")
@@ -81,7 +81,7 @@ def composed_deck(operator: str) -> list[Description]:
         for place, recipe in enumerate(_CURVED[operator]):
             yield d(3 + place, _PLAIN[: 2 + place % 2], *DERIVATIVES, recipe=recipe, eps=2.0**-4, count=2 + place % 2)
         for place, recipe in enumerate(RECIPES[operator]):
-            # Every recipe, on a matrix and on a sequence of them; sizes distinct from one another.
+            # Every recipe, on a matrix and on a sequence of them, with sizes that differ from one another.
             law = LAWS if recipe in _ROWWISE else ()
             yield d(5, _LAWFUL[:3], *PARTS, *law, recipe=recipe, eps=2.0**-8, logits="moderate")
             if recipe in _BRIEF:
@@ -97,10 +97,10 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(6, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", *PARTS, leading=(2, 3))
         yield d(5, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(3, 2), recipe=_READING[operator])
         yield d(5, _PLAIN[:1], leading=())
-        # The shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
+        # Shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))
-        # Padding: rows of zeros, some and all.
+        # Padding: some rows of zeros, and all rows.
         yield d(4, (("constant", 0), ("normal", 0), ("constant", 0)), *PARTS)
         yield d(4, (("constant", 0),), *PARTS, recipe=_READING[operator])
         yield d(4, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(2, 1, 3))
@@ -118,19 +118,19 @@ def composed_deck(operator: str) -> list[Description]:
 
 
 def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
-    """eps, absent parameters, few values, leading dimensions: what the normalisation inside can be wrong in."""
+    """eps, absent parameters, few values, leading dimensions: the possible mistakes of the normalisation inside."""
     for recipe in ("scaled", "identity", "leaf"):
         yield d(2, _NEAR, *EPS_INSIDE, recipe=recipe, beta="none", gamma="ones")
     for recipe in ("scaled", "zero"):
         yield d(5, _NEAR, *EPS_INSIDE, recipe=recipe, eps=1e-3)
         yield d(3, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-6, gamma="large", beta="none")
         yield d(2, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-5, gamma="ones", beta="none")
-    yield d(6, _TINY, recipe="scaled", eps=0.0)  # `eps or 1e-6` takes it for none given
+    yield d(6, _TINY, recipe="scaled", eps=0.0)  # `eps or 1e-6` takes 0 for an eps that was not given
     for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     for n in (2, 3, 4):
         yield d(n, _PLAIN, *FEW, recipe="scaled", eps=_NONE, gamma="powers")
-    for recipe in ("tanh_linear", "scaled"):  # as blocks are initialised to be the identity
+    for recipe in ("tanh_linear", "scaled"):  # blocks are initialised like this to be the identity
         yield d(6, _PLAIN, recipe=recipe, eps=_NONE, gamma="zeros")
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
@@ -145,14 +145,14 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
 
 
 def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
-    """Logits over their whole range, with the carry gate's own and without."""
+    """Logits over their whole range, with and without a separate carry gate."""
     for recipe in ("leaf", "leaf_carry"):
         for logits in GATES:
             named = {"HW-F3"} if logits in ("mixed", "moderate", "zero") else SATURATED
-            # Where nothing, or all, of a part is to be seen, it is tempting not to call it, or to return x.
+            # Where a part shows fully, or not at all, code may skip the call or return x.
             named = named.union(*{"closed": (PARTS, LAWS), "open": (PARTS,)}.get(logits, ()))
             yield d(14, _PLAIN, *named, recipe=recipe, logits=logits)
-    # Transform and gate are linear, so that nothing but the gate bends: bfloat16 leaves room for no other term.
+    # Transform and gate are linear, so that only the gate bends: bfloat16 leaves no room for another term.
     yield d(2, _GRID, "HW-G7", recipe="shared", eps=2.0**-4)
     yield d(5, _PLAIN, "HW-F3", recipe="identity", logits="moderate")
     yield d(14, _PLAIN, *SATURATED, recipe="identity", logits="extreme")
@@ -169,7 +169,7 @@ _READING = {
 
 
 def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
-    """One branch, two, eight and twelve; logits tied, far apart and closed."""
+    """One branch, two, eight and twelve; logits that are equal, far apart, or closed."""
     for count in (1, 2, 8, 12):
         for recipe in ("leaf", "mixed", "equal"):
             yield d(5, _PLAIN, *COUNTS, recipe=recipe, count=count)

@@ -1,9 +1,9 @@
 """The fixed deck: witnesses that every profile runs, and the sweep of sizes.
 
-A deck is a list of descriptions. Each names the requirements that it is for, beside those that any case is judged on:
-a check runs on the cases that name one of its ids (checks/registry.py). What operators share is named by layer_norm's
-ids, which stand for the others' at the same check. Every knob stands away from its default somewhere, every dimension
-is distinct from the others, and coincides with them on purpose elsewhere.
+A deck is a list of descriptions. Each names the requirements that it is made for, beside those that judge any case: a
+check runs on the cases that name one of its ids (checks/registry.py). Cases that operators share name layer_norm's ids,
+which stand for the other operators' ids at the same check. Every setting is away from its default somewhere. Dimensions
+differ from one another, and coincide on purpose in some cases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .witnesses import WITNESSES
 
 Kinds = tuple[tuple[str, int], ...]
 
-#: Well-conditioned groups of many kinds, for sums over groups too.
+#: Well-conditioned groups of many kinds, also for sums over groups.
 _EASY: Kinds = (
     ("normal", 0),
     ("witness", 0),
@@ -49,23 +49,23 @@ _HARD: Kinds = (
     ("witness", 9),
 )
 _EXTREME: Kinds = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), ("subnormal", 0))
-#: eps so far below the variance that neither its value nor its place can show: what is wrong then is something else.
+#: eps so far below the variance that neither its value nor its place can show: other mistakes then stand alone.
 _NONE = 2.0**-100
 #: Few values, where the divisor of the variance shows.
 _FEW: Kinds = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
 _NEAR: Kinds = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
-#: Beside variances far below eps two that are not: from these it shows whether eps is added to the variance at all.
+#: Variances far below eps, and two that are not: these two show whether eps is added to the variance at all.
 _BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps", 2))
 _OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10), ("witness", 11))
 _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
-#: Small variances, beside which an eps shows that stands in for one of 0.
+#: Small variances, beside which an eps that replaces 0 shows.
 _TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
-#: Groups in which nothing but the formula shows.
+#: Groups in which only the formula shows.
 _PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
 
 
-#: The laws, and what else is to be shown on a few small cases.
+#: The laws, and other requirements that need a few small cases.
 LAWS = frozenset(
     (
         *("LN-L1", "LN-L2", "LN-L3", "LN-L4", "LN-L5", "LN-L6", "LN-L7", "LN-L8", "LN-L9", "LN-L11", "LN-L12"),
@@ -75,11 +75,11 @@ LAWS = frozenset(
         *("CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4"),
     )
 )
-#: Laws of data that a number can be added to.
+#: Laws that need data to which a number can be added.
 SHIFTS = ("LN-L10", "BN-L13")
 REPEATED = ("CM-P2", "CM-P3")
 LAYOUTS = ("CM-V1", "CM-V2", "CM-V3")
-#: Derivatives of second order and in forward mode, and what is to be shown on cases as small.
+#: Second-order and forward-mode derivatives, and other requirements that need equally small cases.
 DERIVATIVES = frozenset(
     ("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14", "CM-N6", "CM-N7", "CM-N8", "BN-I5"),
 )
@@ -93,7 +93,7 @@ def _describe(operator: str, n: int, groups: Kinds, *requirements: str, **rest: 
 
 
 def _both(operator: str) -> list[Description]:
-    """What all normalisations (in training) share: n values in each of the groups."""
+    """The cases that all normalisations (in training) share: n values in each of the groups."""
 
     def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
         return _describe(operator, n, groups, *requirements, **rest)
@@ -106,7 +106,7 @@ def _both(operator: str) -> list[Description]:
         d(9, (("one_hot", 0), ("normal", 0), ("one_hot", 4)), *LAWS, gamma="powers", eps=2.0**-20),
         d(4, (("normal", 0), ("normal", 1), ("integers", 2)), *DERIVATIVES, eps=0.5),
         d(5, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, gamma="powers", eps=2.0**-7),
-        # One thing at a time.
+        # One aspect at a time.
         d(2, _FEW, "LN-F2", eps=_NONE, beta="none", gamma="powers"),
         d(3, _FEW, "LN-F2", eps=_NONE),
         d(4, _FEW, "LN-F2", eps=_NONE),
@@ -139,7 +139,7 @@ def _both(operator: str) -> list[Description]:
         d(65, _EASY, eps=1e-12, gamma="small"),
         d(129, _HARD[:5]),
         d(257, _LAWFUL[:3], cotangent="one_hot"),
-        # Data on which the plain formulas overflow or underflow, while the result does not.
+        # Data on which plain formulas overflow or underflow, while the result does not.
         d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "LN-R1", beta="none", only=True),
         d(6, (("wide", 0), ("wide", 1)), "LN-R2", beta="none", only=True),
         # 16-bit data with float32 parameters.
@@ -181,7 +181,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=-1),
         d(6, nine[:4], *AXES, eps=_NONE, rank=3, channel_axis=2),
         d(6, nine[:4], *AXES, eps=_NONE, rank=2, channel_axis=0),
-        # Channels between other axes, before all of them, and counted from behind.
+        # Channels between other axes, before them, and counted from the end.
         d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=2),
         d(6, nine[:4], *AXES, eps=_NONE, rank=3, channel_axis=0),
         d(12, nine[:5], *AXES, eps=_NONE, rank=4, channel_axis=-3),
@@ -189,7 +189,7 @@ def _of_channels(operator: str) -> list[Description]:
         # One sample, whose positions are all the values there are.
         d(6, nine[:4], *AXES, eps=_NONE, rank=3, samples=1),
         d(12, nine[:5], *AXES, eps=_NONE, rank=4, samples=1, training=False),
-        # Coinciding sizes: as many channels as samples, or as there are places along every axis.
+        # Coinciding sizes: as many channels as samples, or as positions along every axis.
         d(9, nine[:3], *AXES, eps=_NONE, rank=3),
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, channel_axis=-1),
         d(5, nine[:5], *AXES, eps=_NONE, rank=2),
@@ -205,7 +205,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(3, _HARD, training=False, beta="none", eps=1e-3),
         d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none"),
         d(1, _LAWFUL, training=False),
-        # A layer as it is made, of whose running statistics code may think that nobody has set them.
+        # A new layer: code may think that its running statistics were never set.
         d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),
         d(6, _LAWFUL, gamma="ones", beta="ones"),
         d(9, _EXTREME, training=False, cotangent="integers"),
@@ -220,7 +220,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         return _describe(operator, n, groups, *requirements, **rest)
 
     nine = tuple(("normal", i) for i in range(9))
-    # Of one value a group instance_norm's page has a requirement of its own.
+    # instance_norm's page has a requirement for one value a group.
     of_one = {"requirements": frozenset(("IN-E1",)), "only": True} if OPERATORS[operator].channels_alone else {}
     return [
         d(12, nine[:6], *AXES, eps=_NONE, rank=4, samples=3),
@@ -235,22 +235,22 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, samples=3, width=3),
         d(9, nine, *AXES, "LN-F5", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
         d(4, nine[:8], *AXES, "LN-F5", eps=_NONE, rank=3, samples=2, width=1, channel_axis=-1),
-        # A channel in each group, all channels in one, and no positions.
+        # One channel in each group, all channels in one group, and no positions.
         d(6, nine[:8], *AXES, eps=_NONE, rank=3, samples=2, width=1),
         d(12, nine[:3], *AXES, eps=_NONE, rank=4, samples=3, width=6),
         d(6, nine[:6], *AXES, *LAYOUTS, eps=_NONE, rank=2, samples=3),
         d(12, nine[:6], *LAYOUTS, rank=4, samples=3),
         d(8, nine[:4], *LAYOUTS, rank=5, samples=2),
         d(6, nine[:8], *LAYOUTS, "LN-F5", eps=_NONE, rank=3, samples=4, width=3),
-        # Far from zero with the channels last in memory, for which kernels have a path of their own.
+        # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=_NONE, rank=4, channel_axis=-1, samples=2, gamma="powers"),
         d(1, nine[:6], samples=2, rank=3, **of_one),
     ]
 
 
-#: What an operator has beside what all share, by how its groups lie.
+#: The operator's own cases beside the shared ones, by how its groups lie.
 _OWN = {Groups.TRAILING: _trailing, Groups.CHANNEL: _of_channels, Groups.SAMPLE_CHANNELS: _of_sample_channels}
-#: Dimensions of the shared cases where groups are channels of samples, in turn.
+#: The numbers of dimensions of shared cases, in turn, where groups are channels of samples.
 _RANKS = (3, 4, 2, 3, 5)
 
 
@@ -263,11 +263,11 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
     own, both = _OWN[groups](operator) if groups in _OWN else [], _both(operator)
     if groups is Groups.SAMPLE_CHANNELS:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
-    laws = 6  # the law and derivative cases stay in front; the operator's own come next
+    laws = 6  # law and derivative cases come first, the operator's own cases next
     ordered = both[:laws] + own + both[laws:] + _of_size(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]
 
 
 def _of_size(operator: str, profile: str) -> list[Description]:
-    """The sweep of sizes, what else is tried on large data, and the calls that are repeated."""
+    """The sweep of sizes, other cases of large data, and the repeated calls."""
     return size_deck(operator, profile) + large_deck(operator, profile) + repeated_deck(operator, profile)

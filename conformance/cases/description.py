@@ -1,4 +1,4 @@
-"""The description of a case: small integers and names, from which it is built alike in every dtype."""
+"""The description of a case: small integers and names that define the case in every dtype."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ class Description:
     beta: str = "mixed"
     #: How the cotangent is drawn.
     cotangent: str = "mixed"
-    #: The requirements that the case is for, beside those that any ordinary case is judged on. One id stands for all
-    #: that are registered with it at their check: LN-F3 for BN-F3 too (checks/registry.py).
+    #: The requirements that the case is for, beside those that judge any ordinary case. One id stands for all that are
+    #: registered with it at their check: LN-F3 also stands for BN-F3 (checks/registry.py).
     requirements: frozenset[str] = frozenset()
-    #: Whether it is judged on nothing else.
+    #: Whether it is judged only on these requirements.
     only: bool = False
-    #: Whether 16-bit data stand beside float32 parameters.
+    #: Whether 16-bit data have float32 parameters.
     mixed: bool = False
-    #: Whether every framework is put to it, those too in which each new shape takes long.
+    #: Whether every framework runs it, even one in which each new shape takes long.
     far: bool = False
     seed: int = 0
-    #: Number of groups, where the groups above are repeated in turn to make so many.
+    #: Number of groups, if the groups above are repeated in turn to make this many.
     repeat: int | None = None
-    #: Trailing axes: the normalised dimensions and the leading ones, where they are not (n,) and (rows,).
+    #: Trailing axes: the normalised dimensions and the leading ones, if they are not (n,) and (rows,).
     features: tuple[int, ...] | None = None
     leading: tuple[int, ...] | None = None
-    #: BatchNorm: mode, and weight of the new statistic.
+    #: BatchNorm: the mode, and the weight of the new statistic.
     training: bool = True
     momentum: float = 0.25
-    #: Channels: number of dimensions, place of the channels, and how many samples there are where that is not left to
-    #: the numbers of groups and values.
+    #: Channels: the number of dimensions, the place of the channels, and the number of samples, unless the numbers of
+    #: groups and values decide it.
     rank: int = 2
     channel_axis: int = 1
     samples: int | None = None
-    #: GroupNorm: how many channels a group has, where that is not left to the number of values.
+    #: GroupNorm: the number of channels in a group, unless the number of values decides it.
     width: int | None = None
-    #: Composed operators: which parts they are handed (recipes.py), how gate or fusion logits are drawn, and how
-    #: many branches there are.
+    #: Composed operators: the recipe of their parts (recipes.py), how gate or fusion logits are drawn, and the number
+    #: of branches.
     recipe: str = ""
     logits: str = "mixed"
     count: int = 3
@@ -66,7 +66,7 @@ class Description:
 
     @property
     def large(self) -> bool:
-        """Whether x has so many values that the case is about that."""
+        """Whether x has so many values that the case is about its size."""
         return self.n * self.count_of_groups > 1 << 11
 
     def group_values(self, format: Format) -> NDArray[np.float64]:

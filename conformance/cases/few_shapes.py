@@ -1,9 +1,9 @@
 """
-The cases of a function for which each new shape is compiled: the same cases, on a few shapes of x.
+The cases for a function that compiles each new shape: the same cases, on a few shapes of x.
 
-A case keeps what it is for: its requirements, its kinds of groups, eps, gamma, beta and cotangent. What changes is how
-many groups it has, and how long they are. Groups that a case does not name are its own once more, drawn anew, so that
-a sum over groups still is one of such groups.
+A case keeps its purpose: its requirements, kinds of groups, eps, gamma, beta and cotangent. Only the number of groups
+and their length change. Where more groups are needed, its own are drawn again, so that a sum over groups still is a sum
+over such groups.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import attrs
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
 
-#: Lengths of groups, each with the longest that it stands for, and how many groups there are: one value; seven, of
-#: which a witness in bfloat16 loses most (witnesses.py); a length past the lanes of a vector, in the square whose calls
-#: are repeated (sizes.py). All are odd, so that no block or vector is full, and the middle of 15 groups stands in an
-#: odd place.
+#: The longest group that is replaced, the length that replaces it, and the number of groups. The lengths: one value;
+#: seven, where a witness in bfloat16 loses most (witnesses.py); and a length past the lanes of a vector, in the square
+#: shape whose calls are repeated (sizes.py). All are odd, so that no block or vector is full, and the middle of 15
+#: groups stands in an odd place.
 _PLAIN = ((1, 1, 15), (9, 7, 15), (math.inf, 33, 33))
-#: x where a case is about its axes, by their number: sizes that coincide in three dimensions and few that do in more,
-#: with a 1 among six. Who has five has six.
+#: x where a case is about its axes, by their number. In three dimensions the sizes coincide, in more few do, with a 1
+#: among six. A case with five dimensions gets six.
 _TRAILING = {1: (7,), 2: (15, 7), 3: (3, 3, 3), 4: (2, 3, 2, 5), 6: (3, 2, 1, 3, 2, 2)}
-#: x where its channels are the groups, second or last: either way round the other sizes lie as shapes.py lays them.
+#: x where its channels are the groups, second or last. In both places the other sizes lie as shapes.py lays them.
 _CHANNELS = {2: (7, 15), 3: (3, 3, 3), 4: (2, 3, 2, 2), 5: (2, 3, 2, 1, 2)}
-#: x where groups are channels of a sample, and how many there are of them with the channels second and last. In three
-#: dimensions all sizes coincide: nothing raises that takes one for another.
+#: x where groups are channels of a sample, and the number of groups with the channels second and last. In three
+#: dimensions all sizes coincide, so that taking one for another does not raise.
 _SAMPLES = {
     2: ((9, 21), 3, 3), 3: ((9, 9, 9), 3, 3), 4: ((2, 6, 5, 4), 3, 2), 5: ((2, 6, 2, 1, 2), 2, 2),
 }  # fmt: skip
-#: The same where each channel is a group, of which the middle one stands in an odd place.
+#: The same where each channel is a group; the middle one stands in an odd place.
 _ALONE = {**_SAMPLES, 3: ((9, 7, 7), 7, 7)}
-#: Requirements whose checks make further shapes of that of their case: they are put to x of three dimensions alone.
+#: Requirements whose checks derive more shapes from that of their case: they run on three dimensions alone.
 _DERIVED = frozenset(("LN-L7", "LN-F2", "LN-F3", "LN-F4"))
 
 
 def in_few_shapes(description: Description) -> Description | None:
-    """The description on the nearest of the few shapes; None for a size that not every framework is put to."""
+    """The description on the nearest of the few shapes; None for a size that not every framework runs."""
     if description.large or "CM-S1" in description.requirements:
         return description if description.far or "CM-P2" in description.requirements else None
     place = _PLACES.get(OPERATORS[description.operator].groups)
@@ -45,7 +45,7 @@ def in_few_shapes(description: Description) -> Description | None:
 
 
 def _trailing(description: Description) -> Description:
-    """What normalises over the last axes."""
+    """For an operator that normalises over the last axes."""
     features, leading = description.features, description.leading
     if features is None or leading is None:
         return _plain(description)
@@ -57,7 +57,7 @@ def _trailing(description: Description) -> Description:
 
 
 def _channels(description: Description) -> Description:
-    """What normalises each channel."""
+    """For an operator that normalises each channel."""
     rank, axis = description.rank, description.channel_axis
     if (rank, axis % rank) == (2, 1):
         return _plain(description)
@@ -68,11 +68,11 @@ def _channels(description: Description) -> Description:
 
 
 def _samples(description: Description) -> Description:
-    """What normalises groups of the channels of each sample, or each channel by itself."""
+    """For an operator that normalises groups of the channels of each sample, or each channel."""
     alone, single, rank = OPERATORS[description.operator].channels_alone, description.n == 1, description.rank
     last = rank > 2 and description.channel_axis % rank == rank - 1
     if not alone and (single or ("LN-F8" in description.requirements and not last)):
-        rank = 2  # one channel a group, or seven values: of so many a witness loses most (witnesses.py)
+        rank = 2  # one channel a group, or seven values, with which a witness loses most (witnesses.py)
     elif description.requirements & _DERIVED or (alone and (rank == 2 or "LN-F8" in description.requirements)):
         rank = 3
     shape, *by_place = (_ALONE if alone else _SAMPLES)[rank]
@@ -97,10 +97,10 @@ def _plain(description: Description) -> Description:
 
 
 def _groups(description: Description, count: int) -> tuple[tuple[str, int], ...]:
-    """So many groups: those of the description, in turn."""
+    """``count`` groups: those of the description, in turn."""
     had = description.groups
     return tuple(had[place % len(had)] for place in range(count))
 
 
-#: How the cases of an operator are brought to few shapes, by how its groups lie; those of others stay what they are.
+#: How an operator's cases get few shapes, by how its groups lie. Cases of other operators keep theirs.
 _PLACES = {Groups.TRAILING: _trailing, Groups.CHANNEL: _channels, Groups.SAMPLE_CHANNELS: _samples}

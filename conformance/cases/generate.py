@@ -1,10 +1,10 @@
 """
-Generated cases: what a run judges beside the fixed deck.
+Generated cases: the cases that a run judges beside the fixed deck.
 
-Two kinds: *free* cases, which may be anything, and *variations*, which keep what a case of the deck is for (its
-requirements, its kinds of groups, its recipe) and change all its numbers, so that every requirement meets more cases
-than the deck has. All is drawn from a stream of our own, one for each case: the same seed gives the same cases
-whatever else is installed, and a deeper profile has the cases of the one before and more.
+There are two kinds. *Free* cases may be anything. *Variations* keep the purpose of a case of the deck (its
+requirements, kinds of groups and recipe) and change all its numbers, so that every requirement meets more cases than
+the deck has. Each case is drawn from its own stream of our own generator: the same seed gives the same cases whatever
+else is installed, and a deeper profile has all cases of the one before, and more.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .recipes import ALONG_SEQUENCE, RECIPES
 from .regimes import GENERATED
 from .stream import Stream
 
-#: Each of them representable exactly or rounded to float32 alike in every framework's default.
+#: Each is exact, or rounds to float32 in the same way by every framework's default.
 EPS = (2.0**-10, 1e-5, 1e-3, 0.5, 1e-6, 1e-12, 2.0**-20, 1.0)
 LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
-#: Composed operators: features, whose square is the size of a matrix, and numbers of branches.
+#: Composed operators: numbers of features, whose square is the size of a matrix, and numbers of branches.
 COMPOSED_LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 16, 17)
 COUNTS = (2, 3, 1, 4, 5, 8, 12)
 MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0)
-#: Members of each regime's family that are drawn.
+#: The number of members of a regime's family from which one is drawn.
 INDICES = 12
 #: The most groups of a free case.
 GROUPS = 12
 
-#: Kinds of gamma and beta that may stand for one another: none, ones and zeros are what a case is about.
+#: Kinds of gamma and beta that may replace one another. None, ones and zeros are a purpose of a case and stay.
 _ANY_AFFINE = ("mixed", "powers", "large", "small")
-#: What distinguishes the stream of a free case from that of a variation.
+#: Keys that tell the stream of a free case from that of a variation.
 _FREE, _VARIED = 1, 2
-#: Each round of variations draws its values from seeds of its own, beyond those that a user gives.
+#: Each round of variations draws its values from seeds of its own, beyond the seeds that a user gives.
 _ROUND = 1 << 64
 
 
@@ -94,10 +94,10 @@ def _free(operator: str, seed: int, index: int) -> Description:
 
 
 def _purpose(description: Description, index: int) -> frozenset[str]:
-    """What a free case is for beside the values: one in four takes the laws, one in four the derivatives."""
+    """A free case's requirements beside the values: one case in four takes the laws, one in four the derivatives."""
     composed = OPERATORS[description.operator].composed
     names = {name for name, _ in description.groups}
-    # The laws and derivatives run on moderate groups: extreme ones are outside their range rules.
+    # Laws and derivatives run on moderate groups, because extreme ones are outside their range rules.
     moderate = not names & {"near_overflow", "subnormal", "heavy_tailed", "offset"}
     if moderate and description.recipe not in ALONG_SEQUENCE:
         if index % 4 == 1 and description.n > 1:
@@ -111,7 +111,7 @@ def _purpose(description: Description, index: int) -> frozenset[str]:
 
 
 def _varied(description: Description, stream: Stream, number: int) -> Description:
-    """The same kind of case, with other numbers wherever what it is for leaves them open."""
+    """A case of the same kind, with other numbers wherever its purpose leaves them open."""
     return attrs.evolve(
         description,
         **_shape(description, stream),
@@ -126,10 +126,10 @@ def _varied(description: Description, stream: Stream, number: int) -> Descriptio
 
 
 def _shape(description: Description, stream: Stream) -> dict[str, object]:
-    """Another length of the groups: few where there are to be few, and the features of several axes one by one."""
+    """Another length of the groups: still few values if the case is about few, and each of several axes by itself."""
     if description.features is not None:
         features = tuple(stream.number(1, 2 * size - 1) for size in description.features)
-        if max(features) == 1:  # a single value is another kind of case
+        if max(features) == 1:  # a single value would be another kind of case
             features = (*features[:-1], 2)
         n = 1
         for size in features:
@@ -139,7 +139,7 @@ def _shape(description: Description, stream: Stream) -> dict[str, object]:
     if n == 1 or description.leading is not None or "MH-L7" in description.requirements:
         return {}
     if OPERATORS[description.operator].has_channels and "LN-F7" in description.requirements:
-        # As many values as its dimensions allow.
+        # A multiple, so that its dimensions still divide it.
         return {"n": n * stream.number(1, 3)}
     if description.requirements & {"LN-F2", "PR-F7", "PO-F7"}:
         return {"n": stream.number(2, 5)}
@@ -148,7 +148,7 @@ def _shape(description: Description, stream: Stream) -> dict[str, object]:
 
 
 def _eps(description: Description, stream: Stream) -> float:
-    """Another eps where it is an ordinary one; derivatives keep theirs, which keeps them in range."""
+    """Another eps, if it is an ordinary one. Derivatives keep theirs, so that they stay in range."""
     if description.eps not in EPS or description.requirements & {"LN-G9", "RS-G4"}:
         return description.eps
     return stream.pick(EPS)

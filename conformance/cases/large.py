@@ -1,10 +1,10 @@
 """
-Large cases of everything that small ones show: a kernel's path for large calls has its own handling of it all.
+Large cases of everything that small cases show, because a kernel's path for large calls has its own code for all of it.
 
-The sweep of sizes (sizes.py) takes every extent past every threshold and leaves all else as it is: both parameters
-given, an eps that cannot show, contiguous memory. Here it is the other way round: one size past the usual thresholds,
-and one thing after the other that such a path may get wrong. Not every threshold again: what begins past one of them
-goes on as a rule, and where a path ends, the sweep shows whether its formula holds.
+The sweep of sizes (sizes.py) takes every extent past every threshold and leaves the rest as it is: both parameters
+given, an eps that cannot show, contiguous memory. These cases take one size, past the usual thresholds, and try one by
+one the things that such a path may get wrong. They do not take every threshold again: a mistake that begins past one of
+them usually goes on, and where a path ends, the sweep shows whether its formula holds.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from .sizes import RECIPES
 
 #: Past 4096, and a product of factors that are past nearly all thresholds or far below them: 4 * 1025 and 2 * 2050.
 _LONG = 4100
-#: Past 1024: channels or groups, each of them with few values.
+#: Past 1024: the number of channels or groups, each with few values.
 _MANY = 1030
 #: eps so far below the variance that neither its value nor its place can show.
 _NONE = 2.0**-100
 
 _NORMAL = (("normal", 0), ("normal", 1), ("scaled", 0), ("normal", 2))
 _NEAR = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2))
-#: Of so many values a sound sum still tells the deviation from the mean, by which a variance in one pass is lost; the
-#: error that a plain sum of more may make, n u mean(abs(x)), hides that.
+#: With this many values a sound sum still resolves the deviation from the mean, which a one-pass variance loses. With
+#: more, the error that a plain sum may make, n u mean(abs(x)), would hide the loss.
 _FAR = {"n": 260, "groups": (("offset", 3), ("normal", 0)), "gamma": "ones", "beta": "none"}
 
 _VALUES = frozenset(("CM-S1", "CM-T1", "CM-T2", "CM-T3"))
 _LAYOUTS = _VALUES | {"CM-V1", "CM-V2", "CM-V3"}
-#: What memory holds afterwards, and what is not finite.
+#: Requirements about memory after a call, and about values that are not finite.
 _MEMORY = _VALUES | {"CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"}
 _MIXED = frozenset(("CM-D1", "CM-D2", "CM-D3"))
 
@@ -40,7 +40,7 @@ Fields = dict[str, object]
 
 
 def _shapes(operator: str) -> tuple[Fields, ...]:
-    """The large shapes of an operator: long groups, and many of them where they are counted apart."""
+    """The large shapes of an operator: long groups, and many groups if they are counted separately."""
     record = OPERATORS[operator]
     if record.groups is Groups.CHANNEL:
         many, long = {"n": 6, "repeat": _MANY, "samples": 3, "rank": 3}, {"n": _LONG, "samples": 2, "rank": 4}
@@ -53,7 +53,7 @@ def _shapes(operator: str) -> tuple[Fields, ...]:
 
 
 def _in_shape(operator: str) -> Iterator[tuple[frozenset[str], Fields]]:
-    """What is tried in each large shape: for which requirements, and the fields in which the case differs."""
+    """The trials in each large shape: the requirements, and the fields in which the case differs."""
     normalises = "eps" in OPERATORS[operator].settings
     if normalises:
         yield _VALUES, {"gamma": "none"}
@@ -65,11 +65,11 @@ def _in_shape(operator: str) -> Iterator[tuple[frozenset[str], Fields]]:
         yield _LAYOUTS, {"channel_axis": -1}
     yield _MEMORY, {}
     if not OPERATORS[operator].composed:
-        yield _MIXED, {"mixed": True, "gamma": "mixed"}  # which 16 bits do not hold
+        yield _MIXED, {"mixed": True, "gamma": "mixed"}  # values that 16 bits do not hold
 
 
 def _of_rows() -> Iterator[tuple[frozenset[str], Fields]]:
-    """What can be tried beside it where the groups lie along trailing axes."""
+    """More trials for operators whose groups lie along trailing axes."""
     yield _VALUES, {"leading": (), "groups": _NORMAL[:1]}
     several = {"features": (4, 1025), "leading": (4,)}
     yield _LAYOUTS, several
@@ -81,7 +81,7 @@ def large_deck(operator: str, profile: str) -> list[Description]:
     """
     The large cases of an operator.
 
-    In `quick` each thing is tried in every second shape, and nothing where two extents are large.
+    `quick` has each trial in every second shape, and no shape with two large extents.
     """
     recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
     plain = Description(operator, 1, _NORMAL, eps=_NONE, gamma="powers", only=True)

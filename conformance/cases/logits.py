@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from .stream import Stream
 
-#: Gate logits. The logistic function is saturated in float16 from 8 on, in float32 from 17, in float64 from 37;
-#: exp overflows in float32 from 89 and in float64 from 710.
+#: Gate logits. The logistic function saturates from 8 on in float16, from 17 in float32, and from 37 in float64. exp
+#: overflows from 89 in float32 and from 710 in float64.
 GATES = ("mixed", "moderate", "extreme", "zero", "closed", "open", "infinite")
-#: Fusion logits; a spread is the largest less the smallest.
+#: Fusion logits. A spread is the largest less the smallest.
 FUSIONS = (
     "mixed",
     "ties",
@@ -29,7 +29,7 @@ _EXTREME = (30.0, -30.0, 100.0, -100.0, 1e4, -1e4, 0.0, 8.0, -8.0, 17.0, -17.0, 
 
 
 def gate_logits(kind: str, shape: tuple[int, ...], random: Stream) -> NDArray[np.float64]:
-    """Return float64 gate logits of one of GATES; what only fusion logits know counts as "mixed"."""
+    """Return float64 gate logits of one of GATES; a kind that only fusion logits have counts as "mixed"."""
     if kind == "moderate":
         return random.uniform(-6, 6, shape)
     if kind == "extreme":
@@ -59,12 +59,12 @@ def fusion_logits(kind: str, count: int, random: Stream) -> NDArray[np.float64]:
         if count > 1:
             values[count // 2] = -np.inf
         return values
-    if kind == "large":  # all far from zero, differences moderate: exp overflows unless the largest is taken off
+    if kind == "large":  # all far from zero, differences moderate: exp overflows unless the largest is subtracted
         return 200.0 + drawn
-    if kind == "low":  # all far below zero: a maximum that begins there leaves nothing but zeros to divide by
+    if kind == "low":  # all far below zero: with a maximum that starts at 0, only zeros are left to divide by
         return -200.0 + drawn
     if kind == "huge":  # of magnitude 10^4, differences of a few steps of the narrowest format
         return 1e4 + 64.0 * random.permutation(np.arange(count))
-    if kind == "lowest":  # below -10^4, which many take for minus infinity
+    if kind == "lowest":  # below -10^4, which some code takes for minus infinity
         return -11008.0 - 64.0 * random.permutation(np.arange(count))
     return drawn

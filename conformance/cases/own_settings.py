@@ -1,4 +1,4 @@
-"""Cases for a layer that has settings and sizes of its own: each description, drawn with these in place of its own."""
+"""Cases for a layer with settings and sizes of its own: these replace the description's before the case is drawn."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ...spec.operators import OPERATORS, Groups
 from .description import Description
 from .shapes import elements, factor
 
-#: The most values of x in a case that a layer's own sizes have made larger. The sweep of sizes has 2^18 and more in one
-#: case too; exact values take about half a kilobyte each.
+#: The most values of x in a case that a layer's own sizes have enlarged. The sweep of sizes also has 2^18 and more in
+#: one case. An exact value takes about half a kilobyte.
 MOST = 1 << 18
 
-#: gamma and beta, in words that `Fixed.given` uses.
+#: gamma and beta, as named in `Fixed.given`.
 _AFFINE = ("gamma", "beta")
 
 
 def with_own_settings(description: Description, fixed: Fixed) -> Description | None:
     """
-    The description with what a binding cannot vary; None where that makes a case too large to be judged exactly.
+    The description with the values that a binding cannot vary; None if that makes it too large to judge exactly.
 
-    A mode that the binding lacks is left as it is: it declines such a call, and is judged in the other mode.
+    A mode that the binding lacks stays: the binding declines such a call, and is judged in the other mode.
     """
     if not fixed:
         return description
     changes: dict[str, Any] = {
         name: getattr(fixed, name) for name in ("eps", "momentum") if getattr(fixed, name) is not None
     }
-    # Of absent parameters LN-F6 speaks: its cases stay, and are declined by what always has them.
+    # LN-F6 is about absent parameters: its cases stay, and a binding that always has parameters declines them.
     if "LN-F6" not in description.requirements:
         changes.update(_affine(description, fixed))
     drawn = attrs.evolve(description, **changes)
@@ -45,7 +45,7 @@ def with_own_settings(description: Description, fixed: Fixed) -> Description | N
 
 
 def _affine(description: Description, fixed: Fixed) -> dict[str, str]:
-    """Kinds of gamma and beta that the binding can be given: of its choices the nearest to those of the description."""
+    """Kinds of gamma and beta that the binding takes: the combination nearest to that of the description."""
     wanted = {name for name in _AFFINE if getattr(description, name) != "none"}
     if not fixed.given or tuple(name for name in _AFFINE if name in wanted) in fixed.given:
         return {}
@@ -55,7 +55,7 @@ def _affine(description: Description, fixed: Fixed) -> dict[str, str]:
 
 
 def _trailing(description: Description, fixed: Fixed) -> Description:
-    """The trailing axes of the binding's number and extents, and as many others as it takes."""
+    """The description with the binding's number and sizes of trailing axes, and as many other axes as it takes."""
     features = description.features or (description.n,)
     if fixed.shape:
         features = fixed.shape
@@ -82,12 +82,12 @@ def _trailing(description: Description, fixed: Fixed) -> Description:
 
 
 def _spread(count: int, axes: int) -> tuple[int, ...]:
-    """So many groups over so many axes."""
+    """Distribute this many groups over this many axes."""
     return factor(count, axes) if axes else ()
 
 
 def _repeated(description: Description, count: int) -> Description:
-    """The description with so many groups, in turn those that it has; of fewer, some from each stretch of them."""
+    """The description with ``count`` groups: its own in turn, or, if fewer, some from every stretch of them."""
     had = description.groups
     if count < len(had):
         return attrs.evolve(description, repeat=None, groups=tuple(had[i * len(had) // count] for i in range(count)))
@@ -95,7 +95,7 @@ def _repeated(description: Description, count: int) -> Description:
 
 
 def _of_samples(description: Description, fixed: Fixed) -> Description:
-    """Samples of as many channels as the binding has, in as many groups."""
+    """Samples with the binding's number of channels and of groups."""
     groups = fixed.groups
     if fixed.channels is not None and (groups is not None or OPERATORS[description.operator].channels_alone):
         width = 1 if groups is None else fixed.channels // groups

@@ -1,4 +1,4 @@
-"""How gamma, beta and the cotangent are drawn: every knob away from its default."""
+"""How gamma, beta and the cotangent are drawn: every setting away from its default."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from ...reference.formats import Format
 from .stream import Stream
 
-#: gamma and beta: none, neutral, or values of both signs with zeros and powers of two among them.
+#: gamma and beta: none, neutral, or values of both signs, with zeros and powers of two among them.
 AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
-#: One that is for a few cases of the deck alone: beside it nothing else of a case shows.
+#: A kind for a few cases of the deck: nothing else of the case shows beside it.
 HUGE = "huge"
-#: Cotangents: mostly not uniform, since with a gamma of ones dx is then zero by law; the sparse ones single out
-#: one element; the uniform one is that of ``y.sum().backward()``.
+#: Cotangents. Most are not uniform, because with a uniform one and a gamma of ones dx is zero by law. Sparse ones
+#: single out one element; the uniform one is that of ``y.sum().backward()``.
 COTANGENT = ("mixed", "one_hot", "integers", "small", "ones")
 
-#: The cotangent of cases of size (sizes.py), whose parameter gradients are sums over all groups or values.
+#: The cotangent of size cases (sizes.py), whose parameter gradients are sums over all groups or values.
 EDGES = "edges"
 
-#: Values that single out faults: zero, a negative one, powers of two, one below bfloat16's spacing.
+#: Values that single out faults: zero, a negative one, powers of two.
 _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
 
 
@@ -42,7 +42,7 @@ def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, 
         flat = values.reshape(-1)
         for place, special in enumerate(_SPECIAL[: max(0, flat.size - 2)]):
             flat[(3 * place + role) % flat.size] = special
-        # Huge: results are beyond float16's largest number, in every other format.
+        # Huge results are beyond float16's largest number, in every other format.
         huge = 2.0**20 if format.largest > 2.0**40 else 64.0
         values = values * {"mixed": 1.0, "large": 64.0, "small": 2.0**-6, HUGE: huge}[kind]
     return values.astype(format.dtype)
@@ -50,11 +50,11 @@ def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, 
 
 def edges(shape: tuple[int, ...]) -> NDArray[np.float64]:
     """
-    Weights of a shape: 1 where an axis begins, ends, or is a quarter, a half or three quarters through, else small.
+    Weights of a shape: 1 where an axis begins or ends and a quarter, a half and three quarters through, else small.
 
-    A sum over n equal terms may err by as much as n^2 u of one, so that a few that are missing hide in it from n =
-    2000 on in float32. Here the few large ones make up the sum, and a block that loses any of these shows; the small
-    ones keep their own accuracy wherever results are not sums.
+    A sum over n equal terms may err by as much as n^2 u of one term, so from n = 2000 on in float32 a few missing terms
+    hide in the error. Here a few large terms make up the sum, and a block that loses one of them shows. The small terms
+    keep their own accuracy wherever results are not sums.
     """
     weights = np.ones(shape)
     for axis, n in enumerate(shape):
@@ -65,19 +65,19 @@ def edges(shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def edge_places(n: int) -> tuple[int, ...]:
-    """The places on a line of n where it begins, ends, and is a quarter, a half or three quarters through."""
+    """The places where a line of n begins or ends, and those a quarter, a half and three quarters through."""
     return tuple(sorted({place for place in (0, 1, n // 4, n // 2, 3 * n // 4, n - 2, n - 1) if 0 <= place < n}))
 
 
 def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: int) -> NDArray[Any]:
-    """Return a cotangent of this kind: of both signs, with a mean away from zero."""
+    """Return a cotangent of this kind, with values of both signs and a mean away from zero."""
     random = Stream(seed, 2000, math.prod(shape), (*COTANGENT, EDGES).index(kind))
     if kind == EDGES:
         values = random.choice([-1.0, 1.0], shape) * (1 + random.random(shape)) * edges(shape)
     elif kind == "one_hot":
         values = np.zeros(shape)
         flat = values.reshape(-1)
-        if flat.size:  # the last element too: block boundaries drop tails
+        if flat.size:  # the last element too: code that works in blocks drops tails
             flat[0], flat[-1], flat[flat.size // 2] = 1.0, -2.0, 3.0
     elif kind == "integers":
         values = random.integers(-4, 6, shape).astype(np.float64)

@@ -1,8 +1,8 @@
 """
-Plain cases: which of two descriptions tells a reader more, and the plainest cases that a violation may show on.
+Plain cases: which of two descriptions tells a reader more, and the plainest cases that may show a violation.
 
-A case tells most where eps and the magnitude of the data are ordinary; then where it has fewest values; then where its
-numbers are such as one knows by heart, and nothing is given that is not needed.
+A case tells most if eps and the magnitude of its data are ordinary; next if it has few values; next if its numbers are
+easy to remember and nothing unnecessary is given.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .shapes import elements, shape_of
 
 Kinds = tuple[tuple[str, int], ...]
 
-#: An eps as people have it, and the magnitudes of ordinary data: what one would try by hand.
+#: The usual range of eps, and the largest ordinary magnitude: values one would try by hand.
 _ORDINARY_EPS = (1e-6, 1.0)
 _ORDINARY = 2.0**10
 #: Beyond this many octaves a case is about its magnitude.
 _FAR = 24
 
-#: Regimes by how readily their numbers are read, and the others after them.
+#: Regimes, the most readable numbers first; the others come after them.
 _READ = ("witness", "integers", "constant", "one_hot")
-#: What is not given needs no explanation; ones and zeros need little.
+#: An absent parameter needs no explanation; ones and zeros need little.
 _AFFINE = ("none", "ones", "powers", "mixed", "small", "large", HUGE, "zeros")
 _COTANGENTS = ("integers", "one_hot", "ones", "mixed", "small", "edges")
 
-#: The eps that are tried. The first shows beside (-1, 1) in 16 bits too, where it is in the wrong place; the second is
-#: no number of float32; beside the third the variance is as small as eps.
+#: The eps to try. The first shows beside (-1, 1) even in 16 bits if it is in the wrong place; the second is not exact
+#: in float32; beside the third the variance is as small as eps.
 _EPS = (2.0**-10, 1e-5, 0.5)
 
 
 def oddness(description: Description) -> tuple[float, ...]:
-    """How odd a case is: of two, the smaller tells more."""
+    """How odd a case is: of two cases, the less odd tells more."""
     least, most = _ORDINARY_EPS
     record = OPERATORS[description.operator]
     dimensions = description.leading or () if record.composed else shape_of(description)
@@ -58,7 +58,7 @@ def oddness(description: Description) -> tuple[float, ...]:
 
 
 def _magnitude(description: Description) -> int:
-    """0 where all values but zero are ordinary, 1 where they are not, 2 where they are far from that."""
+    """0 if all values except zeros are ordinary, 1 if not, 2 if they are far from ordinary."""
     values = np.abs(attrs.evolve(description, repeat=None).group_values(FORMATS["float64"]))
     given = values[values > 0]
     if not given.size or (given.min() >= 1 / _ORDINARY and given.max() <= _ORDINARY):
@@ -68,8 +68,8 @@ def _magnitude(description: Description) -> int:
 
 # The plainest cases ----------------------------------------------------------------------------------------------
 
-#: (-1, 1); (0, 1); (-sqrt(eps), sqrt(eps)); (0, 0, 3); (1, 2, 4, -3) or its beginning; a constant: few values each, and
-#: in each of them some mistakes show.
+#: (-1, 1); (0, 1); (-sqrt(eps), sqrt(eps)); (0, 0, 3); (1, 2, 4, -3) or its beginning; a constant. Each has few values
+#: and shows some mistakes.
 _GROUPS: tuple[tuple[int, Kinds], ...] = (
     (2, (("witness", 0),)),
     (2, (("witness", 1),)),
@@ -84,12 +84,12 @@ _GROUPS: tuple[tuple[int, Kinds], ...] = (
     (3, (("witness", 6), ("integers", 1))),
     (4, (("witness", 6), ("integers", 0), ("witness", 3))),
 )
-#: gamma and beta: absent, neutral, of either sign. A target may take none that is absent.
+#: gamma and beta: absent, neutral, of either sign. Some targets need both.
 _PARAMETERS = (("none", "none"), ("ones", "ones"), ("powers", "none"), ("powers", "powers"))
 
 
 def plainest(like: Description) -> Iterator[Description]:
-    """The plainest cases for what a description is for, in its mode and with its parts: those of few values first."""
+    """The plainest cases with the purpose, mode and parts of a description, those with few values first."""
     record = OPERATORS[like.operator]
     plain = attrs.evolve(
         like, repeat=None, features=None, leading=None, rank=2, channel_axis=1, samples=None, width=None,
@@ -105,7 +105,7 @@ def plainest(like: Description) -> Iterator[Description]:
 
 
 def plainer(description: Description) -> Iterator[Description]:
-    """Descriptions that differ from one in a single respect and may be plainer in it: those of fewer values first."""
+    """Descriptions that differ from one in a single respect and may be plainer, those with fewer values first."""
     yield from _of_fewer_values(description)
     yield from _along_shorter_axes(description)
     for eps in _EPS if OPERATORS[description.operator].normalises else ():
@@ -148,14 +148,14 @@ def _of_fewer_values(description: Description) -> Iterator[Description]:
         half = len(description.groups) // 2
         yield attrs.evolve(description, groups=description.groups[:half], **flat)
         yield attrs.evolve(description, groups=description.groups[half:], **flat)
-    for n in (less for less in _less(description.n, 2, 3, 4) if less > 1):  # a group of one value is a case by itself
+    for n in (less for less in _less(description.n, 2, 3, 4) if less > 1):  # a group of one value is a special case
         yield attrs.evolve(description, n=n, **shaped)
         if by_channel and description.samples is not None:
             yield attrs.evolve(description, n=n, samples=n)
 
 
 def _along_shorter_axes(description: Description) -> Iterator[Description]:
-    """As many axes as before, one of them shorter; where channels or samples are counted, fewer of these."""
+    """Descriptions with the same number of axes, one of them shorter; or with fewer channels or samples."""
     if description.features is not None:
         for features in _shorter(description.features):
             if math.prod(features) > 1:
@@ -181,5 +181,5 @@ def _shorter(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _less(size: int, *sizes: int) -> list[int]:
-    """Some sizes below one: these, its half, and one less."""
+    """Some sizes below ``size``: those given, its half, and one less."""
     return [less for less in dict.fromkeys((*sizes, size // 2, size - 1)) if 0 < less < size]

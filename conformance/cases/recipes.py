@@ -1,8 +1,7 @@
-"""Recipes: which parts a composed operator is handed in a case, and what their leaves hold.
+"""Recipes: which parts a composed operator gets in a case, and what values their leaves hold.
 
-A recipe has a name and says for every role what part stands there. The leaves are drawn from counter-based
-generators keyed by the seed, the name of the leaf and its shape, so that one description gives corresponding
-leaves in every dtype.
+A recipe has a name and defines the part for every role. The leaves are drawn from counter-based generators keyed by the
+seed, the leaf's name and its shape, so that one description gives corresponding leaves in every dtype.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from .stream import Stream
 
 @attrs.define
 class Drawn:
-    """The parts of one case as they are put together, and the leaves that they close over."""
+    """The parts of one case while a recipe puts them together, and the leaves that they close over."""
 
-    #: Shape of x, the format of it and of every leaf, and that of the parameters.
+    #: Shape of x, format of x and of every leaf, and format of the parameters.
     shape: tuple[int, ...]
     format: Format
     held: Format
     seed: int
-    #: How logits are drawn (logits.py), and how many branches there are.
+    #: How logits are drawn (logits.py), and the number of branches.
     logits: str
     count: int
     inputs: dict[str, NDArray[Any] | None] = attrs.field(factory=dict)
@@ -42,13 +41,13 @@ class Drawn:
         return Stream(self.seed, zlib.crc32(name.encode()), *shape)
 
     def hold(self, name: str, values: NDArray[Any], format: Format | None = None) -> str:
-        """Make an input of these values, in the format of x unless another is given; returns its name."""
+        """Make an input of these values, in the format of x unless another is given; return its name."""
         with np.errstate(all="ignore"):
             self.inputs[name] = values.astype((format or self.format).dtype)
         return name
 
     def values(self, name: str) -> str:
-        """A leaf of x's shape: both signs, no value near the one beside it, zeros and powers of two among them."""
+        """A leaf of x's shape: both signs, neighbours that differ, with zeros and powers of two among them."""
         random = self.random(name, self.shape)
         values = np.ldexp(random.standard_normal(self.shape), random.integers(-2, 3, self.shape))
         flat = values.reshape(-1)
@@ -61,7 +60,7 @@ class Drawn:
         return self.hold(name, gate_logits(self.logits, self.shape, self.random(name, self.shape)))
 
     def matrix(self, name: str) -> str:
-        """A matrix of x's features by themselves, of norm near 1 and neither symmetric nor orthogonal."""
+        """A square matrix over x's features, of norm near 1, neither symmetric nor orthogonal."""
         n = self.shape[-1]
         return self.hold(name, self.random(name, (n, n)).standard_normal((n, n)) / math.sqrt(max(n, 1)) + 0.25 / n)
 
@@ -71,20 +70,20 @@ class Drawn:
         return self.hold(name, random.choice([-1.0, 1.0], (3, self.shape[-1])) * (0.25 + random.random()))
 
     def mask(self, name: str) -> str:
-        """A dropout mask of p = 1/2: zeros and twos, at least one of each where there is room."""
+        """A dropout mask of p = 1/2: zeros and twos, at least one of each if there is room."""
         values = 2.0 * self.random(name, self.shape).integers(0, 2, self.shape)
         flat = values.reshape(-1)
         flat[:2] = (0.0, 2.0)[: flat.size]
         return self.hold(name, values)
 
     def fusion(self) -> None:
-        """The fusion logits, one a branch."""
+        """The fusion logits, one for each branch."""
         self.hold("logits", fusion_logits(self.logits, self.count, self.random("logits", (self.count,))), self.held)
 
     # -- parts -----------------------------------------------------------------------------------
 
     def part(self, kind: str, role: str) -> Part:
-        """A part of a kind, with leaves named for the role."""
+        """A part of a kind, with leaves named after the role."""
         if kind == "leaf":
             return Part("leaf", (self.values(f"{role}.h"),))
         if kind in ("linear", "tanh_linear"):
@@ -105,7 +104,7 @@ class Drawn:
         return Part(kind)
 
 
-#: The kinds that a branch or sublayer may be in a recipe of the same name.
+#: Kinds of branch or sublayer, each with a recipe of the same name.
 SINGLE = (
     "leaf",
     "tanh_linear",
@@ -237,11 +236,11 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
     },
 }
 
-#: Recipes whose parts look across the second last axis: groups are not independent there.
+#: Recipes whose parts read along the second last axis, so that groups are not independent.
 ALONG_SEQUENCE = ("convolution", "convolutions", "causal")
 
 
 def made(operator: str, recipe: str, drawn: Drawn) -> Drawn:
-    """Follow a recipe: the same value, with inputs and parts filled in."""
+    """Follow a recipe: returns ``drawn`` with inputs and parts filled in."""
     RECIPES[operator][recipe](drawn)
     return drawn

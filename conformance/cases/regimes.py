@@ -1,9 +1,9 @@
 """Named regimes: what one normalised group can look like, and the proof that it does.
 
-Plain random data hides most faults. Each regime is a family of groups in which some fault shows, or
-some sound algorithm is hardest pressed. A regime draws a group of any length from a generator, in
-float64; the case rounds it to the dtype under test. ``reached`` says whether a group, as rounded, is
-what its regime promises; the project's tests hold every regime to it.
+Plain random data hides most faults. Each regime is a family of groups in which some fault shows, or which is hard for
+some sound algorithm. A regime draws a group of any length from a generator, in float64; the case rounds it to the dtype
+under test. ``reached`` says whether a group, once rounded, is as its regime promises; the project's tests hold every
+regime to it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Array = NDArray[np.float64]
 
 @attrs.frozen
 class Drawing:
-    """What a regime may look at while it draws one group."""
+    """What a regime may use to draw one group."""
 
     random: Stream
-    #: Which member of the regime's family to draw; shrinks towards 0.
+    #: Which member of the regime's family to draw; shrinking moves towards 0.
     index: int
     n: int
     eps: float
-    #: The format the group will be rounded to.
+    #: The format that the group will be rounded to.
     format: Format
 
     @property
     def computed(self) -> Format:
-        """The format that sums and squares of the group are formed in (float32 for 16 bits)."""
+        """The format in which sums and squares of the group are formed (float32 for 16 bits)."""
         return FORMATS["float32"] if self.format.narrow else self.format
 
     @property
@@ -59,7 +59,7 @@ class Regime:
     draw: Callable[[Drawing], Array]
     #: Whether a drawn group, rounded to its format, shows the regime: (group, eps, format) -> bool.
     reached: Callable[[Array, float, Format], bool]
-    #: Whether groups are kept where the sum of squares cannot overflow (rule R1 of spec/accuracy.md).
+    #: Whether groups are kept so small that the sum of squares cannot overflow (rule R1 of spec/accuracy.md).
     in_range: bool = True
     #: Whether generated cases have such groups.
     generated: bool = True
@@ -104,14 +104,14 @@ def _one_hot(drawing: Drawing) -> Array:
 
 
 def _offset(drawing: Drawing) -> Array:
-    """A mean far above the deviation, still resolved by the format: from a few ulps to a 64th of the mean."""
+    """A mean far above the deviation, which the format still resolves: from a few ulps to a 64th of the mean."""
     digits, place = int(-math.log2(drawing.format.unit_roundoff)), drawing.index % 4
     deviations = drawing.random.integers(-4, 5, drawing.n).astype(np.float64)
-    if drawing.format.narrow:  # computed on in float32, where deviations may be single ulps
+    if drawing.format.narrow:  # computed in float32, where deviations may be single ulps
         ratio = 2.0 ** (digits - 1 - (0, 1, 2, 2)[place])
     else:
-        # A few digits of the deviations are kept, since an algorithm on that format has no others. The smallest mean
-        # is for code that takes the variance in one pass up to some mean; its deviations have all their digits, since
+        # A few digits of the deviations are kept, since an algorithm in that format has no others. The smallest mean is
+        # for code that computes the variance in one pass up to some mean. Its deviations have all their digits, since
         # squares of small integers would be exact.
         most, least = min(digits - 4, 30), 8
         ratio = 2.0 ** (least + (most - least) * (3 - place) // 3)
@@ -125,7 +125,7 @@ def _offset(drawing: Drawing) -> Array:
 def _heavy_tailed(drawing: Drawing) -> Array:
     z = drawing.normal()
     octaves = np.minimum(4 * np.abs(z), 13.0)
-    whole = np.floor(octaves)  # 2^octaves with straight lines between the powers: no library's exp
+    whole = np.floor(octaves)  # 2^octaves, with straight lines between the powers: no library's exp
     return np.sign(z) * np.ldexp(1 + (octaves - whole), whole.astype(int))
 
 
@@ -134,7 +134,7 @@ def _integers(drawing: Drawing) -> Array:
 
 
 def _edges(drawing: Drawing) -> Array:
-    """Signs in turn, so that no mean is large beside the deviation and no two values are alike."""
+    """Alternating signs, so that no mean is large beside the deviation and no two values are equal."""
     signs = np.where((np.arange(drawing.n) + drawing.index) % 2, -1.0, 1.0)
     return signs * (1 + drawing.random.random(drawing.n)) * edges((drawing.n,))
 
@@ -149,12 +149,12 @@ def _near_overflow(drawing: Drawing) -> Array:
 
 
 def _wide(drawing: Drawing) -> Array:
-    """Deviation 2^50: r^3 underflows in float32 although r and the gradient do not."""
+    """Deviation 2^50: r^3 underflows in float32, although r and the gradient do not."""
     return 2.0**50 * drawing.normal()
 
 
 def _huge(drawing: Drawing) -> Array:
-    """Values whose squares overflow float32 although the result is of order one."""
+    """Values whose squares overflow float32, although the result is of order one."""
     return 2.0 ** (100 + 5 * (drawing.index % 3)) * drawing.normal()
 
 
@@ -162,7 +162,7 @@ def _deviation(group: Array) -> float:
     return float(group.std())
 
 
-#: The most that deviations may lie off the nominal regime once rounded to a narrow format.
+#: The most by which deviations may miss the nominal regime once rounded to a narrow format.
 _SLACK = 8.0
 
 REGIMES: dict[str, Regime] = {
@@ -254,9 +254,9 @@ REGIMES: dict[str, Regime] = {
     )
 }
 
-#: The order in which cases are drawn and shrink: from the plainest to the oddest.
+#: The order in which cases are drawn and shrink, from the plainest to the oddest.
 ORDER: tuple[str, ...] = tuple(REGIMES)
-#: The regimes that generated cases are drawn from.
+#: The regimes from which generated cases are drawn.
 GENERATED: tuple[str, ...] = tuple(name for name in ORDER if REGIMES[name].in_range and REGIMES[name].generated)
 
 
@@ -267,7 +267,7 @@ def draw_group(regime: str, index: int, *, n: int, eps: float, format: Format, s
     give the same group everywhere.
     """
     place = ORDER.index(regime)
-    # The format stays out of the key: one description gives corresponding groups in every dtype.
+    # The format is not in the key, so that one description gives corresponding groups in every dtype.
     drawing = Drawing(Stream(seed, place, index, n, row), index, n, eps, format)
     group = REGIMES[regime].draw(drawing)
     if not REGIMES[regime].in_range:
@@ -280,6 +280,6 @@ def draw_group(regime: str, index: int, *, n: int, eps: float, format: Format, s
 
 
 def round_to(values: Any, format: Format) -> Array:
-    """Return the values rounded to the nearest of ``format``, as float64."""
+    """Return the values rounded to the nearest numbers of ``format``, as float64."""
     with np.errstate(all="ignore"):
         return np.asarray(values, dtype=np.float64).astype(format.dtype).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The shape that x has for so many groups of so many values, and the settings of its call."""
+"""The shape of x for a number of groups and values, and the settings of its call."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def settings_of(description: Description) -> dict[str, Any]:
 
 def _around_channels(description: Description) -> tuple[int, ...]:
     """
-    The sizes of all axes but the channels', with n values in each channel.
+    The sizes of all axes except the channels', with n values in each channel.
 
-    With ``samples`` the first of them is so many; x of rank 2 has no other, and n samples then.
+    With ``samples``, the first size is that number. x of rank 2 has one such axis, and n samples.
     """
     n, rank, samples = description.n, description.rank, description.samples
     if samples is None:
@@ -72,9 +72,9 @@ def _around_channels(description: Description) -> tuple[int, ...]:
 
 def _samples(description: Description) -> int:
     """
-    How many samples the groups are of: as many as are asked for, else about as many as there are groups in each.
+    How many samples the groups belong to: as many as asked for, else about as many as each has groups.
 
-    A prime number of groups are all of one sample, or each of its own, by the parity of their length.
+    A prime number of groups either all belong to one sample or each to its own, by the parity of their length.
     """
     count, asked = description.count_of_groups, description.samples
     if asked and count % asked == 0:
@@ -84,7 +84,7 @@ def _samples(description: Description) -> int:
 
 
 def _within_group(description: Description) -> tuple[int, tuple[int, ...]]:
-    """How many channels a group has, and at which positions: few or many of them, by the parity of the rank."""
+    """How many channels a group has, and the shape of its positions: few or many channels by the parity of the rank."""
     n, rank = description.n, description.rank
     if OPERATORS[description.operator].channels_alone:
         return 1, factor(n, max(rank, 3) - 2)

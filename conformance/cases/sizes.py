@@ -2,10 +2,10 @@
 Sizes: every extent of every operator, past the limits at which kernels change their path.
 
 An extent is something that a kernel counts: the features of a group, the groups, the channels, the samples. The sweep
-takes one extent at a time past one threshold after the other, by one, and leaves the others small: a fault that begins
-past a threshold shows in the next case, and one that ends at the next threshold too. The values are easy and the
-cotangent is large at the edges (regime and cotangent "edges"), since there is what a wrong block loses. All of every
-result is judged: the whole sweep of an extent up to 8192 costs as much as one call of 70,000 values.
+takes one extent at a time past one threshold after another, by one, and leaves the others small. So a fault that begins
+past a threshold shows in the next case, even one that ends at the next threshold. The values are easy. The cotangent is
+large at the edges (regime and cotangent "edges"), since a wrong block loses those. All of every result is judged: the
+whole sweep of an extent up to 8192 costs as much as one call of 70,000 values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import attrs
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
 
-#: The last count before a path ends, and where such a limit comes from.
+#: The last count before a path ends, and the origin of such a limit.
 THRESHOLDS: Mapping[int, str] = {
     32: "lanes of a warp (NVIDIA); floats in two AVX-512 registers",
     64: "lanes of a wavefront (AMD); bytes in a cache line",
@@ -36,34 +36,34 @@ THRESHOLDS: Mapping[int, str] = {
 }
 
 #: The thresholds of each profile. `standard` has no 16,384, which costs as much as all before it; it has 65,536
-#: because of the grid. `quick` catches what begins past 4096 or less and does not end there.
+#: because of the grid. `quick` catches a fault that begins past 4096 or less and does not end there.
 PROFILES: Mapping[str, tuple[int, ...]] = {
     "quick": (64, 1024, 4096),
     "standard": tuple(size for size in THRESHOLDS if size != 16384),
     "thorough": tuple(THRESHOLDS),
 }
-#: Up to here every profile has the threshold itself, too: kernels load in vectors, and are specialised, for sizes that
-#: divide or are equal to a block's. Beyond, one more case costs as much as all before it.
+#: Up to here every profile has the threshold itself too, because kernels load in vectors and are specialised for sizes
+#: that divide a block's or equal it. Beyond, one more case costs as much as all before it.
 _FULL = 8192
-#: Those that a framework which compiles every new shape is put to (library.py): the ends of what is usual.
+#: The sizes for a framework that compiles every new shape (library.py): the ends of the usual range.
 SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
 
-#: eps so far below the variance that neither its value nor its place can show: what is wrong then is a matter of size.
+#: eps so far below the variance that neither its value nor its place can show: other mistakes are due to the size.
 _NONE = 2.0**-100
 
-#: Groups whose sums are made of a few large values, the last among them. In the first the last one alone counts, so
-#: that nothing is left of its dx there: it must not be the last group.
+#: Groups whose sums consist of a few large values, the last value among them. In the first group only the last value
+#: counts, so that nothing of its dx is left there: it must not be the last group.
 _GROUPS = (("one_hot", 4), *(("edges", index) for index in range(3)))
 
 
 @attrs.frozen
 class Extent:
-    """One count of an operator, and the case in which it alone is so large."""
+    """Something that an operator counts, and the case in which it alone is this large."""
 
     name: str
-    #: The fields of the case's description for a count, the second argument being the count's place in the sweep.
+    #: The fields of the case's description for a count and for the count's place in the sweep.
     case: Callable[[int, int], Mapping[str, object]]
-    #: The largest count at which it makes sense.
+    #: The largest count that makes sense.
     largest: int = 65537
 
 
@@ -76,7 +76,7 @@ def _many(size: int, place: int) -> dict[str, object]:
 
 
 def _of_batch(*, training: bool) -> tuple[Extent, ...]:
-    """Every second case has positions beside the samples, of which kernels count the one or the product."""
+    """Every second case has positions beside the samples; kernels count the samples or the product."""
 
     def channels(size: int, place: int) -> dict[str, object]:
         around = {"rank": 3, "n": 10} if place % 2 else {"rank": 2, "n": 5}
@@ -96,9 +96,9 @@ def _of_batch(*, training: bool) -> tuple[Extent, ...]:
 
 def _in_samples(*, alone: bool) -> tuple[Extent, ...]:
     """
-    What is counted where groups are channels of samples; every second case has its positions along two axes.
+    The extents where groups are channels of samples. Every second case has its positions along two axes.
 
-    ``alone``: each channel is a group, so that nothing counts the channels of one.
+    ``alone``: each channel is a group, so nothing counts the channels of a group.
     """
 
     def case(size: int, place: int, **rest: object) -> dict[str, object]:
@@ -120,12 +120,12 @@ def _in_samples(*, alone: bool) -> tuple[Extent, ...]:
 
 
 _ROWS = (Extent("features", _features), Extent("groups", _many))
-#: Branches are tensors of their own, handed in one by one: no more than a model might have.
+#: Branches are separate tensors, passed one by one: no more than a model might have.
 _BRANCHES = Extent("branches", lambda size, place: {"n": 5, "groups": _GROUPS[:2], "count": size}, 257)
 
 
 def extents(operator: str) -> tuple[Extent, ...]:
-    """What an operator counts."""
+    """The extents that an operator counts."""
     record = OPERATORS[operator]
     if record.groups is Groups.CHANNEL:
         return _of_batch(training=True) + _of_batch(training=False)
@@ -134,11 +134,11 @@ def extents(operator: str) -> tuple[Extent, ...]:
     return (*_ROWS, _BRANCHES) if record.has_branches else _ROWS
 
 
-#: The parts of a composed operator, such that everything it is given is used and x's pattern goes through.
+#: The parts of a composed operator, chosen so that all inputs are used and x's pattern goes through.
 RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "highway": "leaf", "mhc": "leaf"}
 
 
-#: What a case of the sweep is for: the numbers, and that the call returns them at all.
+#: Requirements of the sweep's cases: the numbers, and that the call returns them at all.
 _SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
 
 
@@ -158,11 +158,11 @@ def _sizes(profile: str, extent: Extent) -> Iterator[int]:
         yield threshold + 1
 
 
-#: Groups and their length in the calls that are repeated to meet a race, by what they have more of: 64, 1000 and
-#: 100,000 values. Below a limit of that kind code takes one thread, or one block. PyTorch's bridge gives two threads or
-#: more from 65,536 values on; 257 groups of 400 are several to each.
+#: Number of groups and their length in the calls that are repeated to provoke a race: more than 64, 1000 and
+#: 100,000 values. Below such a limit code uses one thread or one block. PyTorch's bridge gives two threads
+#: or more from 65,536 values on; 257 groups of 400 are several for each thread.
 _REPEATED = ((7, 10), (33, 33), (257, 400))
-#: How many of them `quick` repeats, from the second.
+#: The shapes that `quick` repeats.
 _QUICK = slice(1, 2)
 
 
@@ -178,7 +178,7 @@ def repeated_deck(operator: str, profile: str) -> list[Description]:
 
 
 def size_deck(operator: str, profile: str) -> list[Description]:
-    """The sweep of a profile, extent by extent, and where two extents are as large as a block, and past it."""
+    """The sweep of a profile, extent by extent; then cases with two extents at the size of a block, and past it."""
     descriptions = [
         sized(operator, extent, size, far=size - 1 in SLOW[profile])
         for extent in extents(operator)

@@ -1,9 +1,9 @@
 """
 Random numbers for cases: the same on every machine and with every version of NumPy.
 
-NumPy does not promise that its generators keep giving the same numbers. So everything here is made of SplitMix64's bits
-(Steele, Lea and Flood 2014, https://doi.org/10.1145/2714064.2660195), by operations that IEEE 754 rounds correctly,
-element by element: no exp, log or sum whose last bit depends on a library or on how many lanes a processor has.
+NumPy does not promise that its generators keep giving the same numbers. So everything here is made from SplitMix64's
+bits (Steele, Lea and Flood 2014, https://doi.org/10.1145/2714064.2660195) by operations that IEEE 754 rounds correctly,
+element by element. There is no exp, log or sum whose last bit depends on a library or on a processor's lanes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Shape = int | tuple[int, ...]
 T = TypeVar("T")
 
-#: The variance of a sum of eight uniform numbers is 8/12: this makes it 1.
+#: The variance of a sum of eight uniform numbers is 8/12; this factor makes it 1.
 _EIGHT = math.sqrt(1.5)
 
 
@@ -29,9 +29,9 @@ _WORD = (1 << 64) - 1
 
 class Stream:
     """
-    A stream of numbers that depends on its key alone, integers of any size.
+    A stream of numbers that depends only on its key, integers of any size.
 
-    Its methods are named as those of ``numpy.random.Generator``, and take the same arguments.
+    Its methods have the names and arguments of those of ``numpy.random.Generator``.
     """
 
     def __init__(self, *key: int) -> None:
@@ -48,7 +48,7 @@ class Stream:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         count = math.prod(shape) * each
         steps = np.arange(1, count + 1, dtype=np.uint64)
-        steps *= np.uint64(_STEP)  # modulo 2^64, as all of this is
+        steps *= np.uint64(_STEP)  # modulo 2^64, like everything here
         steps += np.uint64(self._state)
         self._state = (self._state + count * _STEP) & _WORD
         for shift, factor in ((30, _FIRST), (27, _SECOND)):
@@ -58,8 +58,8 @@ class Stream:
         return steps.reshape(shape if each == 1 else (each, *shape))
 
     def integers(self, low: int, high: int, size: Shape = ()) -> NDArray[np.int64]:
-        """Integers from ``low`` up to, not including, ``high``: int64 of shape ``size``."""
-        # The remainder favours small numbers by at most span/2^64, which nobody will ever see.
+        """Integers from ``low`` up to but not including ``high``: int64 of shape ``size``."""
+        # The remainder favours small numbers by at most span/2^64, which nobody will ever notice.
         return (self._raw(size) % np.uint64(high - low)).astype(np.int64) + low
 
     def random(self, size: Shape = ()) -> NDArray[np.float64]:
@@ -74,7 +74,7 @@ class Stream:
         """
         Numbers of mean 0 and variance 1, nearly normal and below 4.9: float64 of shape ``size``, all 53 bits in use.
 
-        Each is the sum of eight uniform numbers of 32 bits, added as integers, and a ninth below their last bit.
+        Each is the sum of eight uniform 32-bit numbers, added as integers, and a ninth below their last bit.
         """
         words = self._raw(size, 5)
         half = np.uint64(32)
@@ -86,7 +86,7 @@ class Stream:
         return (centred + words[4].astype(np.float64) * 2.0**-64) * (2.0**-32 * _EIGHT)
 
     def choice(self, values: Sequence[float], size: Shape = ()) -> NDArray[np.float64]:
-        """Some of the values, each as likely: float64 of shape ``size``."""
+        """Some of the values, each equally likely: float64 of shape ``size``."""
         return np.asarray(values, np.float64)[self.integers(0, len(values), size)]
 
     def permutation(self, values: int | Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
@@ -99,12 +99,12 @@ class Stream:
         return choices[int(self.integers(0, len(choices)))]
 
     def number(self, low: int, high: int) -> int:
-        """An integer from ``low`` to ``high``, both of them among the results."""
+        """An integer from ``low`` to ``high``, both included."""
         return int(self.integers(low, high + 1))
 
 
 def _mixed(state: int) -> int:
-    """The number of a state."""
+    """The random number that belongs to a state."""
     for shift, factor in ((30, _FIRST), (27, _SECOND)):
         state &= _WORD
         state = (state ^ (state >> shift)) * factor

@@ -1,6 +1,6 @@
-"""Witness groups: at most four explicit numbers, each the smallest sign of a fault.
+"""Witness groups: at most four explicit numbers, each group the smallest sign of a fault.
 
-A case cycles the numbers to the length it needs, and failures shrink to them.
+A case repeats the numbers to the length it needs, and failures shrink to them.
 """
 
 from __future__ import annotations
@@ -42,6 +42,6 @@ WITNESSES: tuple[Witness, ...] = (
     Witness("one-pass variance below zero", _fixed(40000.0, 40001.0, 40002.0, 40003.0)),
     Witness("two close values far from zero", _fixed(-1.8397, -1.8296)),
     Witness("one-pass variance in 16 bits", _fixed(127.0, 128.0, 129.0, 128.0)),
-    # Seven of these have a mean and a mean of squares that both round in float32: 4% of the variance is lost.
+    # The mean and the mean of squares of seven of these both round in float32: 4% of the variance is lost.
     Witness("one-pass variance in bfloat16", _fixed(254.0, 254.0, 254.0, 253.0)),
 )

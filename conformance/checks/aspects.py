@@ -1,9 +1,9 @@
 """
-The aspects of the formula, F2 to F8 of every normalisation, each judged by a relation that the others leave alone.
+The aspects of the formula, F2 to F8 of every normalisation. Each is judged by a relation that the others leave alone.
 
-A relation evaluates a case more than once and claims that two sides made of the results are the same. Its bound follows
+A relation evaluates a case more than once and claims that two expressions in the results are equal. Its bound follows
 from the envelopes of the calls (A32 to A34 of spec/accuracy.md). A function that is wrong in one aspect breaks the
-relation of that aspect, and LN-F1 or BN-F1, which is the whole formula, and no other.
+relation of that aspect, and the whole formula (LN-F1 or BN-F1), and no other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Runs = Mapping[str, Run]
 
 
 def _near(case: Case) -> Case:
-    """The case with its groups near zero, where that is exact: of a large mean LN-F8 and BN-F8 speak."""
+    """The case with its groups moved near zero, where that is exact: large means are left to LN-F8 and BN-F8."""
     return case.derived("less its first value", lambda one: less_value(one, 0))
 
 
@@ -35,7 +35,7 @@ def _near(case: Case) -> Case:
 
 def _once_and_twice(case: Case) -> dict[str, Case] | None:
     if case.layout.blocks > 1 and not case.layout.after:
-        return None  # twice as many channels would be other groups to who groups them otherwise: of that GN-F7 speaks
+        return None  # with twice the channels a target that groups differently has other groups: GN-F7 is about that
     return {"once": _near(case), "twice": _near(case).derived("doubled", doubled)}
 
 
@@ -48,10 +48,10 @@ def _same_values(runs: Runs) -> Iterator[Claim]:
 DIVISOR = Relation("the divisor of the variance", _once_and_twice, _same_values)
 
 
-# LN-F3, BN-F3 and LN-F4, BN-F4: where eps stands, and which one it is ---------------------------------------------
+# LN-F3, BN-F3 and LN-F4, BN-F4: where eps stands, and which value it has ----------------------------------------
 
-#: eps becomes so many times itself: it grows by three times what it is, beside a variance of about eps. In bfloat16,
-#: where var + eps is known to a few parts in a hundred, that shows.
+#: The factor by which eps is grown: it then grows by three times its value, beside a variance of about eps. That shows
+#: even in bfloat16, where var + eps is known to a few parts in a hundred.
 GROWTH = 4.0
 _NAME = "growth of ((x_i - x_j) / (y_i - y_j))^2"
 
@@ -64,9 +64,9 @@ def _two_eps(case: Case) -> dict[str, Case] | None:
 
 def _grown(runs: Runs) -> Received:
     """
-    By how much var + eps grows with eps, one number a group, from the two values of it that are farthest apart.
+    By how much var + eps grows with eps: one number a group, computed from its two values that are farthest apart.
 
-    Nothing is known of it where a third value gives another: then y is not affine in x, group by group.
+    If a third value gives another number, the bound is infinite: then y is not affine in x within the group.
     """
     before, after = runs["before"], runs["after"]
     order = before.case.layout.rows(before.case.x).astype(np.float64).argsort(axis=1)
@@ -88,7 +88,7 @@ def _halves_agree(found: Received) -> bool:
 
 def _in_every_group_alike(runs: Runs) -> Iterator[Claim]:
     grown = _grown(runs)
-    best = int(np.argmin(grown.error))  # the one that is known best
+    best = int(np.argmin(grown.error))  # the group where it is known best
     alike = grown.placed(lambda values: np.full(values.shape, values[best]))
     others = np.arange(len(grown.error)) != best
     note = f"eps times {GROWTH:g}: the growth of var + eps, beside that in group {best}"
@@ -114,7 +114,7 @@ AS_GIVEN = Relation("which eps it is", _two_eps, _by_what_eps_grows, given=(INSI
 def _neutral_and_full(case: Case) -> dict[str, Case] | None:
     if any(case.inputs[name] is None for name in affine_names(case)):
         return None
-    # The call with a beta of its own is the last: what it leaves behind must not show where beta is None.
+    # The call with its own beta comes last: a target that keeps that beta must not use it where beta is None.
     return {"neutral": case.derived("ones and zeros", lambda one: with_parameters(one, 1, 0)), "full": case}
 
 
@@ -132,7 +132,7 @@ def _affine(runs: Runs) -> Iterator[Claim]:
 
 
 def _affine_and_its_one(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The affine map; and of a target that is handed gamma - 1, that the sum of it and 1 is not rounded to 16 bits."""
+    """The affine map. A target that takes gamma - 1 must also not round 1 + (gamma - 1) to 16 bits."""
     yield from AFFINE.judged(subject, case)
     gamma, stored = case.inputs["gamma"], subject.conventions.get("storage", "H0")
     if not subject.one_plus or not subject.narrow or stored == "native" or gamma is None or gamma.dtype != case.x.dtype:
@@ -166,7 +166,7 @@ def _as_if_filled(runs: Runs) -> Iterator[Claim]:
 AFFINE = Relation(
     "the affine map", _neutral_and_full, _affine, bare=False, says=("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5")
 )
-#: Ones and zeros say what None must do where gamma multiplies and beta is added, here 2 and 3 throughout.
+#: Ones and zeros say what None must do if gamma multiplies and beta is added; that is first checked with 2 and 3.
 ABSENT = Relation(
     "absent parameters",
     _absent_and_filled,
@@ -187,16 +187,16 @@ def _one_moved(case: Case) -> dict[str, Case]:
 def _its_group_alone(runs: Runs) -> Iterator[Claim]:
     before, after = runs["before"], runs["after"]
     inside = before.case.derived("perturbed", perturbed)[1]
-    if before.case.settings.get("training", True):  # in inference it is by itself
+    if before.case.settings.get("training", True):  # in inference each value is normalised by itself
         rows = before.case.layout.rows(inside)
         inside = before.case.layout.back(np.broadcast_to(rows.any(axis=1, keepdims=True), rows.shape))
     yield Claim(after.case, after.y, before.y, "y", "one value of x moved: y outside its group", ~inside)
     truly, stayed = after.truly - before.truly, after.got == before.got
     rows = before.case.layout.rows(stayed & inside)
-    # Of what is normalised apart no part is larger than half: where digits are few, one value may stay by chance.
+    # No part that is normalised apart is larger than half a group. With few digits, a single value may stay by chance.
     many = before.case.layout.back(np.broadcast_to(2 * rows.sum(axis=1, keepdims=True) >= rows.shape[1], rows.shape))
     change = truly.placed(lambda values: np.where(stayed & many, 0.0, values))
-    surely = inside & (np.abs(truly.value.to_dd().hi) > truly.error)  # else no change need show
+    surely = inside & (np.abs(truly.value.to_dd().hi) > truly.error)  # elsewhere the change may be too small to show
     note = "one value of x moved: half of its group, or more, stays"
     yield Claim(after.case, Received.given(change.value), truly, "change of y", note, surely)
 
@@ -222,19 +222,19 @@ def _alike(runs: Runs) -> Iterator[Claim]:
     yield Claim(far.case, far.y, near.y, "y", "a group far from zero, beside the same near zero", moved)
 
 
-#: A mean that is small beside the deviation: that it makes no difference is a law.
+#: A mean that is small beside the deviation. That it makes no difference is a law.
 SHIFTED = Relation("a small shift", _near_and_near, _alike, says=("LN-L10", "BN-L7", "GN-L10", "IN-L10"))
 ACCURATE = Relation("accurate under a large mean", _far_and_near, _alike, given=(SHIFTED, lambda case: case))
 
 
-# What judges each requirement; the cases that name it have nothing else far from its plainest ------------
+# The check of each requirement. Apart from their own aspect, the cases that name it are plain ----------------
 
 check("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2", raising="violates")(DIVISOR.judged)
 check(*INSIDE.says, raising="violates", modes=BOTH)(INSIDE.judged)
 check("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4", raising="violates", modes=BOTH)(AS_GIVEN.judged)
 check(*AFFINE.says, raising="violates", modes=BOTH)(_affine_and_its_one)
 check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", raising="violates", modes=BOTH)(ABSENT.judged)
-# In inference no axes are normalised together: any case says that a value is by itself.
+# In inference no axes are normalised together, so any case shows that each value is normalised by itself.
 check(
     "LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7", every=laws_in_inference, raising="violates", modes=BOTH
 )(TOGETHER.judged)  # fmt: skip

@@ -21,7 +21,7 @@ from .relations import close, equal_to, scaled_exactly
 
 @check("PR-L2")
 def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
-    """2^k x with 4^k eps hands the sublayer the same."""
+    """With 2^k x and 4^k eps the sublayer gets the same input."""
     handed = recorded(subject, case)["sublayer"][0]
     for factor in (4.0, 0.25):
         x = scaled_exactly(case.x, factor)
@@ -39,7 +39,7 @@ def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("PR-L3")
 def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
-    """x + c hands the sublayer the same, and moves y by c."""
+    """With x + c the sublayer gets the same input, and y moves by c."""
     handed = recorded(subject, case)["sublayer"][0]
     there = shifted_exactly(case.x, 16.0)
     if there is None:
@@ -63,7 +63,7 @@ def zero_sublayer(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a sublayer that returns zeros, dx is the cotangent itself."""
     _ = subject.observe(case).outputs
     dx = subject.observe(case).gradients["dx"]
-    # Zero times what the normalisation's derivative is, in groups out of its range, may be NaN.
+    # In groups out of its range the derivative of the normalisation may be infinite, and zero times it NaN.
     inside = np.isfinite(subject.bound(case, "dx")(False))
     yield equal_to(subject, case, "dx", dx, case.g, "the sublayer returns zeros", where=inside)
 
@@ -93,7 +93,7 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("PO-L2", every=recipes("scaled", "zero"))
 def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A homogeneous sublayer: 2^k x with 4^k eps leaves y."""
+    """With a homogeneous sublayer, 2^k x and 4^k eps leave y as it is."""
     y = subject.observe(case).outputs["y"]
     for factor in (4.0, 0.25):
         x = scaled_exactly(case.x, factor)
@@ -133,7 +133,7 @@ def constant_sum(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("PO-G5", every=recipes("leaf"), gradient=True)
 def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The gradient of what the sublayer returned sums to zero over a group."""
+    """The gradient with respect to the sublayer's output sums to zero over a group."""
     _ = subject.observe(case).outputs
     name = "dsublayer.h"
     total = summed(exact(case.layout.rows(reached(subject.observe(case).gradients, name))))

@@ -1,9 +1,9 @@
-"""Every check there is: importing this imports each module of checks, and so registers what it holds."""
+"""Imports every module of checks, which registers its checks."""
 
 from __future__ import annotations
 
 # isort: off
-# Checks are registered and run in this order: those of calls and parts come first.
+# Checks are registered and run in this order: calls and parts come first.
 from . import (  # noqa: F401
     purity,
     part_calls,

@@ -30,7 +30,7 @@ def _directions(case: Case, names: tuple[str, ...], purpose: str) -> dict[str, n
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope."""
     if idle(case.operator, case.parts) == ("gamma", "beta"):
-        return  # zero times the normalisation's second derivative, which may be out of range
+        return  # zero times the normalisation's second derivative, which may overflow
     second = _directions(case, OPERATORS[case.operator].differentiable, "second order")
     _ = subject.observe(case).outputs
     found = subject.vjp_vjp(case, second)
@@ -52,7 +52,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     "RS-G5", "PR-G7", "PO-G7", "HW-G8", "MH-G9", gradient=True, raising="unsupported"
 )  # fmt: skip
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The jvp equals the exact one, leaves moving too, within the propagated envelope."""
+    """The jvp equals the exact one, within the propagated envelope; the leaves have tangents too."""
     tangents = _directions(case, differentiable(case.operator, case.inputs), "forward mode")
     _ = subject.observe(case).outputs
     found = subject.jvp(case, tangents)
@@ -66,11 +66,11 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _nested(kind: str, words: str, *results: str) -> Body:
-    """The check of a derivative of a derivative, of adapters.binding.NESTED: leaves are at rest."""
+    """Return the check of one kind of adapters.binding.NESTED, a derivative of a derivative; the leaves do not move."""
 
     def judged(subject: Subject, case: Case) -> Iterator[Finding]:
         if idle(case.operator, case.parts) == ("gamma", "beta"):
-            return  # as in second order
+            return  # for the same reason as in `second_order`
         names = OPERATORS[case.operator].differentiable
         tangents = _directions(case, names, "forward mode")
         other = _directions(case, names, words) if kind == "jvp_jvp" else case.g

@@ -1,4 +1,4 @@
-"""Composed operators, values and gradients: the formula on the data and the parts that show one of its terms."""
+"""Values and gradients of the composed operators: the formula on the cases and parts that show one of its terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .registry import Body, When, check, ordinary, recipes
 from .relations import equal_to
 from .values import y_of
 
-#: Recipes of residual with a shortcut or an activation, and the highway recipes with a carry gate of its own.
+#: Recipes of residual with a shortcut or an activation, and highway recipes with a separate carry gate.
 _SHORTCUT = ("shortcut", "projected", "shared")
 _ACTIVATED = ("activation", "post_activation", "projected")
 _CARRY = ("leaf_carry", "chain_carry")
@@ -39,11 +39,11 @@ def _not(condition: When) -> When:
 
 
 def _saturated(case: Case) -> bool:
-    """Cases of extreme logits, of which HW-F4 and MH-F3 speak."""
+    """Cases of extreme logits, which HW-F4 and MH-F3 are about."""
     return not case.requirements.isdisjoint(("HW-F4", "MH-F3"))
 
 
-#: Requirement -> the cases whose y it is judged on; None: those that name it.
+#: Requirement -> the cases whose y it is judged on; None means the cases that name it.
 _VALUES: dict[str, When | None] = {
     "RS-F1": _plain("residual", *_SHORTCUT, *_ACTIVATED, *_DROPOUT),
     "RS-F2": recipes(*_SHORTCUT),
@@ -74,7 +74,7 @@ for _requirement, _every in _VALUES.items():
 
 @check("PR-F1", every=ordinary)
 def pre_norm(subject: Subject, case: Case) -> Iterator[Finding]:
-    """y, and on wide data, where x hides what is added to it, what the sublayer is handed too."""
+    """y, and on wide data, where x hides the term added to it, the input of the sublayer too."""
     yield from y_of(subject, case)
     if "PR-F1" in case.requirements:
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
@@ -85,7 +85,7 @@ def _gradients(wanted: Callable[[str], bool]) -> Body:
 
     def judged(subject: Subject, case: Case) -> Iterator[Finding]:
         if case.description is not None and case.description.recipe == "counted":
-            return  # whoever calls the part again in the backward pass, as is allowed, meets another value
+            return  # a target may call the part again in the backward pass, and then gets another value
         _ = subject.observe(case).outputs
         gradients = subject.observe(case).gradients
         for name in (f"d{given}" for given in differentiable(case.operator, case.inputs)):
@@ -96,7 +96,7 @@ def _gradients(wanted: Callable[[str], bool]) -> Body:
 
 
 def reached(gradients: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    """Return a gradient, or raise Unsupported where none reaches what the parts close over."""
+    """Return a gradient, or raise Unsupported where gradients do not reach the leaves that the parts close over."""
     if name not in gradients:
         raise Unsupported("no gradient reaches what the parts close over")
     return gradients[name]
@@ -124,7 +124,7 @@ _GRADIENTS: dict[str, tuple[Callable[[str], bool], When]] = {
     **dict.fromkeys(("PR-G3", "PO-G3"), ("dbeta".__eq__, ordinary)),
     **dict.fromkeys(("PR-G4", "PO-G4"), (_of_parts, ordinary)),
     "HW-G1": ("dx".__eq__, _both(recipes("leaf"), _not(_saturated))),
-    # A leaf that both share is moved by both.
+    # A shared leaf is moved by both parts.
     "HW-G2": (_leaves_of("transform"), _both(_plain("highway", *_CARRY, "shared"), _not(_saturated))),
     "HW-G3": (_leaves_of("gate"), _both(_plain("highway", *_CARRY, "shared"), _not(_saturated))),
     "HW-G4": (_any, _both(_plain("highway", "leaf", *_CARRY), _not(_saturated))),
@@ -149,7 +149,7 @@ def extreme_logits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("HW-G6", "MH-G6", gradient=True)
 def extreme_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The gradients at such logits are no NaN either."""
+    """The gradients at extreme logits are not NaN either."""
     _ = subject.observe(case).outputs
     for name, value in subject.observe(case).gradients.items():
         yield _no_nan(case, name, value)
@@ -166,7 +166,7 @@ def _no_nan(case: Case, name: str, value: np.ndarray) -> Finding:
 
 @check("RS-F4", every=recipes(*_DROPOUT))
 def dropout(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Dropout is the branch's: where it drops, y is x; in inference y is x + F(x)."""
+    """Dropout belongs to the branch: where it drops, y is x; in inference y is x + F(x)."""
     y = subject.observe(case).outputs["y"]
     yield subject.judge_output(case, "y", y, note="in training, the branch with dropout")
     dropped = case.inputs["branch.mask"] == 0

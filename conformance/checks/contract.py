@@ -24,12 +24,12 @@ def _violation(case: Case, output: str, note: str, failure: str) -> Finding:
 
 
 def mistyped(name: str, value: np.ndarray, dtype: np.dtype) -> str:
-    """What is wrong with the dtype of a result; empty where it is the one asked for."""
+    """What is wrong with the dtype of a result; empty if it is the expected one."""
     return "" if value.dtype == dtype else f"{name} has dtype {value.dtype.name} in place of {dtype.name}"
 
 
 def _plain(case: Case) -> bool:
-    """Every case whose call is valid in the plainest way; those of sizes name CM-T1 and CM-T2."""
+    """Every case with a plainly valid call; cases of sizes name CM-T1 and CM-T2 themselves."""
     return not case.only
 
 
@@ -70,7 +70,7 @@ def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-T3", every=_plain, gradient=True)
 def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every gradient is there, with the shape and dtype of its input."""
-    _ = subject.observe(case).outputs  # a call that fails is CM-T1's
+    _ = subject.observe(case).outputs  # a call that fails is judged by CM-T1
     try:
         gradients = subject.observe(case).gradients
     except MissingGradient as missing:
@@ -81,7 +81,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     except (BadOutput, TargetRaised) as failed:
         if isinstance(failed, BadOutput) and "y has dtype" in str(failed):
-            raise  # CM-T2 speaks of it
+            raise  # CM-T2 judges it
         words = f"raised {failed}" if isinstance(failed, TargetRaised) else str(failed)
         yield _violation(case, "gradient", f"taking gradients: {words}", shown_as(failed))
         return
@@ -96,7 +96,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
-    """Each gradient asked for by itself: a leaf's where x needs none, as in the first layer of a network."""
+    """Take each gradient by itself: that of a leaf, say, where x needs none, as in the first layer of a network."""
     names = [name for name in differentiable(case.operator, case.inputs) if gradient_name(name) in together]
     subject.ahead(case, (partial(subject.pull, case, wrt=(name,)) for name in names))
     for name in names:
@@ -114,7 +114,7 @@ def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> 
 
 
 def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
-    """Calls that cannot mean anything, with what is wrong with each."""
+    """Yield meaningless calls, each with what is wrong with it."""
     for name in ("gamma", "logits"):
         value = case.inputs.get(name)
         if value is None or value.ndim != 1 or value.size < 2:
@@ -135,13 +135,13 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Finding]:
-    """Whether the target raises for each of these calls; each comes with what is wrong with it."""
+    """Judge whether the target raises for each of these calls; each comes with what is wrong with it."""
     for wrong, bad in calls:
         try:
             subject.outputs(bad)
-        except CannotVary:  # nobody can make such a call: nothing is refused
+        except CannotVary:  # the target has no way to make this call, so nothing was refused
             raise
-        except (TargetRaised, Unsupported, BadSibling):  # to decline a bad call is to refuse it
+        except (TargetRaised, Unsupported, BadSibling):  # declining a bad call counts as refusing it
             yield Finding(bad, violated=False)
         except BadOutput as accepted:
             yield _violation(bad, "y", f"{wrong}, and was accepted: {accepted}", "accepts")
@@ -151,13 +151,13 @@ def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Fi
 
 @check("CM-A1", when=in_training)
 def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Arguments that cannot mean anything raise."""
+    """Meaningless arguments raise."""
     _ = subject.observe(case).outputs
     yield from _refused(subject, _bad_calls(case))
 
 
-#: Numbers that no variance can be added to, and that no average can be weighted by. The negative eps is smaller than
-#: most variances, as one is with a mistyped sign: with a greater one a call may raise for another reason.
+#: Numbers that cannot be added to a variance, and numbers that cannot weight an average. The negative eps is smaller
+#: than most variances, like one with a mistyped sign; with a greater one a call may raise for another reason.
 _BAD_EPS = (-1e-5, math.inf, math.nan)
 _BAD_MOMENTUM = (-0.25, 1.25, math.nan)
 

@@ -1,4 +1,4 @@
-"""Second-order, forward-mode and nested derivatives; raising is lacking them, a wrong value fails."""
+"""Second-order, forward-mode and nested derivatives. A target that raises lacks them; a wrong value fails."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _over_cotangent(kind: str, words: str) -> Body:
     """
-    The check of a derivative of x and gamma in one mode over the other.
+    Return the check of a derivative of x and gamma in one mode over the other.
 
-    Both are the second derivative of <y, g> in the direction of the tangents, which is what the vjp of the vjp gives.
+    Both modes give the second derivative of <y, g> in the direction of the tangents, as the vjp of the vjp does.
     """
 
     def judged(subject: Subject, case: Case) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Cases made of a case: what a second call is handed where the results of two are related."""
+"""Cases made from a case: the second call of a law that relates the results of two calls."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from ..cases.case import Case
 
 
 def affine_names(case: Case) -> tuple[str, ...]:
-    """Those of gamma and beta that the operator takes."""
+    """The names among gamma and beta that the operator takes."""
     return tuple(name for name in ("gamma", "beta") if name in case.inputs)
 
 
 def with_parameters(case: Case, gamma: float, beta: float) -> Case:
-    """The case with these two numbers for every gamma and every beta."""
+    """The case with these two numbers for all of gamma and all of beta."""
     shape, dtype, numbers = case.layout.parameter_shape, _held(case), {"gamma": gamma, "beta": beta}
     return case.replace(**{name: np.full(shape, numbers[name], dtype) for name in affine_names(case)})
 
 
 def filled(case: Case) -> Case:
-    """The case with ones for a gamma that is None, and zeros for such a beta."""
+    """The case with ones in place of a gamma of None, and zeros in place of a beta of None."""
     given = {name: case.inputs[name] for name in affine_names(case) if case.inputs[name] is not None}
     return with_parameters(case, 1, 0).replace(**given)
 
 
 def without_parameters(case: Case) -> tuple[Case, Case]:
     """
-    The case with parameters that leave xhat as it is, in two forms: no gamma, and where a target has no such call ones.
+    The case with parameters that leave xhat as it is, in two forms: gamma None, and ones for targets that need a gamma.
 
-    beta is zero in both, and not None: of a beta that is left out LN-F6 and BN-F6 speak.
+    beta is zero in both rather than None, because a missing beta is the matter of LN-F6 and BN-F6.
     """
     ones = with_parameters(case, 1, 0)
     return ones.replace(gamma=None), ones
 
 
 def _held(case: Case) -> np.dtype:
-    """The dtype of the parameters."""
+    """The dtype of the parameters; that of x where the case has none."""
     given = (case.inputs.get(name) for name in ("gamma", "beta", "running_mean"))
     return next((value.dtype for value in given if value is not None), case.x.dtype)
 
 
 def doubled(case: Case) -> Case:
-    """The case with every group twice as long, each of its values in it twice: (x, x)."""
+    """The case with every group twice as long, each value repeated: (x, x)."""
     inputs = {"x": twice(case, case.x)}
     if not case.layout.after:  # gamma is as long as a group
         given = {name: case.inputs[name] for name in affine_names(case)}
@@ -53,21 +53,21 @@ def doubled(case: Case) -> Case:
 
 
 def twice(case: Case, values: np.ndarray) -> np.ndarray:
-    """An array of x's shape, or gamma's, twice: along positions where x has some, else along gamma's first axis."""
+    """An array of x's or gamma's shape, repeated along x's positions if it has some, else along gamma's first axis."""
     places = case.layout.after or case.layout.parameter
     return np.concatenate([values, values], axis=places[0] if values.shape == case.x.shape else 0)
 
 
 def with_eps(case: Case, factor: float) -> Case:
-    """The case with so many times its eps."""
+    """The case with its eps times a factor."""
     return case if factor == 1 else case.replace(eps=factor * case.settings["eps"])
 
 
 def at_unit_eps(case: Case) -> Case | None:
     """
-    The case scaled up such that eps is 1 or more, below 4; None where it has no eps, or that is not exact.
+    The case scaled up so that eps is at least 1 and below 4; None if it has no eps or scaling is not exact.
 
-    In inference the running variances become eps, a quarter and four times of it in turn.
+    In inference the running variances become a quarter of eps, eps, and four times eps, in turn.
     """
     eps = case.settings["eps"]
     if eps <= 0:
@@ -79,14 +79,14 @@ def at_unit_eps(case: Case) -> Case | None:
         mean, variance = (np.asarray(case.inputs[name]) for name in ("running_mean", "running_var"))
         changes["running_mean"] = np.ldexp(mean.astype(np.float64), power).astype(mean.dtype)
         changes["running_var"] = (eps * 4.0 ** (np.arange(variance.size) % 3 - 1)).astype(variance.dtype)
-    # Upwards a power of two is exact but where it overflows.
+    # Scaling up by a power of two is exact unless it overflows.
     if not all(np.isfinite(value.astype(np.float64)).all() for value in changes.values()):
         return None
     return case.replace(eps=eps, **changes)
 
 
 def perturbed(case: Case) -> tuple[Case, np.ndarray]:
-    """The case with one value moved far to the other side of its group's mean; and which, as a mask of x's shape."""
+    """The case with one value moved far to the other side of its group's mean; and a mask that marks it."""
     rows, random = case.layout.rows(case.x).copy(), case.random("perturbed")
     group, place = random.number(0, len(rows) - 1), random.number(0, rows.shape[1] - 1)
     values = rows[group].astype(np.float64)
@@ -99,9 +99,9 @@ def perturbed(case: Case) -> tuple[Case, np.ndarray]:
 
 def less_value(case: Case, place: int) -> Case:
     """
-    The case with one of its own values taken off each group.
+    The case with one value of each group subtracted from that whole group.
 
-    Groups in which that rounds, for the first value or for the last, stay as they are.
+    A group in which subtracting its first or its last value rounds stays as it is.
     """
     rows = case.layout.rows(case.x)
     exactly = np.ones((len(rows), 1), bool)

@@ -1,7 +1,7 @@
-"""What laws relate, formed exactly: sums, products and moments of received values in double-double.
+"""Exact sums, products and moments of received values, in double-double, for the laws.
 
-In float64 our own sums would err as much as the target may, and a law would then accuse whoever rounds better than we
-do. Double-double errs by 2^-102 of what is summed, far below any envelope (spec/accuracy.md, the reference's own).
+In float64 our own sums would err as much as the target's may, and a law would then accuse a target that rounds better
+than we do. Double-double errs by 2^-102 of the sum, far below any envelope (spec/accuracy.md, the reference's own).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALONG = 1
 
 
 def exact(values: np.ndarray) -> Scaled:
-    """Received values, as they are."""
+    """Received values, unchanged."""
     return Scaled.of(values.astype(np.float64))
 
 
@@ -47,14 +47,14 @@ def averaged(values: Scaled) -> Scaled:
 
 def finite_bound(subject: Subject, case: Case, name: str) -> Bound:
     """
-    The envelope of a gradient, infinite where its value may round beyond the largest finite number of its dtype.
+    The envelope of a gradient; infinite where its value may round beyond the largest finite number of its dtype.
 
-    There an infinity is right, and a sum that has one in it says nothing.
+    An infinity is right there, and a sum that contains one says nothing.
     """
     owner, value = case.inputs[owner_of(name)], subject.truth(case).gradients()[name]
     assert owner is not None and value is not None
     stored, bound = format_of(owner.dtype), subject.bound(case, name)
-    edge = stored.largest * (1 - stored.unit_roundoff)  # as where a single value is judged
+    edge = stored.largest * (1 - stored.unit_roundoff)  # as for a single value
 
     def within(normative: bool) -> np.ndarray:
         envelope = bound(normative)
@@ -66,8 +66,8 @@ def finite_bound(subject: Subject, case: Case, name: str) -> Bound:
 def judge_exactly(
     subject: Subject, case: Case, name: str, got: Scaled, want: Scaled, bounds: Bound, note: str = ""
 ) -> Finding:
-    """Compare what was made of received values with what it must be, both in double-double."""
-    near = got.to_dd()  # `judge` takes one word of what was received: the second is taken from the other side
+    """Compare a value computed from received ones with the exact one, both in double-double."""
+    near = got.to_dd()  # `judge` takes one word of the received value: the second is subtracted from the other side
     return subject.judge(case, name, near.hi, (want - Scaled.of(near.lo)).to_dd(), bounds, note)
 
 

@@ -1,4 +1,4 @@
-"""Laws of gradients: sums, scaling, linearity in the cotangent, and independence of what is asked for."""
+"""Laws of gradients: sums, scaling, linearity in the cotangent, and independence of which gradients are taken."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-G6", "BN-G7", "RM-G6", "GN-G6", "IN-G6", when=in_training, gradient=True, raising="violates", of="gradients")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
-    """x to 2^k x with eps to 4^k eps: dx becomes 2^-k dx, dgamma and dbeta stay."""
+    """With 2^k x and 4^k eps, dx becomes 2^-k dx, and dgamma and dbeta stay."""
     moved, factor = rescaled(case), scaling(case)
     if moved is None or factor is None:
         return
@@ -91,7 +91,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     when=in_training, gradient=True, raising="violates", modes=BOTH, of="gradients",
 )  # fmt: skip
 def linear(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The gradients of a sum of cotangents are the sums of the gradients; twofold and zero cotangents are like it."""
+    """Gradients are linear in the cotangent: sums give sums, multiples give multiples, and zero gives zero."""
     _ = subject.observe(case).gradients
     random = case.random("cotangents")
     shape, dtype = case.g.shape, case.g.dtype
@@ -114,7 +114,7 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _multiples(subject, case, a, found[0], multiples, zero)
 
 
-#: The second takes gradients past the limits that are set for float16.
+#: The second factor takes gradients beyond limits that are meant for float16.
 _FACTORS = (4.0, 2.0**20)
 
 
@@ -126,7 +126,7 @@ def _multiples(
     multiples: Sequence[tuple[float, Case]],
     zero: Case,
 ) -> Iterator[Finding]:
-    """The gradients of a cotangent times 2^k, exact, are those of the cotangent times it; those of zero are zero."""
+    """A cotangent times 2^k, which is exact, gives 2^k times the gradients; a zero cotangent gives zeros."""
     for factor, moved in multiples:
         for name, value in subject.pull(moved).items():
             one, many = subject.bound(case, name, g), subject.bound(moved, name)
@@ -143,7 +143,7 @@ def _multiples(
     "LN-G11", "BN-G12", "RM-G11", "GN-G11", "IN-G11", when=in_training, gradient=True, raising="violates", modes=BOTH
 )
 def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A gradient does not depend on which others are asked for."""
+    """A gradient does not depend on which others are taken."""
     together = subject.observe(case).gradients
     present = [name for name in GRADIENTS if case.inputs.get(name) is not None]
     subsets: list[tuple[str, ...]] = [(name,) for name in present]

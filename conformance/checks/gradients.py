@@ -1,4 +1,4 @@
-"""Gradients: dx, dgamma and dbeta equal the exact VJP for a cotangent that is not uniform."""
+"""Gradients: dx, dgamma and dbeta equal the exact VJP for a cotangent that varies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def gradient_of(name: str) -> Body:
     return judged
 
 
-# dx in inference is BN-G4's.
+# BN-G4 judges dx in inference.
 check("LN-G1", "BN-G1", "RM-G1", "GN-G1", "IN-G1", every=ordinary, gradient=True)(gradient_of("dx"))
 check("LN-G2", "BN-G2", "RM-G2", "GN-G2", "IN-G2", every=ordinary, gradient=True, modes=BOTH)(gradient_of("dgamma"))
 check("LN-G3", "BN-G3", "GN-G3", "IN-G3", every=ordinary, gradient=True, modes=BOTH)(gradient_of("dbeta"))

@@ -1,4 +1,4 @@
-"""Groups of a case, to be counted, chosen and taken apart; how they lie says its layout."""
+"""Counts, chooses and takes apart the groups of a case, as its layout says."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def only_group(case: Case, group: int) -> Case:
 
 
 def of_samples(case: Case, values: np.ndarray) -> Case:
-    """The case with other samples: a row for each, in the order of the layout's rows. The cotangent is ones."""
+    """The case with other samples: one a row, in the order of the layout's rows. The cotangent is ones."""
     shape = _shape(case, len(values))
     layout = Layout.of(case.operator, shape, case.settings)
     return case.replace(x=layout.back(values.reshape(layout.count, -1)), g=np.ones(shape, case.g.dtype))
 
 
 def _shape(case: Case, samples: int) -> tuple[int, ...]:
-    """x's shape with so many samples along the first axis, in the place of all axes along which gamma repeats."""
+    """x's shape with this many samples along the first axis, in place of all axes along which gamma repeats."""
     before = case.layout.before
     if before == (0,):
         return (samples, *case.x.shape[1:])

@@ -28,13 +28,13 @@ def _of(case: Case, name: str) -> np.ndarray:
 
 @check("HW-L1", every=_logits("leaf", "closed"))
 def closed_gate(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A gate of -inf gives x."""
+    """With gate logits of -inf, y is x."""
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], case.x, "every gate logit is -inf")
 
 
 @check("HW-L2", every=_logits("leaf", "open"))
 def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A gate of +inf gives H(x)."""
+    """With gate logits of +inf, y is H(x)."""
     h = _of(case, "transform.h")
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
 
@@ -51,7 +51,7 @@ def between(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("HW-L4", every=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
 def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
-    """x and H change places under -gate."""
+    """With x and H exchanged and the gate negated, y stays."""
     y = subject.observe(case).outputs["y"]
     h, z = _of(case, "transform.h"), _of(case, "gate.z")
     turned = case.replace(**{"x": h, "transform.h": case.x, "gate.z": -z})
@@ -65,21 +65,21 @@ def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("HW-L5", every=recipes("identity"))
 def same_path(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Where H(x) = x the gate makes no difference."""
+    """Where H(x) = x, the gate makes no difference."""
     y = subject.observe(case).outputs["y"]
     yield subject.judge(case, "y", y, as_exact(case.x), subject.bound(case, "y"), "H(x) = x")
 
 
 @check("HW-L6", every=_logits("leaf_carry", "closed"))
 def both_shut(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Both gates shut give zero."""
+    """Both gates shut: y is zero."""
     y = subject.observe(case).outputs["y"]
     yield equal_to(subject, case, "y", y, np.zeros_like(y), "gate and carry logits are -inf")
 
 
 @check("HW-L7", every=_logits("leaf_carry", "open"))
 def both_open(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Both gates open give x + H(x)."""
+    """Both gates open: y is x + H(x)."""
     y = subject.observe(case).outputs["y"]
     finding = subject.judge(case, "y", y, added(case.x, _of(case, "transform.h")), subject.bound(case, "y"))
     yield attrs.evolve(finding, note="gate and carry logits are +inf")

@@ -1,4 +1,4 @@
-"""Laws that hold to the last bit: scaling by powers of two, the sign, and permutations of groups."""
+"""Laws that hold to the last bit: scaling by powers of two, the sign, and permutation of groups."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .derived import affine_names
 from .registry import BOTH, check, in_training
 from .relations import close, equal, scaled_exactly
 
-#: x is scaled by 2^3, eps by 2^6: far enough to move any misplaced eps, near enough to stay exact.
+#: x is scaled by 2^3 and eps by 2^6: enough to move a misplaced eps, and little enough to stay exact.
 SCALE = 8.0
 
 
 def rescaled(case: Case) -> Case | None:
-    """The case with x scaled by SCALE and eps by its square, or None where that is not exact."""
+    """The case with x scaled by SCALE and eps by its square, or None if that is not exact."""
     factor = scaling(case)
     if factor is None:
         return None
@@ -28,16 +28,16 @@ def rescaled(case: Case) -> Case | None:
 
 
 def scaling(case: Case) -> float | None:
-    """By what `rescaled` scales x; None where no scaling is exact."""
+    """The factor by which `rescaled` scales x; None if no scaling is exact."""
     return next((factor for factor in (SCALE, 1 / SCALE) if scaled_exactly(case.x, factor) is not None), None)
 
 
 def stored_exactly(subject: Subject, case: Case) -> bool:
-    """Whether scaling leaves the digits of what the class stores in 16 bits: no statistic near subnormal there."""
+    """Whether statistics stored in 16 bits keep their digits under scaling: none of them is near subnormal."""
     if not subject.narrow or subject.conventions.get("storage", "H0") == "H0":
         return True
     rows = subject.truth(case).envelope(subject.arithmetic(case)).statistics
-    # 2^6: the scaling by SCALE and its square, each way.
+    # 2^6 leaves room for SCALE and for its square, up and down.
     least = 2.0**6 * format_of(case.x.dtype).smallest_normal
     sizes = np.abs(np.concatenate([rows.mu, rows.v]))
     return bool(np.all((sizes == 0) | (sizes >= least)))
@@ -45,7 +45,7 @@ def stored_exactly(subject: Subject, case: Case) -> bool:
 
 @check("LN-L1", "BN-L1", "RM-L1", "GN-L1", "IN-L1", when=in_training, raising="violates", of="formula")
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
-    """x to 2^k x with eps to 4^k eps leaves y within the envelope."""
+    """With 2^k x and 4^k eps, y stays within the envelope."""
     moved = rescaled(case)
     if moved is None:
         return
@@ -64,7 +64,7 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, raising="error", of="formula")
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
-    """x to 2^k x with eps to 4^k eps leaves the bits of y."""
+    """With 2^k x and 4^k eps, y keeps its bits."""
     moved = rescaled(case)
     if moved is not None and stored_exactly(subject, case):
         y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
@@ -77,7 +77,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=in_training, raising="violates", of="formula")
 def sign(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Without beta, -x gives -y: the same bits, unless the shift of the variance may be another one."""
+    """Without beta, -x gives -y, to the bit; within the envelope where a shifted variance may pick another shift."""
     plain = without_beta(case)
     negative = plain.replace(x=-plain.x)
     y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
@@ -94,14 +94,14 @@ def sign(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def without_beta(case: Case) -> Case:
-    """The case with beta zero: a zero beta and none are the same by LN-F6 and BN-F6."""
+    """The case with a beta of zero, which equals no beta by LN-F6 and BN-F6."""
     beta = case.inputs.get("beta")
     return case if beta is None else case.replace(beta=np.zeros_like(beta))
 
 
 @check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=in_training, raising="violates", modes=BOTH, of="formula")
 def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
-    """gamma and beta times a power of two give y times it."""
+    """gamma and beta times a power of two give y times that power."""
     gamma, beta = case.inputs["gamma"], case.inputs.get("beta")
     if gamma is None:
         return
@@ -126,7 +126,7 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _permuted_groups(case: Case) -> tuple[Case, np.ndarray]:
-    """The case with its groups in another order, each with its own part of gamma and beta; and that order."""
+    """The case with its groups in another order, each with its own part of gamma and beta; and the order."""
     layout, random = case.layout, case.random("groups")
     blocks, samples = layout.blocks, random.permutation(layout.repeats)
     parts = np.arange(blocks)

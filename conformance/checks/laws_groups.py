@@ -1,4 +1,4 @@
-"""Laws about groups: each alone, among others, permuted within, shifted, in either mode."""
+"""Laws about groups: each alone, beside others, permuted within, shifted, in either mode."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _singles(subject: Subject, case: Case) -> list[tuple[int, Case]]:
-    """Some groups, each with the case that it is alone, whose outputs are asked for next."""
+    """Some groups, each with a case of that group alone. Their outputs are asked for next."""
     singles = [(group, only_group(case, group)) for group in some_groups(case)]
     subject.ahead(case, (partial(subject.outputs, single) for _, single in singles))
     return singles
@@ -42,7 +42,7 @@ def _singles(subject: Subject, case: Case) -> list[tuple[int, Case]]:
 
 @check("LN-L8", "RM-L8", "GN-L8", "IN-L8", raising="error")
 def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A group computed alone has the bits of the group in a batch."""
+    """A group computed alone has the same bits as in a batch."""
     y = subject.observe(case).outputs["y"]
     for group, single in _singles(subject, case):
         got = subject.outputs(single)["y"]
@@ -55,7 +55,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L9", "RM-L9", "GN-L9", "IN-L9", raising="violates", of="formula")
 def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Permuting the features of a group, gamma and beta with them, permutes y; and so does permuting positions."""
+    """Permuting the features of a group, with gamma and beta, permutes y; so does permuting positions."""
     layout, random = case.layout, case.random("features")
     if len(layout.parameter) > 1:
         return
@@ -78,7 +78,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("BN-L5", when=in_training, raising="violates", modes=BOTH, of="formula")
 def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Permuting the values of every channel alike permutes y."""
+    """Permuting the values of every channel in the same way permutes y."""
     order = _mixing(case.random("samples"), case.layout.size)
 
     def permute(values: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _mixing(random: Stream, n: int) -> np.ndarray:
-    """A permutation of n places in which neither half stays what it is: what one half decides has to show."""
+    """A permutation of n places that maps neither half to itself: a decision made by halves has to show."""
     order = random.permutation(n)
     kept = any(set(order[:half]) == set(range(half)) for half in (n // 2, (n + 1) // 2))
     return np.roll(order, n // 2) if kept else order
@@ -103,7 +103,7 @@ def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> 
 
 
 def _shifted(case: Case) -> tuple[Case, float] | None:
-    """The case with a constant added to x, and the constant; None where a sum would be rounded."""
+    """The case with a constant added to x, and the constant; None if a sum would be rounded."""
     for constant in (64.0, 16.0, 4.0):
         moved = shifted_exactly(case.x, constant)
         if moved is not None:
@@ -113,7 +113,7 @@ def _shifted(case: Case) -> tuple[Case, float] | None:
 
 @check("LN-L10", "BN-L7", "GN-L10", "IN-L10", when=in_training, raising="violates", of="formula")
 def shift(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A constant added to a group leaves y."""
+    """A constant added to a group leaves y as it is."""
     found = _shifted(case)
     if found is None:
         return
@@ -154,16 +154,16 @@ def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L15", "RM-L15", "GN-L15", "IN-L15", raising="violates")
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Inference mode gives what training mode gives."""
+    """Inference mode gives the same y as training mode."""
     training = subject.observe(case).outputs["y"]
-    subject.outputs(other(case))  # what the last training call saw must not show
+    subject.outputs(other(case))  # values that the target remembers from its last training call must not show
     got = subject.outputs(case, mode="inference")["y"]
     yield same(subject, case, "y", got, training, "in inference mode")
 
 
 @check("LN-L16", "RM-L16", "GN-L16", "IN-L16", raising="violates")
 def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Extreme groups beside a group make no difference to it."""
+    """Extreme groups beside a group do not change it."""
     top = min(format_of(case.x.dtype).largest / 8, 2.0**20)
     extreme = np.full_like(_samples(case)[:1], top)
     extreme[:, ::2] = -top
@@ -172,23 +172,23 @@ def extreme_neighbours(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L17", "RM-L17", "GN-L17", "IN-L17", raising="violates")
 def padding(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Padding beside a group makes no difference to it."""
+    """Padding beside a group does not change it."""
     zeros = np.zeros_like(_samples(case)[:1])
     yield from _beside(subject, case, [zeros, zeros], [zeros, zeros + 1, zeros], "padding")
 
 
 def _samples(case: Case, values: np.ndarray | None = None) -> np.ndarray:
-    """The values by sample: a row for each, which has all of gamma; in layer_norm a group is one."""
+    """The values, one sample a row. A sample has all of gamma; in layer_norm it is one group."""
     return case.layout.rows(case.x if values is None else values).reshape(case.layout.repeats, -1)
 
 
 def _beside(
     subject: Subject, case: Case, before: list[np.ndarray], after: list[np.ndarray], words: str
 ) -> Iterator[Finding]:
-    """Each of some samples alone, with other samples before it and after it: at least as many as the case has."""
+    """Judge some samples, each between other samples. The batch is at least as large as the case's."""
     whole, samples = _samples(case, subject.observe(case).outputs["y"]), _samples(case)
     fewer = len(samples) - len(before) - 1 - len(after)
-    after = [*after, *(after[place % len(after)] for place in range(fewer))]  # x has the shape that it has
+    after = [*after, *(after[place % len(after)] for place in range(fewer))]  # x then has its own shape
     asked = {
         sample: of_samples(case, np.concatenate([*before, samples[sample : sample + 1], *after]))
         for sample in sorted({0, len(samples) // 2, len(samples) - 1})
@@ -196,7 +196,7 @@ def _beside(
     subject.ahead(case, (partial(subject.outputs, beside) for beside in asked.values()))
     for sample, beside in asked.items():
         got = _samples(beside, subject.outputs(beside)["y"])[len(before)]
-        single = of_samples(case, samples[sample : sample + 1])  # the envelope is that of the sample alone
+        single = of_samples(case, samples[sample : sample + 1])  # the envelope of the sample alone
         want = single.layout.back(whole[sample].reshape(single.layout.count, -1))
         y = single.layout.back(got.reshape(single.layout.count, -1))
         what = "group" if single.layout.count == 1 else "sample"

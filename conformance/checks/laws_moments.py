@@ -32,7 +32,7 @@ def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
 
 @check("LN-L11", "BN-L8", "RM-L11", "GN-L11", "IN-L11", when=in_training, raising="violates", of="formula")
 def moments(subject: Subject, case: Case) -> Iterator[Finding]:
-    """mean(xhat) = 0, where the mean is taken out, and mean(xhat^2) = var/(var + eps)."""
+    """mean(xhat^2) = var/(var + eps); and mean(xhat) = 0 where the mean is subtracted."""
     bare, y = plain(subject, case)
     near = bare.layout.rows(y).astype(np.float64)
     if not np.isfinite(near).all():
@@ -56,12 +56,12 @@ def moments(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L12", "BN-L9", "RM-L12", "GN-L12", "IN-L12", when=in_training, raising="violates", of="formula")
 def bounded(subject: Subject, case: Case) -> Iterator[Finding]:
-    """|xhat| <= sqrt(n - 1), and <= sqrt(n) where no mean is taken out."""
+    """|xhat| <= sqrt(n - 1), and <= sqrt(n) where no mean is subtracted."""
     bare, y = plain(subject, case)
     most = bare.layout.size - bool(case.record.centred)
     limit = Scaled.of(np.full(y.shape, float(most))).sqrt()
     nearest = limit.to_dd()
-    # Only an excess is judged: what lies within the limit is taken to be at it.
+    # Only an excess is judged: a value within the limit counts as at the limit.
     beyond = np.maximum(np.abs(y.astype(np.float64)), nearest.hi) - nearest.hi
     yield judge_exactly(
         subject, bare, "|xhat|", limit + Scaled.of(beyond), limit,
@@ -83,7 +83,7 @@ def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L14", "BN-L11", "RM-L14", "GN-L14", "IN-L14", when=in_training, raising="violates", modes=BOTH, of="formula")
 def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
-    """y is linear in gamma and moves with beta: y(a + b, beta) = y(a, beta) + y(b, 0)."""
+    """y is linear in gamma, and beta adds to it: y(a + b, beta) = y(a, beta) + y(b, 0)."""
     gamma = case.inputs["gamma"]
     if gamma is None:
         return

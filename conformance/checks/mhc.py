@@ -39,7 +39,7 @@ def _leaf(case: Case, place: int) -> np.ndarray:
 
 @check("MH-F2", when=recipes("leaf"))
 def weights(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The weights are nonnegative and sum to 1: y of one branch of ones, the others and x being zero, is its weight."""
+    """The weights are nonnegative and sum to 1. With one branch of ones, the others and x zero, y is its weight."""
     zero = np.zeros_like(case.x)
     blank = {name: zero for name in case.inputs if name.endswith(".h")}
     found, bounds = [], []
@@ -59,7 +59,7 @@ def weights(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("MH-F4")
 def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
-    """One branch, two or twelve."""
+    """One branch, two, and twelve all work."""
     count = len(_branches(case))
     try:
         y = subject.observe(case).outputs["y"]
@@ -84,7 +84,7 @@ def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("MH-L5", every=recipes("cascade"), when=recipes("leaf", "cascade"))
 def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A second block after the first is the same function of what the first returned."""
+    """A second block applies the same function to the output of the first."""
     y = subject.observe(case).outputs["y"]
     yield subject.judge_output(case, "y", y, note="the first of two blocks")
     if not np.isfinite(y.astype(np.float64)).all():
@@ -99,7 +99,7 @@ def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     logits, lacking = _logits(case), None
     for shift in (8.0, -64.0):
         moved = (logits.astype(np.float64) + shift).astype(logits.dtype)
-        # What rounding moved is no longer the same spread: logits on the grid of their sums, here and there.
+        # Rounding may change the differences of the logits, so `here` is made from `moved`, exactly.
         here = shifted_exactly(moved, -shift)
         if here is None:
             continue
@@ -144,7 +144,7 @@ def equal_branches(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("MH-L4", when=recipes("leaf", "mixed"))
 def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Branches permuted together with their logits give the same."""
+    """Branches permuted together with their logits give the same y."""
     branches = _branches(case)
     if len(branches) < 2:
         return
@@ -197,7 +197,7 @@ def _closed(case: Case) -> int | None:
 
 @check("MH-G10", every=_one_closed, gradient=True)
 def closed_branch_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What a branch returned whose logit is -inf has a gradient of zero."""
+    """The gradient is zero for the output of a branch whose logit is -inf."""
     place = _closed(case)
     if place is None:
         return
@@ -218,11 +218,11 @@ def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
     def unmoved(position: int) -> np.ndarray:
         return (position < places - back) | (position > places + ahead)
 
-    # What it moves in the middle, if there is room on both sides of that, and else at the beginning.
+    # The position in the middle of those it moves, if one outside them is left, and else the first position.
     middle = max(0, (len(places) - 1 - back + ahead) // 2)
     position = middle if unmoved(middle).any() else 0
     x = case.x.copy()
-    # Another number wherever it is rounded, of either sign.
+    # x + |x| + 1 is another number for either sign of x, even after rounding.
     x[..., position, :] = (x[..., position, :] + np.abs(x[..., position, :]) + 1).astype(x.dtype)
     moved = case.replace(x=x)
     got = subject.outputs(moved)["y"]

@@ -1,4 +1,4 @@
-"""16-bit data beside parameters and running statistics in float32: the numbers, and the dtype of each result."""
+"""16-bit data with parameters and running statistics in float32: the numbers, and the dtype of each result."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .contract import mistyped
 from .part_calls import judge_handed, recorded
 from .registry import check
 
-#: A target need not take such calls: where it raises, it lacks them.
+#: A target need not take such calls: if it raises, they are unsupported.
 _mixed = partial(check, dtypes=("float16", "bfloat16"), raising="unsupported")
 
 
 def _gradients(subject: Subject, case: Case) -> dict[str, np.ndarray]:
-    """The gradients for the cotangent of the case, in the dtype that y has: CM-D2 asks whether that is right."""
+    """The gradients for the case's cotangent, in the dtype that y has: CM-D2 judges whether that dtype is right."""
     dtype = subject.observe(case).outputs["y"].dtype
     return subject.observe(case).gradients if dtype == case.g.dtype else subject.pull(case, case.g.astype(dtype))
 
 
 def _of_parameters(case: Case, name: str) -> bool:
-    """Whether a result belongs to a parameter or a running statistic, and not to x or a leaf, which have 16 bits."""
+    """Whether a result belongs to a parameter or a running statistic, which have 32 bits; x and leaves have 16."""
     return owner_of(name) in OPERATORS[case.operator].parameters
 
 
@@ -46,11 +46,11 @@ def _owner_dtype(case: Case, name: str) -> np.dtype:
 
 @_mixed("CM-D1")
 def formulas(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The same formulas: each number is within its envelope, and what pre_norm hands its sublayer too."""
+    """The formulas hold: each number is within its envelope, and so is the input of the sublayer of pre_norm."""
     note = "16-bit data, float32 parameters"
     for name, value in subject.observe(case).outputs.items():
         yield subject.judge_output(case, name, value, note=note)
-    if case.record.normalises_handed:  # where y has lost the last bits of it
+    if case.record.normalises_handed:  # y has lost its last bits
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
     if subject.forward_only:
         return
@@ -60,7 +60,7 @@ def formulas(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @_mixed("CM-D2")
 def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
-    """y, dx and the gradients of leaves have the dtype of x; y that of its cotangent, where promoted is declared."""
+    """y, dx and the gradients of leaves have the dtype of x; a y declared promoted, that of its cotangent."""
     deviates = ("mixed_dtypes",) if case.promoted else ()
     yield _typed(case, "y", subject.observe(case).outputs["y"], case.g.dtype, deviates)
     if subject.forward_only:
@@ -72,7 +72,7 @@ def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @_mixed("CM-D3")
 def dtypes_of_parameters(subject: Subject, case: Case) -> Iterator[Finding]:
-    """New running statistics and the gradients of parameters are float32, as these are."""
+    """New running statistics and the gradients of parameters are float32, as the parameters are."""
     for name, value in subject.observe(case).outputs.items():
         if _of_parameters(case, name):
             yield _typed(case, name, value, _owner_dtype(case, name))

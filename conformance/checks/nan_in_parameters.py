@@ -1,4 +1,4 @@
-"""A NaN in gamma, beta, a running statistic or the cotangent: every result that depends on it shows it."""
+"""A NaN in gamma, beta, a running statistic or the cotangent shows in every result that depends on it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .registry import check, laws_in_inference, recipes
 
-#: The inputs, x and logits apart, that are no leaves of parts; CM-N3 and CM-N5 speak of those.
+#: The inputs beside x, the logits and the leaves of parts; CM-N3 and CM-N5 are about those three.
 _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
 
 
 def _telling(case: Case) -> bool:
-    """Cases in which most results depend on most values: of the composed operators, with parts that read x."""
+    """Cases in which most results depend on most values: the parts of a composed operator must read x."""
     return not case.record.composed or recipes("linear", "chain", "mixed")(case)
 
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
-    """Where the largest magnitude stands: what is multiplied by it is not multiplied by 0."""
+    """The place of the largest magnitude: a factor there is not multiplied by 0."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(np.abs(values.astype(np.float64)))), values.shape))
 
 
@@ -35,7 +35,7 @@ def _put(values: np.ndarray, place: tuple[int, ...], value: float) -> np.ndarray
 
 
 def _exact(subject: Subject, case: Case, *, gradients: bool) -> Mapping[str, DD]:
-    """The exact results of a case by name: the outputs, and the gradients where they are asked for."""
+    """The exact results of a case by name: the outputs, and on request the gradients."""
     truth = subject.truth(case)
     found: dict[str, Any] = dict(truth.outputs())
     if gradients:
@@ -45,9 +45,9 @@ def _exact(subject: Subject, case: Case, *, gradients: bool) -> Mapping[str, DD]
 
 def _dependent(subject: Subject, case: Case, moved: Case, *, gradients: bool) -> dict[str, np.ndarray]:
     """
-    Where the results of a case depend on what is another number in ``moved``.
+    Where the results of a case depend on the number that differs in ``moved``.
 
-    Only a change beyond the envelope counts: a sound algorithm may round a factor to 0, and then skip the product.
+    Only a change beyond the envelope counts: a sound algorithm may round a factor to 0 and then skip the product.
     """
     before, after = (_exact(subject, one, gradients=gradients) for one in (case, moved))
     masks = {}
@@ -58,7 +58,7 @@ def _dependent(subject: Subject, case: Case, moved: Case, *, gradients: bool) ->
 
 
 def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:
-    """Whether the results of a case with a NaN are NaN wherever they have to be."""
+    """Judge whether the results of a case with a NaN are NaN where they must be."""
     outputs = OPERATORS[bad.operator].outputs
     found = subject.outputs(bad) if any(name in outputs for name in masks) else {}
     if any(name not in outputs for name in masks):
@@ -79,7 +79,7 @@ def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: s
 
 @check("CM-N6", every=laws_in_inference, when=_telling, raising="violates")
 def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in gamma, beta or a running statistic makes NaN every output and gradient that depends on it."""
+    """A NaN in gamma, beta or a running statistic makes every output and gradient that depends on it NaN."""
     _ = subject.observe(case).outputs
     lacking = None if subject.forward_only else subject.lacking_gradients(case)
     gradients = not subject.forward_only and lacking is None
@@ -88,7 +88,7 @@ def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
         if given is None:
             continue
         place = _largest(given)
-        # Half of it is another number that every parameter may be, a variance too; of 0 there is no half.
+        # Half of it is a different valid number for every parameter, a variance included; 0 has no half and becomes 1.
         moved = case.replace(**{name: _put(given, place, given[place] / 2 if given[place] else 1)})
         bad = case.replace(**{name: _put(given, place, np.nan)})
         masks = _dependent(subject, case, moved, gradients=gradients)
@@ -99,7 +99,7 @@ def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-N7", every=laws_in_inference, when=_telling, raising="violates", gradient=True)
 def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in the cotangent makes NaN every gradient that depends on it."""
+    """A NaN in the cotangent makes every gradient that depends on it NaN."""
     _ = subject.observe(case).gradients
     place = _largest(case.g)
     moved, bad = (case.replace(g=_put(case.g, place, value)) for value in (case.g[place] / 2, np.nan))

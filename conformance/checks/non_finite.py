@@ -1,4 +1,4 @@
-"""NaN and infinity: they reach what depends on them (spec/common.md has the table), and nothing else."""
+"""NaN and infinity reach the results that depend on them (spec/common.md has the table), and no others."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def _inference(case: Case) -> bool:
 
 
 def _by_place(case: Case) -> bool:
-    """Whether y in one place depends on x there alone, whatever its parts read; dx does too, where there are gates."""
+    """Whether y in a place depends only on x there, whatever the parts read. With gates, the same holds for dx."""
     return case.record.composed and not case.record.normalises
 
 
 @attrs.frozen(eq=False)
 class Poisoned:
-    """A case with one value of x that is not finite, and where y and dx may depend on it, through parts too."""
+    """A case with one value of x that is not finite, and where y and dx may depend on it, also through parts."""
 
     case: Case
     y: np.ndarray
     dx: np.ndarray
-    #: Where y depends on it whatever its parts read.
+    #: Where y depends on it, whatever the parts read.
     surely: np.ndarray
 
     @property
     def shown(self) -> np.ndarray:
-        """Where y has to show it: not where a gamma multiplies it by 0."""
+        """Where y must show it. A gamma of 0 hides it."""
         own = ~np.isfinite(self.case.x.astype(np.float64))
         return (self.surely & _nonzero_gain(self.case)) | (own & self.case.record.normalises_handed)
 
 
 def _nonzero_gain(case: Case) -> np.ndarray:
-    """Where gamma is not 0, so that it broadcasts against x."""
+    """Where gamma is not 0, in a shape that broadcasts against x."""
     gamma = case.inputs.get("gamma")
     if gamma is None:
         return np.ones((), bool)
@@ -56,7 +56,7 @@ def _nonzero_gain(case: Case) -> np.ndarray:
 
 
 def _poisoned(case: Case, poison: float) -> Poisoned:
-    """The case with such a value in a middle group."""
+    """The case with this value in a middle group."""
     rows = case.layout.rows(case.x).copy()
     group, place = group_count(case) // 2, case.layout.size // 2
     rows[group, place] = poison
@@ -68,11 +68,11 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
     if _inference(case):
         return Poisoned(bad, own, none, own)
     if case.record.normalises_handed:
-        # LN(x) is differentiated even where nothing reads it, and all of its group with it.
+        # LN(x) has a derivative even where no part reads it, and its whole group with it.
         there = own if _reads_nothing(case) else whole
         return Poisoned(bad, there, whole, there)
     if not _by_place(case):
-        # Divided by an infinite root, a finite x is 0; where a mean is taken out, that is infinite too.
+        # A finite x divided by an infinite root is 0. Where the mean is subtracted, the numerator is infinite too.
         return Poisoned(bad, whole, whole, whole if case.record.centred or np.isnan(poison) else own)
     if not _reads_nothing(case):
         return Poisoned(bad, whole, whole, own)
@@ -80,7 +80,7 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
 
 
 def _reads_nothing(case: Case) -> bool:
-    """Whether what the parts return has nothing to do with what they are handed."""
+    """Whether the parts return values that do not depend on their inputs."""
     return case.description is not None and case.description.recipe in (
         "leaf", "leaf_carry", "zero", "counted", "dropped_leaf", "equal"
     )  # fmt: skip
@@ -88,7 +88,7 @@ def _reads_nothing(case: Case) -> bool:
 
 @check("CM-N1", raising="violates")
 def contained(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What does not depend on a value that is not finite stays as it is."""
+    """Results that do not depend on a non-finite value stay as they are."""
     if group_count(case) < 2 and not _inference(case):
         return
     clean, lacking = subject.observe(case), None
@@ -122,13 +122,13 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _shows(case: Case) -> bool:
-    """Whether what is in x has to show in y: a group of one value is its own mean, and tanh makes 1 of infinity."""
+    """Whether values of x must show in y: a group of one value is its own mean, and tanh turns infinity into 1."""
     several = case.layout.size > 1 or _inference(case) or _by_place(case)
     return several and not case.parts.get("activation")
 
 
 def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Iterator[Finding]:
-    """Whether each output is NaN, or at least not finite, wherever it has to be."""
+    """Judge whether each output is NaN, or at least not finite, where it must be."""
     outputs = subject.outputs(bad)
     for name, where in {"y": shown, **_statistics_shown(bad)}.items():
         value = outputs[name].astype(np.float64)
@@ -143,7 +143,7 @@ def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan
 
 
 def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
-    """Where the new running statistics have to show what x holds: in its channel, where they take anything of x."""
+    """Where the new running statistics must show a bad value of x: in its channel, if their momentum takes any of x."""
     if _inference(bad) or not bad.settings.get("momentum"):
         return {}
     channels = np.asarray(~np.isfinite(bad.layout.rows(bad.x).astype(np.float64)).all(axis=1))
@@ -152,7 +152,7 @@ def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
 
 @check("CM-N3", when=_shows, raising="violates")
 def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in x makes NaN every element of an output that depends on it."""
+    """A NaN in x makes every element of an output that depends on it NaN."""
     _ = subject.observe(case).outputs
     bad = _poisoned(case, np.nan)
     yield from _swallowed(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
@@ -160,17 +160,17 @@ def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-N4", when=_shows, raising="violates")
 def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """An infinity in x leaves no element of an output finite that depends on it."""
+    """An infinity in x leaves no element of an output that depends on it finite."""
     _ = subject.observe(case).outputs
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
         yield from _swallowed(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
 
 
-# Of these recipes the parts return their leaves, which a check can make NaN.
+# The parts of these recipes return their leaves, which a check can make NaN.
 @check("CM-N5", when=recipes("leaf", "leaf_carry"), raising="violates")
 def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in what a part returns, or in a logit, makes NaN every y that depends on it."""
+    """A NaN in the output of a part, or in a logit, makes every y that depends on it NaN."""
     _ = subject.observe(case).outputs
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
@@ -186,7 +186,7 @@ def _leaves_that_count(case: Case) -> list[str]:
 
 
 def _nan_in_leaf(case: Case, name: str) -> tuple[Case, np.ndarray]:
-    """The case with a NaN in one element of a leaf, and where y has to show it."""
+    """The case with a NaN in one element of a leaf, and a mask of where y must show it."""
     leaf = case.inputs[name]
     assert leaf is not None
     values = leaf.copy()

@@ -1,4 +1,4 @@
-"""What a composed operator does with its parts: calls each once, hands it the right thing, leaves it alone."""
+"""How a composed operator treats its parts: it calls each once, with the right input, and spares their tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _recorder(subject: Subject, case: Case, **options: object) -> Recorder:
 
 
 def recorded(subject: Subject, case: Case) -> dict[str, list[np.ndarray]]:
-    """What each part was handed in its first call, by role; BadOutput where that was no tensor."""
+    """The inputs of each part's first call, by role; raises BadOutput if a part was not called or got no tensor."""
     found: dict[str, list[np.ndarray]] = {}
     for call in _recorder(subject, case).calls:
         values = [value for value in call.handed if isinstance(value, np.ndarray)]
@@ -38,7 +38,7 @@ def recorded(subject: Subject, case: Case) -> dict[str, list[np.ndarray]]:
 
 
 def handed_value(subject: Subject, case: Case, role: str, place: int = 0) -> Callable[[bool], Value]:
-    """What a part must be handed, and the envelope around it, under the declared or the normative conventions."""
+    """The exact input of a part and the envelope around it, under the declared or the normative conventions."""
 
     def value(normative: bool) -> Value:
         arithmetic = subject.arithmetic(case, normative=normative)
@@ -48,7 +48,7 @@ def handed_value(subject: Subject, case: Case, role: str, place: int = 0) -> Cal
 
 
 def roles(case: Case) -> list[str]:
-    """The roles of a case's parts, the branches counted, in the order of a call."""
+    """The roles of a case's parts in the order of a call, with a number for each branch."""
     found = []
     for role in OPERATORS[case.operator].roles:
         part = case.parts.get(role)
@@ -61,7 +61,7 @@ def roles(case: Case) -> list[str]:
 
 @check("CM-C1")
 def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Every part is called once in a forward pass, the branches in order, before what fuses them."""
+    """Every part is called once in a forward pass: the branches in order, and fuse after them."""
     for mode in ("inference", "training"):
         called = [call.role for call in _recorder(subject, case, mode=mode).calls]
         for role in roles(case):
@@ -75,13 +75,13 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
         yield Finding(case, violated=ordered != wanted, output="y", note=words)
 
 
-#: The parts that are handed x itself.
+#: The parts whose input is x itself.
 _OF_X = ("branch", "shortcut", "transform", "gate", "carry", "branches")
 
 
 @check("CM-C2")
 def handed(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Each part is handed what the formula says, to the last bit where that is x or a branch's output."""
+    """Each part gets the input that the formula says, to the last bit where that is x or a branch's output."""
     recorder = _recorder(subject, case)
     branches = [call.returned for call in recorder.calls if call.role.startswith("branches.")]
     for call in recorder.calls:
@@ -93,7 +93,7 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
             return
         for place, value in enumerate(call.handed):
             if misfit(value, case):
-                continue  # of which CM-C10 speaks: there is nothing to compare
+                continue  # CM-C10 judges it, and there is nothing to compare
             assert isinstance(value, np.ndarray)
             if role in _OF_X or (role == "sublayer" and case.record.normalises_sum):
                 yield changed(case.x, value, case, "x", f"{call.role} is to be handed x itself")
@@ -107,7 +107,7 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-C10")
 def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Each part is handed tensors of x's shape and dtype."""
+    """Each part gets tensors of x's shape and dtype."""
     for call in _recorder(subject, case).calls:
         for value in call.handed:
             words = misfit(value, case)
@@ -115,7 +115,7 @@ def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def judge_handed(subject: Subject, case: Case, role: str, value: np.ndarray, note: str = "") -> Iterator[Finding]:
-    """Compare what a part was handed with what it must be handed."""
+    """Compare a part's input with the exact one."""
     exact = handed_value(subject, case, role)
     yield subject.judge(
         case, f"what {role} is handed", value, exact(False).exact, lambda normative: exact(normative).error, note
@@ -123,7 +123,7 @@ def judge_handed(subject: Subject, case: Case, role: str, value: np.ndarray, not
 
 
 def misfit(value: np.ndarray | str, case: Case) -> str:
-    """In words, what is not as it is in x; "" where shape and dtype are."""
+    """How a tensor differs from x in shape or dtype, in words; "" if it does not."""
     if isinstance(value, str):
         return f"no tensor: {value}"
     if value.shape != case.x.shape:
@@ -135,8 +135,8 @@ def misfit(value: np.ndarray | str, case: Case) -> str:
 
 @check("CM-C3")
 def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Neither what a part was handed nor what it returned is changed, forward and backward."""
-    for options in ({"wrt": ()}, {}):  # untracked first: there a framework lets anything be overwritten
+    """Neither the forward nor the backward pass changes a part's inputs or its outputs."""
+    for options in ({"wrt": ()}, {}):  # untracked first: a framework then lets anything be overwritten
         evaluation = subject.start(case, record=True, **options)
         recorder = evaluation.recorder
         assert recorder is not None
@@ -144,7 +144,7 @@ def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
         if not options and not subject.forward_only:
             evaluation.pull(case.g).gradients()
             yield from _unchanged(case, recorder, "the backward pass")
-        if not options:  # what a part saved for its derivatives has to outlive the calls of other layers
+        if not options:  # tensors that a part saved for its derivatives must survive the calls of other layers
             subject.outputs(other(case))
             yield from _handed_unchanged(case, recorder, "a later call")
 

@@ -1,4 +1,4 @@
-"""Purity: a call changes nothing, remembers nothing, and gives the same again."""
+"""Purity: a call changes nothing, remembers nothing, and gives the same result again."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: 
 
 @check("CM-P1", raising="error")
 def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Neither the inputs nor the cotangent are changed, with gamma and beta or without."""
+    """Neither the inputs nor the cotangent change, with gamma and beta or without."""
     cases, lacking = [case], None
-    if "gamma" in case.inputs:  # without parameters there is least to do, and most temptation to do it in place
+    if "gamma" in case.inputs:  # without parameters there is least to compute, so doing it in place is most tempting
         cases.append(case.replace(**dict.fromkeys(affine_names(case))))
     for one in cases:
         try:
@@ -79,7 +79,7 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
             yield pulled.cotangent
 
     subject.ahead(case, asked())
-    # Untracked first: where gradients are tracked, a framework may refuse to let x be changed at all.
+    # Untracked first: with gradients tracked, a framework may refuse any change of x.
     untracked = subject.start(case, wrt=())
     untracked.outputs()
     yield from inputs_kept(untracked, "the call")
@@ -94,20 +94,20 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
     yield changed(case.g, pulled.cotangent(), case, "g", "the cotangent was changed")
 
 
-#: How the note of a violation begins that repetitions of one call have shown.
+#: How the note of a violation begins if repetitions of one call showed it.
 REPEATED = "a repeated call"
-#: The note of one that the first call on a single thread has shown.
+#: The note of a violation that the first call on a single thread showed.
 _ALONE = "a call on one thread"
 
-#: After so many repetitions of a call there is one of another, of the same shapes: what a target keeps changes then.
+#: Repetitions of a call between two calls of another case of the same shapes, which change what a target keeps.
 _OTHERS = 32
 
 
 @attrs.define
 class Repetitions:
-    """What repeated calls of a case gave, beside the first."""
+    """Differences that repeated calls of a case showed, beside the first call."""
 
-    #: What first differed in its bits: its name, the first call's and that one.
+    #: The first result whose bits differed: its name, its value in the first call, and the value that differed.
     difference: tuple[str, np.ndarray, np.ndarray] | None = None
     #: The findings about results that differ, up to the first violation.
     findings: list[Finding] = attrs.field(factory=list)
@@ -118,7 +118,7 @@ class Repetitions:
 
 
 def _repeated(subject: Subject, case: Case) -> Repetitions:
-    """Call again and again, once for both checks; only what differs in its bits is judged by the envelope."""
+    """Call a case repeatedly, once for both checks. The envelope judges only results whose bits differ."""
     if case not in subject.repeated:
         found = Repetitions()
         for name, first, value in _differences(subject, case):
@@ -128,17 +128,17 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
             found.findings.append(judge(case, name, value, note=_ALONE if first is None else REPEATED))
             if found.violated:
                 break
-        subject.repeated[case] = found  # not before: where a call raised, nothing was found out
+        subject.repeated[case] = found  # only at the end: if a call raised, nothing is known
     return subject.repeated[case]
 
 
-#: So many rounds of a large call run on the threads that there are; the others on one, since on a busy machine threads
-#: wait for one another a hundred times as long as they work. A real race shows in far more than one call in sixty.
+#: Rounds of a large call that use all threads. The others use one, since on a busy machine threads wait for one another
+#: a hundred times as long as they work. A real race shows in far more than one call in sixty.
 _THREADED = 1
 
 
 def _differences(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
-    """What differed in its bits: its name, the first result to compare it with, and the value."""
+    """Yield the results whose bits differ: name, the first result to compare it with, and the value."""
     rounds = subject.repetitions(case) // _OTHERS
     threaded = min(rounds, _THREADED) if case.x.size >= LARGE else rounds
     for alone, count in ((False, threaded), (True, rounds - threaded)):
@@ -155,7 +155,7 @@ def _different_outputs(
     for place in range(rounds):
         subject.outputs(other(case))
         several = distinct(subject.repeated_outputs(case, _OTHERS, alone=alone))
-        if alone and not place:  # other sums than on several threads, and no advice for that
+        if alone and not place:  # one thread adds up in another order than several: such a difference is no advice
             first = next(several)
             yield from ((name, None, value) for name, value in first.items())
         for outputs in several:
@@ -174,7 +174,7 @@ def _different_gradients(
     for place in range(rounds):
         try:
             several = distinct(subject.repeated_gradients(case, _OTHERS, alone=alone))
-        except MissingGradient as missing:  # one that comes and goes differs
+        except MissingGradient as missing:  # a gradient that comes and goes is a difference
             lost = {gradient_name(name): np.full_like(case.inputs[name], np.nan) for name in missing.missing}
             several = iter([lost])
         if alone and not place:
@@ -188,7 +188,7 @@ def _different_gradients(
 
 
 def distinct(results: Iterable[dict[str, np.ndarray]]) -> Iterator[dict[str, np.ndarray]]:
-    """The results, each object once: a worker sends those that are alike one time."""
+    """The results, each object once: a worker sends equal ones one time."""
     return iter({id(one): one for one in results}.values())
 
 
@@ -205,12 +205,12 @@ def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
 def last_changed(given: np.ndarray) -> np.ndarray:
     """An input with another number in its last place."""
     value = given.copy()
-    value.reshape(-1)[-1] = 3 if value.reshape(-1)[-1] == 2 else 2  # exact everywhere, and a variance is positive
+    value.reshape(-1)[-1] = 3 if value.reshape(-1)[-1] == 2 else 2  # exact in every dtype; positive, as a variance is
     return value
 
 
 def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Calls whose arguments differ from the last call's in one value, the last of one input: no look at a few tells."""
+    """Judge calls that differ from the last call in one value, the last of one input: a glance at a few misses it."""
     for name, given in case.inputs.items():
         if given is None or not given.size:
             continue
@@ -232,7 +232,7 @@ def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
             yield subject.judge_gradient(later, gradient, got, note=note)
 
 
-#: What a second call is handed: whether its tensors are other objects than the first's, and what is said of them.
+#: Whether the second call's tensors are new objects -> the note of its findings.
 _USED_AGAIN = {
     False: "every tensor was overwritten in place since the last call",
     True: "new tensors lie where those of the last call lay",
@@ -240,16 +240,16 @@ _USED_AGAIN = {
 
 
 def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Calls with other values in the last call's tensors, or in its memory: neither shows its values."""
+    """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
     later = other(case)
     for fresh, note in _USED_AGAIN.items():
         try:
             outputs, gradients = subject.recall(case, later, fresh=fresh)
-        except Unsupported:  # nothing can be written to in place
+        except Unsupported:  # the target's tensors cannot be written in place
             return
         for name, got in outputs.items():
             found = subject.judge_output(later, name, got, note=note)
-            # A call like it may return the same, on memory of its own: that is the affair of CM-P6.
+            # The same call on memory of its own may return the same bits: then it is a matter of CM-P6.
             if not (found.violated and same_bits(got, subject.observe(later).started[name])):
                 yield found
         for name, got in gradients.items():
@@ -268,20 +268,20 @@ def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def other(case: Case) -> Case:
-    """A case of the same shapes with other values: what a later call might be."""
+    """A case of the same shapes with other values, as a later call may have."""
     inputs = {name: value for name, value in case.inputs.items() if value is not None}
     moved = {
         name: np.roll(value, 1) if name == "running_var" else (np.roll(value, 1) * -2).astype(value.dtype)
         for name, value in inputs.items()
     }
-    if "gamma" in moved:  # that gamma - 1 is exact, for who is handed that
+    if "gamma" in moved:  # gamma - 1 stays exact, for targets that take it
         moved["gamma"] = one_plus(moved["gamma"])
     return case.replace(g=np.roll(case.g, 1), **moved)
 
 
 @check("CM-P4", when=in_training, raising="error")
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A result is the same after later calls, a gradient after later gradients."""
+    """A result stays the same after later calls, a gradient after later gradients."""
     later_case = other(case)
 
     def asked(mode: str) -> Iterator[Callable[[], object]]:
@@ -294,7 +294,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
             yield pulled.gradients
             yield evaluation.outputs
 
-    for mode in ("inference", "training"):  # buffers are reused most readily where nothing is tracked
+    for mode in ("inference", "training"):  # a target reuses buffers most readily where nothing is tracked
         subject.ahead(case, asked(mode))
         evaluation = subject.start(case, mode=mode)
         before = evaluation.outputs()
@@ -320,7 +320,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     "CM-P6", every=lambda case: ordinary(case) or ("CM-S1" in case.requirements and in_training(case)), gradient=True
 )
 def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What a call returns whose gradients are taken is what one returns for which nothing is tracked."""
+    """A call whose gradients are taken returns the same as one where nothing is tracked."""
     observed = subject.observe(case)
     for name, untracked in observed.outputs.items():
         if name in observed.tracked:
@@ -329,7 +329,7 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
 
 @check("CM-P5", when=in_training, raising="violates", gradient=True)
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A gradient taken after other calls, or after one of its own call, is the gradient of its own call."""
+    """A gradient taken after other calls, or after another gradient of its own call, is still that of its own call."""
     subject.require_gradients()
     at_once = subject.observe(case).gradients
     evaluation = subject.start(case)
@@ -337,21 +337,21 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     subject.outputs(other(case))
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     yield from same_gradients(subject, case, found, at_once, "the gradient taken after another call")
-    if "CM-P2" in case.requirements:  # one case of each operator: what a backward pass spoils, it spoils on every case
+    if "CM-P2" in case.requirements:  # one case of each operator: a backward pass that spoils something always does
         yield from _pulled_again(subject, case, at_once)
 
 
 def _pulled_again(subject: Subject, case: Case, at_once: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """Whether a second gradient of one call, taken after that of another, is the first."""
+    """Judge whether a second gradient of one call, taken after another call's gradient, equals the first."""
     evaluation, between = subject.start(case), other(case)
     try:
         evaluation.pull(case.g, keep=True)
-    except (TargetRaised, Unsupported):  # it keeps nothing: a compiled call gives its buffers to the first gradient
+    except (TargetRaised, Unsupported):  # it keeps nothing: a compiled call uses its buffers up for the first gradient
         return
     subject.pull(between)
     try:
         again = evaluation.pull(case.g)
-    except (TargetRaised, Unsupported):  # nor does one that says so at the second
+    except (TargetRaised, Unsupported):  # it keeps nothing either, and says so only at the second gradient
         return
     found = subject.named_gradients(again.gradients(), case)
     yield from same_gradients(subject, case, found, at_once, "the gradient of one call, taken a second time")

@@ -1,4 +1,4 @@
-"""What calls gave, each number with how far it may lie from the exact one, and what follows from several of them."""
+"""Received results, each number with its largest distance from the exact one, and what follows from several of them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .exactly import exact
 @attrs.frozen(eq=False)
 class Received:
     """
-    Numbers made of what was received, in double-double, and the most by which a sound target moves them.
+    Numbers computed from received results in double-double, and the most by which a sound target moves them.
 
-    Sums and products with given numbers carry the bound on, as (A32) of spec/accuracy.md says.
+    Sums and products with given numbers propagate the bound, as (A32) of spec/accuracy.md says.
     """
 
     value: Scaled
-    #: float64, of the shape of the value; infinite where nothing is known.
+    #: float64, in the shape of the value; infinite where nothing is known.
     error: np.ndarray
 
     @classmethod
     def given(cls, value: Scaled) -> Received:
-        """Numbers that nobody computed."""
+        """Given numbers, which have no error."""
         return cls(value, np.zeros(value.shape))
 
     def __add__(self, other: Received) -> Received:
@@ -59,19 +59,19 @@ class Claim:
     case: Case
     left: Received
     right: Received
-    #: What stands on the left, and what was done to provoke it.
+    #: The left side in words, and what was done to provoke a difference.
     name: str
     note: str
-    #: The elements that it is made of; None: all.
+    #: The elements that it claims; None for all.
     where: np.ndarray | None = None
 
     def compared(self) -> Comparison:
-        """How far the sides are apart, in bounds; what is infinite or NaN on both sides says nothing."""
+        """The distance of the two sides in bounds. Where both sides are infinite or NaN, nothing is judged."""
         near, far = self.left.value.to_dd(), self.right.value.to_dd()
         judged = np.isfinite(near.hi) | np.isfinite(far.hi)
         if self.where is not None:
             judged = judged & self.where
-        # `compare` takes one word of what was received: the second is taken from the other side.
+        # `compare` takes one word of the left side: the second is subtracted from the right side.
         want = (self.right.value - Scaled.of(near.lo)).to_dd()
         apart = judged & ~np.isfinite(want.hi)
         got = np.where(apart, np.inf, near.hi)
@@ -82,36 +82,37 @@ class Claim:
 
 @attrs.frozen(eq=False)
 class Run:
-    """One call of a relation: its case, and y as it was received and as it is."""
+    """One call of a relation: its case, and its y, both received and exact."""
 
     case: Case
-    #: y as it was received, and as it is but for float64's rounding: it says how large bounds are.
+    #: y as received, and the exact y rounded to float64, which tells how large bounds are.
     got: np.ndarray
     nearly: np.ndarray
-    #: The envelope of y, infinite where nothing is judged.
+    #: The envelope of y; infinite where nothing is judged.
     envelope: np.ndarray
     #: The unit roundoff of y's format.
     roundoff: float
-    #: eps as the conventions have it used.
+    #: The eps that the conventions use.
     eps: float
 
     @classmethod
     def of(cls, subject: Subject, case: Case, y: np.ndarray, *, normative: bool) -> Run:
-        """What was received of a case, judged under the declared or under the normative conventions."""
+        """A received result of a case, judged under the declared or the normative conventions."""
         truth = subject.truth(case, normative=normative)
         arithmetic = subject.arithmetic(case, normative=normative)
         nearly, envelope = truth.nearly(), subject.bound(case, "y")(normative)
         largest = FORMATS[case.g.dtype.name].largest
-        with np.errstate(invalid="ignore"):  # what may round to infinity relates to nothing
+        with np.errstate(invalid="ignore"):  # a value that may round to infinity takes part in no relation
             envelope = np.where(np.abs(nearly) + envelope < largest / 2, envelope, np.inf)
         return cls(case, y.astype(np.float64), nearly, envelope, arithmetic.of_y[0], truth.settings["eps"])
 
     @property
     def error(self) -> np.ndarray:
         """
-        The envelope, whose last rounding is that of what was received where this is larger (A32).
+        The envelope. If the received value is larger than the exact one, its last rounding is taken from the received
+        (A32).
 
-        That it is larger is the affair of the formula, LN-F1 and BN-F1.
+        The excess itself is judged by the formula, LN-F1 and BN-F1.
         """
         with np.errstate(invalid="ignore"):
             excess = np.maximum(np.abs(self.got) - np.abs(self.nearly), 0.0)
@@ -119,19 +120,19 @@ class Run:
 
     @property
     def y(self) -> Received:
-        """y as it was received."""
+        """y as received."""
         return Received(exact(self.got), self.error)
 
     @property
     def truly(self) -> Received:
-        """y as it is, with its envelope."""
+        """The exact y, with its envelope."""
         return Received(exact(self.nearly), self.envelope)
 
     def slope(self, groups: np.ndarray, one: np.ndarray, other: np.ndarray) -> Received:
         """
-        q = ((x_i - x_j) / (y_i - y_j))^2, with its bound (A33): var + eps, without parameters.
+        q = ((x_i - x_j) / (y_i - y_j))^2 with its bound (A33). Without parameters it is var + eps.
 
-        ``groups``, ``one`` and ``other``: the group, i and j of each number asked for.
+        ``groups``, ``one`` and ``other``: the group, i and j of each number.
         """
 
         def pair(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +145,7 @@ class Run:
 
         root = apart(self.case.x) / apart(self.got)
         value = root * root
-        with np.errstate(all="ignore"):  # sizes of bounds: float64 will do
+        with np.errstate(all="ignore"):  # float64 suffices for the size of a bound
             x, got, truly = (np.abs(np.subtract(*pair(z))) for z in (self.case.x, self.got, self.nearly))
             share = np.fmax(np.add(*pair(self.envelope)) / truly, np.add(*pair(self.error)) / got)
             size = np.fmax(x / got, x / truly) ** 2

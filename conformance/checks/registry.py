@@ -1,4 +1,4 @@
-"""The checks by requirement: how one is written, and which cases it runs on."""
+"""The checks by requirement: how a check is registered, and which cases it runs on."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..judging.subject import Subject
 Body = Callable[[Subject, Case], Iterable[Finding]]
 When = Callable[[Case], bool]
 
-#: What an exception of the target means to a check: a violation of its requirement, nothing judged
-#: (CM-T1 or CM-T3 speaks of it), or that the target lacks what is asked.
+#: What it means to a check that the target raises: it violates the requirement, it leaves nothing to judge (CM-T1
+#: or CM-T3 is about it), or the target does not support the call.
 Raising = Literal["violates", "error", "unsupported"]
 
-#: What a law may be a theorem of: the formula of y, of its gradients, or of the new running statistics.
+#: What a law may follow from: the formula of y, of its gradients, or of the new running statistics.
 Theorem = Literal["", "formula", "gradients", "statistics"]
 
 
-#: The modes of a requirement of batch_norm that holds in both, and of one that is about inference.
+#: The modes of a batch_norm requirement that holds in both modes, and of one about inference.
 BOTH = ("training", "inference")
 INFERENCE = ("inference",)
 
@@ -37,15 +37,15 @@ class Check:
     #: Whether it runs on a case.
     when: When
     raising: Raising = "error"
-    #: The dtypes it is about; where it is about none of those checked, it has no result.
+    #: The dtypes it is about. A run in none of them has no result for it.
     dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
-    #: Whether it takes gradients of y: a target without them is unsupported here.
+    #: Whether it takes gradients of y: it is unsupported for a target without them.
     gradient: bool = False
-    #: The modes of batch_norm in which the requirement has a meaning.
+    #: The modes of batch_norm in which the requirement means something.
     modes: tuple[str, ...] = BOTH
-    #: Whether it is about the plain call itself, so that the call violates it where it raises.
+    #: Whether it is about the plain call itself: then a plain call that raises is a violation.
     plain: bool = False
-    #: What it is a theorem of. Where that holds it cannot fail by more than the envelopes of its calls.
+    #: What it follows from. Where that holds, it cannot fail by more than the envelopes of its calls.
     of: Theorem = ""
 
 
@@ -65,13 +65,13 @@ def check(
     of: Theorem = "",
 ) -> Callable[[Body], Body]:
     """
-    Register a function as the check of requirements: those of one page of its operator, CM- of several.
+    Register a function as the check of requirements: of one page of its operator, or of several pages with CM- ids.
 
     It runs on the cases that name one of these ids (``requirements=`` of a case; one id stands for all that are
-    registered together), and on every case of which ``every`` is true; of these on those of which ``when`` is true.
+    registered together) and on every case for which ``every`` is true. ``when`` narrows both.
 
-    By default those of the common page have a meaning in both modes of batch_norm, and those of its own in training.
-    ``plain``: where ``raising`` is "violates", the plain call may be what raises, and not the check's own twist.
+    By default a CM- requirement has a meaning in both modes of batch_norm, and a BN- requirement in training.
+    ``plain``: where ``raising`` is "violates", a plain call that raises violates too, not only the changed one.
     ``of``: what it follows from, whatever else is right.
     """
 
@@ -105,9 +105,9 @@ def _normalises(one: Operator) -> bool:
     return one.normalises
 
 
-#: Which operators a requirement of the common page is about, where that is not all of them; CM-C are about parts.
+#: Which operators a requirement of the common page is about, if not all. CM-C requirements are about parts.
 _ABOUT: Mapping[str, Callable[[Operator], bool]] = {
-    "CM-S2": lambda one: one.groups is not Groups.CHANNEL,  # for an empty batch there is BN-E2
+    "CM-S2": lambda one: one.groups is not Groups.CHANNEL,  # BN-E2 is about the empty batch
     "CM-V3": _has_parameters,
     "CM-N5": lambda one: one.composed,
     "CM-N6": _normalises,
@@ -122,7 +122,7 @@ _ABOUT: Mapping[str, Callable[[Operator], bool]] = {
 
 
 def is_about(requirement: str, operator: str) -> bool:
-    """Whether a requirement is about an operator: one of its own page, or of the common page one that concerns it."""
+    """Whether a requirement is about an operator: on the operator's page, or on the common one and concerning it."""
     record, prefix = OPERATORS[operator], requirement.partition("-")[0]
     if prefix != "CM":
         return prefix == record.prefix
@@ -130,25 +130,25 @@ def is_about(requirement: str, operator: str) -> bool:
 
 
 def recipes(*names: str) -> When:
-    """Ordinary cases in which a composed operator is handed the parts of one of these recipes."""
+    """Ordinary cases whose composed operator gets the parts of one of these recipes."""
     return lambda case: ordinary(case) and case.description is not None and case.description.recipe in names
 
 
 def ordinary(case: Case) -> bool:
-    """Cases that every value requirement is judged on: those of training that are not for some requirements alone."""
+    """Training cases that every value requirement is judged on: those not made for some requirements alone."""
     return not case.only and in_training(case)
 
 
 def in_training(case: Case) -> bool:
-    """Cases of an operator without modes, and of batch_norm in training."""
+    """Training cases of batch_norm, and all cases of operators without modes."""
     return case.settings.get("training", True)
 
 
 def in_inference(case: Case) -> bool:
-    """Cases of batch_norm in inference that are not for some requirements alone."""
+    """Inference cases of batch_norm that are not made for some requirements alone."""
     return not case.only and not in_training(case)
 
 
 def laws_in_inference(case: Case) -> bool:
-    """The cases in inference that the laws run on: those of BN-E3."""
+    """The inference cases that laws run on: those of BN-E3."""
     return in_inference(case) and "BN-E3" in case.requirements

@@ -1,4 +1,4 @@
-"""Relations: what is evaluated more than once, what must hold of it, and where that is judged."""
+"""Relations: several calls of a case, what must hold of their results, and where that is judged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..judging.subject import Subject
 from .derived import without_parameters
 from .received import Claim, Run
 
-#: The cases of a relation's calls, by what its claims call them; None where a case is not for it.
+#: The cases of a relation's calls, by the names that its claims use; None if it does not apply to a case.
 Calls = Callable[[Case], "Mapping[str, Case] | None"]
 #: What must hold of the results.
 Claims = Callable[[Mapping[str, Run]], Iterable[Claim]]
@@ -25,27 +25,27 @@ Claims = Callable[[Mapping[str, Run]], Iterable[Claim]]
 
 @attrs.frozen
 class Relation:
-    """Several calls of a case, and pairs of numbers made of their results that are the same."""
+    """Several calls of a case, and pairs of numbers from their results that must be equal."""
 
-    #: What it is about: an aspect of the formula.
+    #: The aspect of the formula that it is about.
     name: str
     calls: Calls
     claims: Claims
     #: Whether the calls are without parameters, so that y is xhat.
     bare: bool = True
-    #: Those of the calls that are made afresh, because what another call leaves behind must not show in them.
+    #: The calls that are made afresh, so that nothing left behind by another call shows in them.
     fresh: frozenset[str] = frozenset()
-    #: Another relation, and the case made of the case on which it has to hold for this one to be judged: where the
-    #: other aspect is wrong, nothing is said of this one.
+    #: Another relation, and how to make the case on which it must hold first: where that other aspect is wrong, this
+    #: relation says nothing.
     given: tuple[Relation, Callable[[Case], Case | None]] | None = None
-    #: The requirements that say of each operator that it holds.
+    #: For each operator, the requirement that states the relation.
     says: tuple[str, ...] = ()
 
     def judged(self, subject: Subject, case: Case) -> Iterator[Finding]:
-        """A finding for each claim; none where the case is not for it, one that judges nothing while another fails."""
+        """A finding for each claim; none if the case does not suit; one that judges nothing if what is given fails."""
         with contextlib.suppress(
             TargetRaised, BadOutput, Unsupported
-        ):  # a target that is lost on it is not called again
+        ):  # a target that fails on this case is not called again
             _ = subject.observe(case).outputs
         with np.errstate(all="ignore"):  # a wrong result may be anything
             if self.given is None:
@@ -62,7 +62,7 @@ class Relation:
                 yield from self._findings(subject, case)
 
     def _requirement(self, operator: str) -> str:
-        """The one of an operator that says that it holds."""
+        """The requirement of an operator that states this relation."""
         return next(one for one in self.says if one.startswith(f"{OPERATORS[operator].prefix}-"))
 
     def _findings(self, subject: Subject, case: Case) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ class Relation:
             )
 
     def _received(self, subject: Subject, case: Case) -> dict[str, tuple[Case, np.ndarray]] | None:
-        """Each call's case and y, in the first form of no parameters that the target takes."""
+        """Each call's case and y, in the first form without parameters that the target takes."""
         forms = case.derived("without parameters", without_parameters) if self.bare else (case,)
         for form in forms:
             calls = self.calls(form)
@@ -98,7 +98,7 @@ class Relation:
         return None
 
     def _asking(self, subject: Subject, calls: Mapping[str, Case]) -> Iterator[Callable[[], object]]:
-        """What they ask for, as far as it is not known."""
+        """The calls whose results are not known yet."""
         for name, case in calls.items():
             if name in self.fresh or subject.observe(case).lacks_outputs:
                 yield partial(subject.outputs, case)

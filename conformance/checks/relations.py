@@ -1,4 +1,4 @@
-"""Relations between runs, or with what was given: numerically equal [=], or within the envelopes of the runs [~]."""
+"""Relations between runs, or with given values: numerically equal [=], or within the envelopes of the runs [~]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..judging.subject import Bound, Subject
 def close(
     subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, bound: Bound, note: str
 ) -> Finding:
-    """[~]: what was received equals the related value within the sum of the envelopes.
+    """[~]: a received value equals the related one within the sum of the envelopes.
 
     ``want`` is float64 and was itself received; ``bound`` adds up the envelopes of all runs.
     """
@@ -23,9 +23,9 @@ def close(
 
 
 def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
-    """[~]: an output or gradient equals the one that another call with the same values gave."""
+    """[~]: an output or gradient equals that of another call with the same values."""
     if got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True):  # no envelope is needed to see that
-        judged = bool(np.isfinite(want.astype(np.float64)).any())  # of NaNs that are alike nothing is known
+        judged = bool(np.isfinite(want.astype(np.float64)).any())  # NaNs that agree say nothing
         return Finding(case, violated=False, judged=judged, ratio=0.0 if judged else None, output=name, note=note)
     bound = subject.bound(case, name)
     return close(subject, case, name, got, want.astype(np.float64), lambda normative: 2 * bound(normative), note)
@@ -34,7 +34,7 @@ def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndar
 def same_gradients(
     subject: Subject, case: Case, found: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray], note: str
 ) -> Iterator[Finding]:
-    """[~]: the gradients of two calls with the same values, of which neither may lack one that the other has."""
+    """[~]: the gradients of two calls with the same values. Neither may lack one that the other has."""
     for name in dict.fromkeys((*want, *found)):
         if name in found and name in want:
             yield same(subject, case, name, found[name], want[name], note)
@@ -43,12 +43,12 @@ def same_gradients(
             yield Finding(case, violated=True, output=name, note=words, failure="missing")
 
 
-#: A call of a case, and what it gave in the place that a relation is about, as it was received.
+#: A call of a case, and the received result that a relation is about.
 Call = tuple[Case, np.ndarray]
 
-#: How many more calls are made of each side once their bits differ. Of a target that adds up in any order, two sides
-#: that should agree have the results i and j with probabilities p_i and p_j, at most 1/4 multiplied; that both then
-#: repeat themselves so often, and are taken for a target that repeats its bits, has a probability of 4^-16 at most.
+#: How many more calls each side makes once their bits differ. Take a target that adds up in any order, and two sides
+#: that should agree: they have the results i and j with probabilities p_i and p_j, whose product is at most 1/4. That
+#: both sides repeat these 16 times, so that the target seems to repeat its bits, has a probability of at most 4^-16.
 AGAIN = 16
 
 
@@ -57,12 +57,12 @@ def equal(
     *, calls: Sequence[Call], bound: Bound,
 ) -> Finding:  # fmt: skip
     """
-    [=] of two calls: equal over the normal range; [~] within ``bound`` where a call does not give the same bits again.
+    [=] of two calls: equal over the normal range; [~] within ``bound`` if a call does not repeat its bits.
 
-    ``calls``: those that the two sides come from.
+    ``calls``: the calls that the two sides come from.
     """
     found = _bits(case, name, got, want, note)
-    if found.violated:  # beyond the range rules nothing is promised, and so no bits are
+    if found.violated:  # beyond the range rules nothing is promised, bits included
         found = _bits(case, name, got, want, note, np.isfinite(bound(False)))
     if not found.violated or all(subject.repeats_itself(made, name, value, AGAIN) for made, value in calls):
         return found
@@ -74,9 +74,9 @@ def equal_to(
     where: np.ndarray | None = None,
 ) -> Finding:  # fmt: skip
     """
-    [=] between a result of a case and values that were handed in, or zero, everywhere or where asked.
+    [=] of a result and values that were given, or zero; everywhere, or only in ``where``.
 
-    No sum has an order there, so that no repetition excuses a difference; and what is to be zero is no small number.
+    No order of summation matters here, so repetition excuses no difference; and zero means exactly zero.
     """
     related = got if where is None else np.where(where, got, want)
     found = _bits(case, name, related, want, note, given=True)
@@ -115,7 +115,7 @@ def _bits(
 
 
 def scaled_exactly(values: np.ndarray, factor: float) -> np.ndarray | None:
-    """Return values times a power of two in the same dtype, or None where either leaves the normal range."""
+    """Values times a power of two in the same dtype; None if either leaves the normal range."""
     given = values.astype(np.float64)
     with np.errstate(all="ignore"):
         moved = (given * factor).astype(values.dtype)

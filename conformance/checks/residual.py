@@ -38,10 +38,10 @@ def cancelling_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("RS-L3", every=recipes("linear"))
 def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Two blocks with linear branches A and B, one after the other, give x (I + A) (I + B)."""
+    """Two blocks in sequence, with linear branches A and B, give x (I + A) (I + B)."""
     random = case.random("linear blocks")
     n, dtype = case.x.shape[-1], case.x.dtype
-    # Small integers: the product is exact in every dtype, as long as there are few features.
+    # With small integers and few features the product is exact in every dtype.
     if n > 8:
         return
     x = random.integers(-2, 3, case.x.shape)
@@ -61,7 +61,7 @@ def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _small(random: Stream, case: Case) -> np.ndarray:
-    """A cotangent of integers so small that what two blocks make of it is exact."""
+    """A cotangent of integers so small that the gradients through two blocks are exact."""
     return random.integers(-1, 2, case.x.shape).astype(case.x.dtype)
 
 
@@ -83,7 +83,7 @@ def homogeneous_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     y = subject.observe(case).outputs["y"]
     for factor in (4.0, 0.125):
         x, want = scaled_exactly(case.x, factor), scaled_exactly(y, factor)
-        # F is -4 x at most: it, too, has to stay finite.
+        # F(x) is at most 4 times as large as x, and must stay finite too.
         if x is None or want is None or 4 * np.abs(x.astype(np.float64)).max() > format_of(x.dtype).largest:
             continue
         moved = case.replace(x=x)

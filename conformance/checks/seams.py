@@ -1,9 +1,9 @@
 """
-Layers that bring their own sublayers, judged at their seams.
+Judges layers with sublayers of their own at the seams between layer and sublayer.
 
-What was recorded around a sublayer makes a case of its own: the block's input, gamma and beta, and a part that
-returns what the sublayer returned and hands back the cotangent that the sublayer handed back. On it the formulas of
-pre_norm and post_norm are judged as on any other.
+Recordings around a sublayer make a case of their own: the block's input, gamma and beta, and a part that returns the
+recorded output and passes back the recorded cotangent of the sublayer. The formulas of pre_norm and post_norm are
+judged on it as on any other case.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Block = dict[str, np.ndarray]
 
 
 def _blocks(subject: Subject, case: Case) -> list[tuple[Case, Block]]:
-    """The blocks of the layer, each with the case that its recordings make; kept for the checks that ask."""
+    """The blocks of the layer, each with the case made from its recordings; kept for the next checks of the case."""
     subject.require_gradients()
     if case not in subject.recorded:
-        subject.recorded.clear()  # checks of one case follow one another
+        subject.recorded.clear()  # the checks of one case run in sequence
         subject.recorded[case] = [(_case(case, block), block) for block in subject.seams(case)]
     return subject.recorded[case]
 
@@ -62,7 +62,7 @@ def _judged(name: str) -> Body:
 
 
 def _handed(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The sublayer is handed LN(x), or x itself."""
+    """The sublayer gets LN(x), or x itself."""
     for place, (recorded, block) in enumerate(_blocks(subject, case)):
         note = f"block {place + 1} of the layer, at its seams"
         if case.record.normalises_sum:
@@ -72,7 +72,7 @@ def _handed(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What the sublayer is handed has the shape and dtype of x."""
+    """The input of the sublayer has the shape and dtype of x."""
     for place, (recorded, block) in enumerate(_blocks(subject, case)):
         words = misfit(block["received"], recorded)
         note = f"block {place + 1} of the layer, at its seams: the sublayer was handed {words}"
@@ -84,7 +84,7 @@ def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
     yield
 
 
-#: What can be judged at the seams: y, what the sublayer is handed, and the gradients.
+#: The requirements that can be judged at the seams: about y, the sublayer's input, and the gradients.
 _AT_THE_SEAMS: dict[str, Body] = {
     "CM-C2": _handed,
     "CM-C10": _handed_as,
@@ -97,9 +97,9 @@ _AT_THE_SEAMS: dict[str, Body] = {
 
 
 def at_the_seams(check: Check) -> Check:
-    """The check as a layer with sublayers of its own can be put to it."""
+    """The check in the form that suits a layer with sublayers of its own."""
     body = _AT_THE_SEAMS.get(check.requirement, _lacking)
-    # Its sublayers are the same in every case, so that no case is more telling than another about them.
+    # Its sublayers are the same in every case, so one case tells as much about them as another.
     anywhere = body is _lacking or check.requirement in ("CM-C2", "CM-C10")
     when = ordinary if anywhere else check.when
     return attrs.evolve(check, body=body, when=when, gradient=False)

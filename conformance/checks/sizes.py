@@ -15,7 +15,7 @@ from .registry import check, in_training
 
 @check("CM-S1", raising="violates", plain=True)
 def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Long groups, many groups, and counts just past a power of two are treated like any other."""
+    """Long groups, many groups, and counts just past a power of two work like any other."""
     note = f"x of shape {case.x.shape}"
     for name, value in subject.observe(case).outputs.items():
         yield subject.judge_output(case, name, value, note=note)
@@ -26,7 +26,7 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def emptied(case: Case) -> Case:
-    """The case without any sample (batch_norm) or any group; leaves of x's shape go with it."""
+    """The case without any sample (batch_norm) or any group; leaves of x's shape are emptied too."""
     if OPERATORS[case.operator].composed:
         shaped = {name: value for name, value in case.inputs.items() if value is not None}
         changes = {name: value[:0] for name, value in shaped.items() if value.shape == case.x.shape}
@@ -38,14 +38,14 @@ def emptied(case: Case) -> Case:
 
 
 def _square_leaf(case: Case) -> bool:
-    """Whether a matrix has x's shape by chance, and would be emptied with it."""
+    """Whether a matrix has x's shape by chance, so that `emptied` would empty it."""
     matrices = [v for name, v in case.inputs.items() if name.endswith((".w", ".k", ".a")) and v is not None]
     return any(matrix.shape == case.x.shape for matrix in matrices)
 
 
 @check("CM-S2", when=in_training, raising="violates")
 def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
-    """No groups give an empty y and parameter gradients of zero."""
+    """Without groups, y is empty and the gradients of parameters are zero."""
     if not case.layout.before or _square_leaf(case):
         return
     _ = subject.observe(case).outputs
@@ -64,7 +64,7 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def all_zero(empty: Case, gradients: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:
-    """Whether every gradient of a case without values is zero, as a sum of nothing is."""
+    """Judge whether every gradient of a case without values is zero, like any sum of nothing."""
     for name, value in gradients.items():
         wrong = value.astype(np.float64).reshape(-1)
         wrong = wrong[wrong != 0]

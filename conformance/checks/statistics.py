@@ -36,8 +36,8 @@ def running_mean(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _fresh(subject: Subject, case: Case, name: str) -> Iterator[Finding]:
-    """The same from the statistics of a new layer: zeros and ones are values like any other."""
-    if "BN-S3" not in case.requirements:  # where laws run will do: small cases
+    """Judge the same from the statistics of a new layer, zeros and ones, which are values like any other."""
+    if "BN-S3" not in case.requirements:  # the small cases of laws are enough
         return
     mean, var = case.inputs["running_mean"], case.inputs["running_var"]
     assert mean is not None and var is not None
@@ -56,7 +56,7 @@ def running_var(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("BN-S3", when=in_training, raising="violates", of="statistics")
 def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Three steps, each from the statistics that the one before returned."""
+    """Three steps, each from the statistics that the previous one returned."""
     for step in range(3):
         outputs = subject.outputs(case)
         yield from _judge_statistics(subject, case, outputs, f"step {step + 1}")
@@ -101,7 +101,7 @@ check("BN-I1", every=in_inference, modes=INFERENCE)(y_of)
 
 @check("BN-I2", every=in_inference, modes=INFERENCE)
 def inference_keeps(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Inference returns the running statistics as they were given, to the last bit."""
+    """Inference returns the given running statistics, to the last bit."""
     outputs = subject.observe(case).outputs
     for name in STATISTICS:
         given = case.inputs[name.removeprefix("new_")]
@@ -115,7 +115,7 @@ def _batch_axis(case: Case) -> int:
 
 @check("BN-I3", every=in_inference, raising="violates", modes=INFERENCE)
 def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
-    """In inference a sample alone gives what it gives in a batch."""
+    """In inference a sample alone gives the same y as in a batch."""
     for alone, got, want, note in _samples_alone(subject, case):
         bound = subject.bound(alone, "y")
         yield close(
@@ -125,7 +125,7 @@ def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("BN-I6", every=laws_in_inference, modes=INFERENCE)
 def samples_independent_bits(subject: Subject, case: Case) -> Iterator[Finding]:
-    """In inference a sample alone has the bits that it has in a batch."""
+    """In inference a sample alone gives the same bits as in a batch."""
     y = subject.observe(case).outputs["y"]
     for alone, got, want, note in _samples_alone(subject, case):
         bound = subject.bound(alone, "y")
@@ -136,7 +136,7 @@ def samples_independent_bits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _samples_alone(subject: Subject, case: Case) -> Iterator[tuple[Case, np.ndarray, np.ndarray, str]]:
-    """The first and the last sample of a batch, each with its y alone and in the batch, and what was done in words."""
+    """The first and last sample of a batch, each with its y alone and in the batch, and a note."""
     axis = _batch_axis(case)
     if case.x.shape[axis] < 2:
         return
@@ -164,7 +164,7 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _single(subject: Subject, case: Case) -> Iterator[Finding | dict[str, np.ndarray]]:
-    """What a training call with one value per channel returns; a finding where it raises, or should by declaration."""
+    """The outputs of a training call with one value per channel; or a finding, if it raises or is declared to."""
     declared = subject.conventions.get("single_value", "beta")
     try:
         outputs = subject.observe(case).outputs
@@ -182,20 +182,20 @@ def _single(subject: Subject, case: Case) -> Iterator[Finding | dict[str, np.nda
 
 
 def _of_one_value(case: Case) -> bool:
-    """Cases of one value in each group, and no others: a smaller case has to be one of these too."""
+    """Cases with one value in each group, so that a smaller case has one too."""
     return case.layout.size == 1
 
 
 @check("BN-E1", "IN-E1", when=_of_one_value, raising="violates")
 def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
-    """One value per channel in training gives y = beta, or raises as declared."""
+    """With one value per channel in training, y is beta, or the call raises as declared."""
     for found in _single(subject, case):
         yield found if isinstance(found, Finding) else subject.judge_output(case, "y", found["y"])
 
 
 @check("BN-E5", when=_of_one_value, raising="violates", of="statistics")
 def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Finding]:
-    """One value per channel in training has the new running statistics of the formula, or raises as declared."""
+    """One value per channel in training: new running statistics follow the formula, or the call raises as declared."""
     for found in _single(subject, case):
         if isinstance(found, Finding):
             yield found
@@ -210,7 +210,7 @@ def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
     empty = emptied(case)
     try:
         outputs = subject.outputs(empty)
-    except (TargetRaised, Unsupported):  # to decline it is to refuse it
+    except (TargetRaised, Unsupported):  # declining counts as refusing
         yield Finding(empty, violated=False)
         return
     if outputs["y"].shape != empty.x.shape:
@@ -221,7 +221,7 @@ def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _kept(empty: Case, outputs: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """Whether the running statistics are those given, after a batch without samples."""
+    """Judge whether a batch without samples leaves the running statistics as given."""
     for name in STATISTICS:
         given = empty.inputs[name.removeprefix("new_")]
         assert given is not None
@@ -233,7 +233,7 @@ def no_samples_in_inference(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference a batch without samples gives an empty y, and leaves the statistics alone."""
     _ = subject.observe(case).outputs
     empty = emptied(case)
-    yield from _kept(empty, subject.outputs(empty))  # the shapes of outputs are held there
+    yield from _kept(empty, subject.outputs(empty))  # `outputs` checks the shapes
 
 
 @check("BN-E4", when=in_inference, raising="violates", gradient=True, modes=INFERENCE)
@@ -254,7 +254,7 @@ def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     plain = case.replace(gamma=None, beta=None)
     try:
         y = subject.outputs(plain)["y"]
-    except Unsupported:  # a binding without the plain form: ones and zeros say the same
+    except Unsupported:  # the target needs gamma and beta: ones and zeros give the same
         gamma, beta = case.inputs["gamma"], case.inputs["beta"]
         if gamma is None or beta is None:
             raise

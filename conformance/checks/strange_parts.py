@@ -1,4 +1,4 @@
-"""Parts that behave strangely: own their memory, return a wrong shape, raise, share a leaf, return x itself."""
+"""Parts that behave strangely: reuse a buffer, return a wrong shape or dtype, raise, share a leaf, return x itself."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _with(case: Case, role: str, kind: str, number: float = 0.0) -> Case:
 
 
 def _each_part(case: Case) -> list[str]:
-    """The roles to put a strange part in: of many branches the first and the last, and all others."""
+    """The roles in which to put a strange part: of the branches only the first and the last."""
     found = roles(case)
     branches = [role for role in found if role.startswith("branches.")]
     return [role for role in found if role not in branches[1:-1]]
 
 
 def _before_y(case: Case) -> list[str]:
-    """The same without an activation: what that returns is y itself, for better or worse."""
+    """The same roles without the activation, which returns y itself."""
     return [role for role in _each_part(case) if role != "activation"]
 
 
@@ -63,7 +63,7 @@ def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Fi
         bad = _with(case, role, kind)
         try:
             y = subject.outputs(bad, mode="inference")["y"]
-        except (TargetRaised, Unsupported):  # to decline it is to refuse it
+        except (TargetRaised, Unsupported):  # declining counts as refusing
             yield Finding(bad, violated=False)
             continue
         except BadOutput as returned:
@@ -82,11 +82,11 @@ def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-C6", when=lambda case: case.x.shape[-1] > 1)
 def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part's result that would be broadcast to x's shape raises too."""
+    """A part's result that would be broadcast to x's shape raises."""
     yield from _refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
 
 
-#: A dtype that a part may return beside x of this one: the wider one, which y would take.
+#: x's dtype -> another dtype that a part may return: a wider one, which y would take, where there is one.
 _OTHER = {"float16": "float32", "bfloat16": "float32", "float32": "float64", "float64": "float32"}
 
 
@@ -102,7 +102,7 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
         bad = case.replace(**{name: leaf.astype(other)})
         try:
             y = subject.outputs(bad, mode="inference")["y"]
-        except (TargetRaised, Unsupported):  # to decline it is to refuse it
+        except (TargetRaised, Unsupported):  # declining counts as refusing
             yield Finding(bad, violated=False)
             continue
         note = f"a part returned {other}, and y has dtype {y.dtype.name} in place of {case.x.dtype.name}"
@@ -111,7 +111,7 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-C7")
 def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
-    """What a part raises reaches the caller, as it is or carried by another exception."""
+    """An exception raised in a part reaches the caller, as it is or inside another exception."""
     _ = subject.observe(case).outputs
     for role in _each_part(case):
         for kind in range(_ERRORS):
@@ -122,12 +122,12 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
                 return
 
 
-#: How many kinds of error a part can raise (spec/errors.py): code may catch one and not another.
+#: The number of kinds of error that a part can raise (spec/errors.py): code may catch one and not another.
 _ERRORS = 5
 
 
 def _swallowed(subject: Subject, bad: Case) -> str:
-    """What came in the place of a part's exception; empty where it came itself."""
+    """The outcome in place of a part's exception, in words; empty if the exception itself came."""
     try:
         subject.outputs(bad, mode="inference")
     except TargetRaised as raised:
@@ -156,7 +156,7 @@ def _several(part: Part | tuple[Part, ...]) -> tuple[Part, ...]:
 
 @check("CM-C9", every=recipes("identity", "view"))
 def x_itself(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part that returns x itself, or a view of it, is like any other; x stays as it is."""
+    """A part that returns x itself, or a view of it, works like any other, and x stays as it is."""
     evaluation = subject.start(case, wrt=())
     yield subject.judge_output(case, "y", evaluation.outputs()["y"])
     now = evaluation.inputs()["x"]

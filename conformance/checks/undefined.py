@@ -1,4 +1,4 @@
-"""Groups whose value is undefined: nothing is required of them, and everything of the groups beside them."""
+"""Groups with an undefined value: nothing is required of them, and everything of the groups beside them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .registry import INFERENCE, check, in_inference, laws_in_inference
 
 
 def _several(case: Case) -> bool:
-    """Cases of several groups."""
+    """Cases with several groups."""
     return group_count(case) > 1
 
 
 def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Finding]:
-    """Whether y and dx are right in every group but one, whose value is undefined."""
+    """Judge whether y and dx are right in every group except one, whose value is undefined."""
     rows = np.ones((group_count(bad), bad.x.size // group_count(bad)), bool)
     rows[group] = False
     others = bad.layout.back(rows)
@@ -35,12 +35,12 @@ def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Find
 
 @check("CM-N8", every=laws_in_inference, when=_several, raising="violates")
 def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A group whose variance, or mean square, and eps are both 0 makes no difference to the others."""
+    """A group with eps 0 and a variance, or mean square, of 0 makes no difference to the others."""
     _ = subject.observe(case).outputs
     group, changes = group_count(case) // 2, dict[str, Any](eps=0.0)
     if case.settings.get("training", True):
         rows = case.layout.rows(case.x).copy()
-        # The mean of ones is exact, and so is their variance; where no mean is taken out, zeros alone will do.
+        # The mean and the variance of ones are exact. In rms_norm, which subtracts no mean, only zeros will do.
         rows[group] = case.record.centred
         changes["x"] = case.layout.back(rows)
     else:
@@ -56,13 +56,13 @@ def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
     modes=INFERENCE,
 )
 def negative_running_variance(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A negative running variance makes no difference to other channels, where the call does not raise."""
+    """A negative running variance makes no difference to other channels, unless the call raises."""
     _ = subject.observe(case).outputs
     channel = group_count(case) // 2
     bad = case.replace(running_var=_put(case.inputs["running_var"], channel, -4.0))
     try:
         subject.outputs(bad)
-    except (TargetRaised, Unsupported):  # to decline it is to refuse it
+    except (TargetRaised, Unsupported):  # declining counts as refusing
         yield Finding(bad, violated=False)
         return
     yield from _beside(subject, bad, channel, "the running variance of another channel is negative")

@@ -19,7 +19,7 @@ check("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1", every=ordinary)(y_of)
 
 
 def _first_group(regime: str) -> When:
-    """Cases that still begin with such a group, once they are shrunk."""
+    """Cases whose first group is of this regime, even after shrinking."""
     return lambda case: case.description is not None and case.description.groups[0][0] == regime
 
 
@@ -35,7 +35,7 @@ def _first_group(regime: str) -> When:
     plain=True,
 )
 def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Data whose squares overflow still has its finite result."""
+    """Data whose squares overflow still gives its finite result."""
     y = subject.observe(case).outputs["y"]
     yield subject.judge_output(case, "y", y, range_rule=False)
 
@@ -53,7 +53,7 @@ def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
     gradient=True,
 )
 def wide_data(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Gradients hold where r^3 underflows although they do not."""
+    """Gradients are right where r^3 underflows, and they do not."""
     _ = subject.observe(case).outputs
     dx = subject.observe(case).gradients["dx"]
     yield subject.judge_gradient(case, "dx", dx, range_rule=False)

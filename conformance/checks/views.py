@@ -1,4 +1,4 @@
-"""Views: how the values lie in memory makes no difference, for the inputs and for the cotangent."""
+"""Views: the memory layout of the inputs and of the cotangent makes no difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .relations import same, same_gradients
 
 
 def _views(subject: Subject) -> list[str]:
-    """The layouts that the target's tensors can have, beside the contiguous one."""
+    """The layouts that the target's tensors can have, except the contiguous one."""
     return [layout for layout in subject.target.layouts if layout != "contiguous"]
 
 
@@ -32,17 +32,17 @@ def _repeated_group(case: Case) -> Case:
 
 
 def _applies(case: Case, layouts: Mapping[str, str], cotangent: str = "contiguous") -> bool:
-    """Whether the inputs of a case, and its cotangent, can be laid out so."""
+    """Whether the inputs of a case, and its cotangent, can have these layouts."""
     given = [*((case.inputs[name], layout) for name, layout in layouts.items()), (case.g, cotangent)]
     return all(array is None or layout not in LAYOUTS or why_not(array, layout) is None for array, layout in given)
 
 
-#: A case, the layouts of its inputs, and that of the cotangent.
+#: A case, the layouts of its inputs, and the layout of the cotangent.
 View = tuple[Case, dict[str, str], str]
 
 
 def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], object]]:
-    """The calls that comparing cases on views with themselves takes."""
+    """The calls needed to compare cases on views with their contiguous copies."""
 
     def pulled(case: Case, layouts: dict[str, str], cotangent: str) -> object:
         return subject.start(case, layouts=layouts).pull(case.g, cotangent)
@@ -63,7 +63,7 @@ def _compared(
     subject: Subject, case: Case, layouts: dict[str, str], note: str, cotangent: str = "contiguous"
 ) -> Generator[Finding, None, Unsupported | None]:
     """
-    Compare a call on views, and its gradients for such a cotangent, with those on their contiguous copies.
+    Compare a call on views, and its gradients for a cotangent of this layout, with those on contiguous copies.
 
     Returns why there are no gradients.
     """
@@ -109,10 +109,10 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-V3", raising="violates")
 def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided and offset gamma, beta and running statistics equal their contiguous copies, whatever the layout of x."""
-    # What a part closes over is the part's: the operator never sees it.
+    # Only the part sees the leaves that it closes over; the operator does not.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
     views, lacking = _views(subject), None
-    of_parameters = sorted({"strided", "offset"}.intersection(views))  # what holds anything for a vector
+    of_parameters = sorted({"strided", "offset"}.intersection(views))  # the layouts that a vector can have
     beside = ("contiguous", *(one for one in _BESIDE if one in views))
     asked = ((case, _laid_out(names, layout, x), x) for layout in of_parameters for x in beside)
     subject.ahead(case, _calls(subject, asked))
@@ -123,7 +123,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
             lacking = why or lacking
             failed = any(finding.violated for finding in together)
             if failed and x != "contiguous" and any(one.violated for one in _parameters(subject, case, [], "", x)[0]):
-                continue  # the layout of x alone does it, which is the affair of CM-V1 and CM-V2
+                continue  # the layout of x alone does it, which CM-V1 and CM-V2 judge
             if failed and len(names) > 1:
                 alone = [one for name in names for one in _parameters(subject, case, [name], layout, x)[0]]
                 together = alone if any(finding.violated for finding in alone) else together
@@ -132,19 +132,19 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
         raise lacking
 
 
-#: The layouts of x, and of the cotangent with it, beside which a kernel may read parameters another way.
+#: Layouts of x and its cotangent for which a kernel may read the parameters in another way.
 _BESIDE = ("channels_last", "transposed")
 
 
 def _laid_out(names: list[str], layout: str, x: str) -> dict[str, str]:
-    """The layouts of these parameters, and of x where it has one of its own."""
+    """The layouts of these parameters, and of x where it is not contiguous."""
     return {**dict.fromkeys(names, layout), **({} if x == "contiguous" else {"x": x})}
 
 
 def _parameters(
     subject: Subject, case: Case, names: list[str], layout: str, x: str
 ) -> tuple[list[Finding], Unsupported | None]:
-    """What a call finds on which these parameters have a layout, and x has one; and why there are no gradients."""
+    """The findings of a call with these layouts of parameters and of x, and why there are no gradients."""
     note = f"{', '.join(names)} {layout}" + ("" if x == "contiguous" else f", x {x}")
     found: list[Finding] = []
     compared = _compared(subject, case, _laid_out(names, layout, x), note, x)
@@ -178,12 +178,12 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _constant_cotangents(case: Case) -> tuple[Case, ...]:
-    """The case with what a broadcast loss hands over, and with what sum().backward() does."""
+    """The case with a cotangent as from a broadcast loss, and with one as from sum().backward()."""
     return tuple(case.replace(g=g) for g in (np.broadcast_to(case.g[:1], case.g.shape).copy(), np.ones_like(case.g)))
 
 
 def _pulls(subject: Subject, cases: Mapping[str, Iterable[Case]]) -> Iterator[Callable[[], object]]:
-    """The calls that comparing cotangents of these layouts with contiguous ones takes."""
+    """The calls needed to compare cotangents of these layouts with contiguous ones."""
 
     def pulled(case: Case, layout: str) -> object:
         return subject.start(case).pull(case.g, layout)
@@ -192,4 +192,4 @@ def _pulls(subject: Subject, cases: Mapping[str, Iterable[Case]]) -> Iterator[Ca
         for case in several:
             if _applies(case, {}, layout):
                 yield partial(pulled, case, layout)
-                yield from subject.unasked(case, outputs=False)  # of those that are not the case itself
+                yield from subject.unasked(case, outputs=False)  # for cases other than the given one

@@ -1,4 +1,4 @@
-"""`normspec campaign`: judge targets on many seeds, and go on where that was stopped."""
+"""`normspec campaign`: judge targets on many seeds, and continue after an interruption."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class Seeds(click.ParamType):
-    """Seeds from one up to another, which is not among them."""
+    """Seeds from a first one up to a last one, which is excluded."""
 
     name = "seeds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
-        """The seeds; a usage error where they are none."""
+        """The seeds; a usage error if the text gives none."""
         first, colon, last = str(value).partition(":")
         if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
             self.fail(f"{value!r} are no seeds: write FIRST:LAST, such as 0:1000, which ends with 999", param, ctx)
@@ -101,7 +101,7 @@ def campaign(
 
 
 def _request(options: dict[str, Any]) -> Request:
-    """What is to be checked, less the targets and the seed, which the campaign puts in."""
+    """The request of a campaign, which adds the targets and the seeds itself."""
     from ...adapters.targets import check_operators
     from ...spec.conventions import validate
     from ..requests.profiles import profile_of
@@ -117,7 +117,7 @@ def _request(options: dict[str, Any]) -> Request:
         conventions=validate(parse_conventions(options["conventions"])),
         profile=profile_of(options["profile"]).name,
         seed=0,
-        cache=NOWHERE,  # no case comes again
+        cache=NOWHERE,  # no case comes twice
         pythons=interpreters(options["pythons"], Configuration()),
         limits=Limits(
             seconds=float("inf") if seconds is None else seconds,
@@ -144,7 +144,7 @@ def _told(found: Summary, folder: Path) -> int:
 
 
 def command_of(asked: Mapping[str, Any]) -> str:
-    """The command of a campaign, from what its folder says was asked for."""
+    """The command of a campaign, from what its folder records."""
     identity, (first, last) = asked["identity"], asked["seeds"]
     words = [
         "normspec",

@@ -106,7 +106,7 @@ def check(
     config: str | None,
     replay: str | None,
     reproduce: str | None,
-    **_: Any,  # files to write, and what may be configured, are asked of the context
+    **_: Any,  # files to write and configurable options are read from the context
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
@@ -152,14 +152,14 @@ def check(
         **declared_options(parameters, layout, fixed, layers),
     }
     with contextlib.ExitStack() as kept:
-        if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts, asked for or not
+        if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts in any case
             options["reproduce"] = kept.enter_context(tempfile.TemporaryDirectory(prefix="normspec-"))
-        with contextlib.redirect_stdout(sys.stderr):  # what a target prints must not end up in the report
+        with contextlib.redirect_stdout(sys.stderr):  # a target's prints must not get into the report
             found = run_targets(names, options)
         report = found if reproduce is not None else attrs.evolve(found, reproducers=())
-        # Files come first: no verdict is the last word of a command that could not do all that it was asked.
+        # Files come first: a verdict must not be the last word of a command that could not do everything.
         unwritten = write_outputs(report, outputs, found.reproducers)
-    # With a file on stdout, the table goes where it cannot spoil it.
+    # If a file goes to stdout, the table goes to stderr, where it cannot spoil the file.
     print_in_form(report, context.params["form"], sys.stderr if on_stdout(outputs) else sys.stdout)
     status = report.exit_status or (_UNUSABLE if unwritten else 0)
     for reason in unwritten:

@@ -48,7 +48,7 @@ def compare(
     all_bindings: bool,
     markdown: bool,
     json_file: str | None,
-    **_: Any,  # what may be configured is asked of the context
+    **_: Any,  # configurable options are read from the context
 ) -> int:
     """Compare targets where implementations differ by design or by accident.
 
@@ -66,7 +66,7 @@ def compare(
         ensure_writable(json_file)
     paths = interpreters(pythons, configured)
     names = targets_to_check(tuple(dict.fromkeys(targets)), pythons, paths, configured, ops or None)
-    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are no table
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are not the table's
         comparison = measure(
             names,
             op=tuple(dict.fromkeys(ops)) or None,

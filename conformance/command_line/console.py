@@ -1,4 +1,4 @@
-"""The progress of a command on standard error: a bar on a terminal, and elsewhere a line now and then."""
+"""The progress of a command on standard error: a bar on a terminal, otherwise a line now and then."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from ..engine.progress import Progress as Event
 from ..reporting.numbers import duration
 from ..reporting.symbols import symbols_for
 
-#: Seconds between two lines where there is no terminal: often enough to see that a run is alive, and a log stays short.
+#: Seconds between two lines without a terminal: often enough to see that a run is alive, in a short log.
 EVERY = 15.0
 
 
 @contextmanager
 def progress_on(stream: TextIO | None = None, every: float = EVERY) -> Iterator[Listener | None]:
     """
-    A listener that tells on the stream (stderr) how far a command is; None where there is no stream.
+    A listener that shows the progress of a command on the stream (stderr); None if there is no stream.
 
-    On a terminal that is a bar, which is gone at the end, and elsewhere a line every so many seconds.
-    Warnings that targets cause (an overflow in a hostile case) are kept from the stream meanwhile: a verdict says what
-    came of them.
+    On a terminal it shows a bar, which is removed at the end; otherwise it prints a line every ``every`` seconds.
+    Meanwhile warnings that targets cause (an overflow in a hostile case) are hidden: verdicts say what came of them.
     """
     stream = sys.stderr if stream is None else stream
     with warnings.catch_warnings():
@@ -74,7 +73,7 @@ def _lines(stream: TextIO, every: float) -> Iterator[Listener]:
 
     def write() -> None:
         while not over.wait(every):
-            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            with contextlib.suppress(OSError, ValueError):  # the reader has closed the stream
                 print(line(last), file=stream, flush=True)
 
     thread = threading.Thread(target=write, daemon=True, name="normspec: progress")
@@ -87,7 +86,7 @@ def _lines(stream: TextIO, every: float) -> Iterator[Listener]:
 
 
 def line(event: Event) -> str:
-    """How far a command is, in one line: `[ 37 %] mine.py:layer_norm layer_norm float32; about 40 s left`."""
+    """The progress of a command in one line: `[ 37 %] mine.py:layer_norm layer_norm float32; about 40 s left`."""
     told = "; ".join(filter(None, (event.text, _left(event), _violations(event))))
     return f"[{100 * event.share:3.0f} %] {told}"
 

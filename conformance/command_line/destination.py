@@ -1,4 +1,4 @@
-"""Files that a command writes: known to be writable before a run begins, so that no run is wasted."""
+"""Files that a command writes, checked to be writable before a run begins, so that no run is wasted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ...spec.errors import NormspecError
 
-#: The name that means standard output.
+#: The name for standard output.
 STDOUT = "-"
 
 
 class UnwritableFile(NormspecError):
-    """A file that a command is to write cannot be written."""
+    """A file cannot be written."""
 
 
 def ensure_writable(name: str, option: str = "--json") -> None:
@@ -36,10 +36,10 @@ def ensure_writable(name: str, option: str = "--json") -> None:
         raise UnwritableFile(f"{told} lies in a folder that may not be written; name another file")
 
 
-#: Endings of what people write by hand: targets and configuration. A report takes no such file's place.
+#: Endings of files that people write by hand: targets and configuration. A report never replaces such a file.
 _SOURCES = (".py", ".toml")
 
-#: What the name of a file that an option writes usually ends in.
+#: The usual ending of the file that an option writes.
 _ENDINGS = {
     "--json": ".json",
     "--html": ".html",
@@ -52,7 +52,7 @@ _ENDINGS = {
 
 
 def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:
-    """Write the text to the file of this name; `UnwritableFile` if it no longer can be."""
+    """Write the text to the file of this name; `UnwritableFile` if that is no longer possible."""
     try:
         with Path(name).open("a" if append else "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""`normspec explain`: what the normative pages and the fault library say, by id, by name or by text."""
+"""`normspec explain`: the normative pages and the fault library, by id, name or text."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ..reporting.explained import (
 )
 from ..reporting.layout import console_on
 
-#: What stands for every requirement and every erratum.
+#: The word for every requirement and every erratum.
 ALL = "all"
 
 
 def _printers(word: str) -> list[Callable[[Console], None]]:
-    """What prints each thing that a word stands for."""
+    """The printers of everything that a word refers to."""
     if word.lower() == ALL:
         ones = [partial(print_requirement, one, figures=False) for one in requirements().values()]
         return [*ones, *(partial(print_erratum, one) for one in errata().values())]

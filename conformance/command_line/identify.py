@@ -48,7 +48,7 @@ def identify(
     all_bindings: bool,
     brief: bool,
     json_file: str | None,
-    **_: Any,  # what may be configured is asked of the context
+    **_: Any,  # configurable options are read from the context
 ) -> int:
     """Find out which normalisation an implementation is.
 
@@ -68,7 +68,7 @@ def identify(
     paths = interpreters(pythons, configured)
     operators = tuple(dict.fromkeys(ops)) or None
     names = targets_to_check((target,), pythons, paths, configured, operators)
-    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are no card
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are not the card's
         found = identified(
             names,
             op=operators,

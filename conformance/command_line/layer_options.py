@@ -1,4 +1,4 @@
-"""Options that say what a layer, or a function that is not called canonically, does not tell by itself."""
+"""Options that describe a layer, or a function with an unusual signature, where normspec cannot find out by itself."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _layers = click.option(
 
 
 def layer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that checks layers."""
+    """Add the options of a command that checks layers."""
     return _parameters(_layout(_fixed(_layers(command))))
 
 
 def declared_options(
     parameters: Sequence[str], layout: str | None, fixed: Sequence[str], layers: bool
 ) -> dict[str, Any]:
-    """The same as arguments of `normspec.check`. Raises WrongDeclaration."""
+    """These options as arguments of `normspec.check`. Raises WrongDeclaration."""
     return {
         "parameters": pairs("--parameters", parameters) or None,
         "layout": layout,

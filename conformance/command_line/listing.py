@@ -1,4 +1,4 @@
-"""`normspec list`: what can be checked here, and what would have to be installed first."""
+"""`normspec list`: what can be checked here, and what must be installed first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that more than one sub-command takes."""
+"""Options of several sub-commands."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..requests.limits import bytes_of, seconds_of, size_in_words
 
 
 class Limit(click.ParamType):
-    """A limit, as one of the functions of conformance.limits reads it."""
+    """A limit, read by one of the functions of conformance.requests.limits."""
 
     def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
         self.name = name
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The limit; a usage error where it is none."""
+        """The limit; a usage error if the text gives none."""
         try:
             return self._read(value)
         except NormspecError as error:

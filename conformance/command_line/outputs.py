@@ -1,4 +1,4 @@
-"""What `normspec check` writes beside what it prints: each file is asked for by an option of its own."""
+"""The files that `normspec check` writes beside its printed report, each with an option of its own."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from .destination import STDOUT, UnwritableFile, ensure_writable, write
 
 @attrs.frozen
 class Output:
-    """A file that a run is asked for."""
+    """A file that a run must write."""
 
     #: The option that asks for it.
     option: str
-    #: The name of the file, or that of standard output.
+    #: The name of the file, or the name for standard output.
     name: str
-    #: What makes the text of a report.
+    #: Makes the text from a report.
     text: Callable[[Report], str]
-    #: Whether it is written behind what stands there.
+    #: Whether the text is appended to the file.
     append: bool = False
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that name files, those above first in the help."""
+    """Add the options that name files; the help shows them in the order below."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -69,10 +69,10 @@ _OPTIONS = (
 
 def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     """
-    The files that a run is asked for.
+    The files that a run must write.
 
-    Raises UnwritableFile where one of them could not be written, UsageError where two are one, and DamagedReport where
-    the earlier report cannot be read.
+    Raises UnwritableFile if one of them could not be written, UsageError if two are the same, and DamagedReport if the
+    earlier report cannot be read.
     """
     earlier = earlier_report(given)
     texts: dict[str, Callable[[Report], str]] = {
@@ -104,17 +104,17 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     return found
 
 
-#: The variable by which GitHub names the file of a job's summary.
+#: The variable in which GitHub names the file of a job's summary.
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def _summary(given: Mapping[str, Any]) -> str:
-    """The file of the job's summary; empty where none is asked for, or nobody reads one."""
+    """The file of the job's summary; empty if none was asked for, or outside GitHub."""
     return os.environ.get(_SUMMARY, "") if given.get("form") == "github" else ""
 
 
 def earlier_report(given: Mapping[str, Any]) -> Report | None:
-    """The report that this run's is compared with; None where there is none. Raises DamagedReport."""
+    """The report to compare this run's with; None if there is none. Raises DamagedReport."""
     if given.get("against") is None:
         return None
     from ..replay.loading import load_report  # it imports the cases
@@ -141,9 +141,9 @@ def _page(report: Report) -> str:
 
 def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequence[Reproducer] = ()) -> list[str]:
     """
-    Write each; the reasons why some could not be.
+    Write each file; return the reasons why some could not be written.
 
-    ``reproducers``: the scripts that the page shows, which need not be those that were asked for.
+    ``reproducers``: the scripts that the page shows, which need not have been asked for.
     """
     unwritten = []
     for one in outputs:
@@ -160,5 +160,5 @@ def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequen
 
 
 def on_stdout(outputs: Sequence[Output]) -> bool:
-    """Whether one of them goes to standard output, where nothing else then may stand."""
+    """Whether one of them goes to standard output, to which nothing else may then be printed."""
     return any(one.name == STDOUT for one in outputs)

@@ -1,4 +1,4 @@
-"""`--replay` and `--reproduce`: what failed, judged again on this target or another, and as scripts."""
+"""`--replay` and `--reproduce`: failures judged again on this target or another, and failures as scripts."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ reproduce_option = click.option(
 
 
 def ensure_replayable(replay: str | None, targets: Sequence[str]) -> None:
-    """Raise a usage error where it is not said what the cases are to be judged on: a report names no target to run."""
+    """Raise a usage error if no target is given for the cases: a report names no target to run."""
     if replay is not None and not targets:
         raise click.UsageError(f"--replay {replay} needs a TARGET: the one that the report is about, or another")

@@ -1,4 +1,4 @@
-"""The command as a whole: its sub-commands, and what becomes of everything that goes wrong."""
+"""The command as a whole: its sub-commands, and how every error is handled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from ...spec.errors import NormspecError
 
-#: The sub-commands: the file of each, and its name there.
+#: The sub-commands: the file of each, and its name in that file.
 COMMANDS = {
     "check": ("check", "check"),
     "compare": ("compare", "compare"),
@@ -27,21 +27,21 @@ COMMANDS = {
     "list": ("listing", "list_targets"),
 }
 
-#: Nothing was checked: the command, or the target, cannot be used.
+#: The exit status if nothing was checked because the command or the target cannot be used.
 UNUSABLE = 2
-#: Stopped before the end.
+#: The exit status if it was stopped before the end.
 PARTIAL = 3
 
 
 class Lazy(click.Group):
-    """A group whose sub-commands are imported when they are asked for: one of them loads every known mistake."""
+    """A group that imports a sub-command only when it is used: one of them loads every known mistake."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all."""
+        """The names of all sub-commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One of them; None for a name that is none."""
+        """The sub-command of this name, or None."""
         if cmd_name not in COMMANDS:
             return None
         file, name = COMMANDS[cmd_name]
@@ -55,7 +55,7 @@ def normspec() -> None:
 
 
 def one_line(message: str) -> str:
-    """The message without line breaks, so that an error is one line wherever it comes from."""
+    """The message without line breaks, so that every error takes one line."""
     return " ".join(message.split())
 
 
@@ -64,7 +64,7 @@ def _complain(message: str) -> None:
 
 
 def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
-    """The message, and whose help says more: a parser that fails early tells no sub-command."""
+    """The message, and the command whose help says more; a parser that fails early does not know the sub-command."""
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     command = next((f"normspec {word}" for word in arguments[:1] if word in COMMANDS), "normspec")
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except NormspecError as error:
         _complain(str(error))
         return UNUSABLE
-    except SystemExit:  # by which click says that nobody reads the output any more
+    except SystemExit:  # click raises it when the reader has closed the output
         raise BrokenPipeError from None
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted before anything was established")
@@ -98,17 +98,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; a reader that closes the pipe early (`normspec check | head`) is no error."""
-    if sys.stdout is None:  # closed by whoever has started it
+    """Run the command. A reader that closes the pipe early (`normspec check | head`) is no error."""
+    if sys.stdout is None:  # the parent process closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it is open until the process ends
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: workers end, and results are kept
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: workers end, and results are kept
     try:
         status = run(arguments)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # What is still buffered goes nowhere: Python would complain about it at exit.
+        # Discard what is still buffered, because Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PARTIAL
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What holds for a run: flags first, then the configuration, then the default."""
+"""The settings of a run: flags first, then the configuration, then the default."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ...spec.errors import NormspecError, UnknownTarget, choices
 from ..requests.configuration import Configuration
 from ..requests.per_target import EVERY
 
-#: In the interpreters of a run, the key of the one that is for all targets not named.
+#: In the interpreters of a run, the key of the one for all targets without their own.
 OTHERS = ""
 
 
 class WrongInterpreter(NormspecError):
-    """`--python` says which interpreter in a way that cannot be followed."""
+    """`--python` names an interpreter in a way that cannot be used."""
 
 
 def chosen(context: click.Context, configuration: Configuration, key: str) -> Any:
-    """The value of a key: of its flag where that was given, as configured, or the flag's default."""
+    """The value of a key: from its flag if given, else from the configuration, else the flag's default."""
     name = key.replace("-", "_")
     value = context.params[name]
     given = context.get_parameter_source(name) not in (click.core.ParameterSource.DEFAULT, None)
@@ -36,9 +36,9 @@ def said_of_targets(
     context: click.Context, names: Iterable[str], configuration: Configuration
 ) -> dict[str, dict[str, Any]]:
     """
-    What is configured of each of these targets, and, under EVERY, of all; without the operator where a flag names one.
+    The configuration of each of these targets and, under EVERY, of all; without the operator if a flag names one.
 
-    A file is the same however its path is written.
+    Paths that lead to the same file are equal.
     """
     every = {key: configuration.values[key] for key in ("conventions", "mode") if key in configuration.values}
     found = {EVERY: every} if every else {}
@@ -53,14 +53,14 @@ def said_of_targets(
 
 
 def _place(name: str) -> str:
-    """A target by the file that it is in, wherever the command is run."""
+    """The same name for a target whatever the working directory, with the full path of its file."""
     name, file = full_name(name) if name in TARGETS else name, file_of(name)
     return f"{os.path.realpath(os.path.expanduser(file))}:{name.rpartition(':')[2]}" if file else name
 
 
 def interpreters(texts: Iterable[str], configuration: Configuration) -> dict[str, str]:
     """
-    The interpreters by target, as flags and the configuration say.
+    The interpreters by target, from flags and the configuration.
 
     A flag without a name is for every target that no other flag names. Raises WrongInterpreter.
     """
@@ -85,7 +85,7 @@ def _name_and_path(text: str) -> tuple[str, str]:
         return full_name(name), path
     if names_a_function(name):
         return name, path
-    if "/" in name or "\\" in name:  # a path that has the sign in it
+    if "/" in name or "\\" in name:  # a path that contains =
         return OTHERS, text.strip()
     raise WrongInterpreter(f"--python {text}: unknown target {name!r}{choices(name, TARGETS)}, FILE.py:NAME")
 
@@ -98,11 +98,11 @@ def targets_to_check(
     op: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """
-    The targets of a run: those named, those configured, or everything that is installed or has an interpreter.
+    The targets of a run: those named, those configured, or everything installed or with an interpreter.
 
-    What is found in a file, of these operators, is told on standard error. Raises UnknownTarget where nothing is,
-    WrongInterpreter where a flag is for a target that is not among them, and WrongConfiguration where the
-    configured interpreter of one of them is none.
+    Targets of these operators that are found in a file are listed on standard error. Raises UnknownTarget if there are
+    none, WrongInterpreter if a flag is for a target that is not among them, and WrongConfiguration if the configured
+    interpreter of one of them cannot be used.
     """
     if asked or "targets" in configuration.values:
         targets = tuple(one for name in asked or configuration.values["targets"] for one in _found(name, op))
@@ -121,7 +121,7 @@ def targets_to_check(
 
 
 def _found(name: str, op: Sequence[str] | None) -> tuple[str, ...]:
-    """A target; every one of a file, which then are told."""
+    """A target; for a file, all targets in it, which are listed on standard error."""
     if not names_a_file(name):
         return (name,)
     found = targets_in(name, op)

@@ -1,4 +1,4 @@
-"""`normspec study`: the claims of the literature about these layers, measured on a target."""
+"""`normspec study`: the literature's claims about these layers, measured on a target."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def study(
     if out is not None:
         _ensure_folder(out)
     waiting = console_on(sys.stderr).status(f"{name} on {target}: up to a minute, and longer on a framework")
-    with waiting, contextlib.redirect_stdout(sys.stderr):  # a target's prints are no table
+    with waiting, contextlib.redirect_stdout(sys.stderr):  # a target's prints must not get into the table
         operators = Operators.of(target, op=ops or None, framework=framework)
         outcome = run(chosen, operators, Scale(seed=seed, quick=quick))
     print_outcome(document(outcome), console_on(sys.stdout))
@@ -66,7 +66,7 @@ def study(
 
 
 def _ensure_folder(out: Path) -> None:
-    """Make the folder, before a minute is spent on what goes there."""
+    """Make the folder before a minute is spent on its files."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A study as the terminal shows it: the claim, what was measured with its spread, and the verdict."""
+"""A study for the terminal: the claim, what was measured with its spread, and the verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES = {
     Verdict.DOES_NOT_HOLD.value: "bold red",
 }
 
-#: What a reader of a --quick run has to know before the verdict is quoted.
+#: A note on the verdict of a --quick run, which readers need before they quote it.
 _SMALLER = (
     "Models are smaller here, with fewer steps and points than is told above, and the verdict is about these. Leave"
     " --quick out for the one on the claim."
@@ -28,7 +28,7 @@ _LABEL, _NUMBER = 11, 10
 
 
 def print_studies(studies: Sequence[Study], console: Console) -> None:
-    """A line or two for each study: its name and its claim."""
+    """Print a line or two for each study: its name and its claim."""
     indent = max(len(one.name) for one in studies) + 2
     for one in studies:
         print_prose(Text(one.claim), console, indent=indent, first=Text().append(one.name, style="bold"))
@@ -37,7 +37,7 @@ def print_studies(studies: Sequence[Study], console: Console) -> None:
 
 
 def print_outcome(outcome: Mapping[str, Any], console: Console) -> None:
-    """A whole outcome, as the JSON holds it (studies/written.py)."""
+    """Print a whole outcome, given as in its JSON (studies/written.py)."""
     _print(console, "claim", Text(outcome["claim"], style="bold"))
     for source in outcome["sources"]:
         _print(console, "source", Text("{paper}, {place}, {link}".format(**source)))
@@ -57,11 +57,11 @@ def print_outcome(outcome: Mapping[str, Any], console: Console) -> None:
 
 
 def _print(console: Console, label: str, text: Text) -> None:
-    print_prose(text, console, indent=_LABEL, first=Text().append(label, style="dim"))  # the label alone is dim
+    print_prose(text, console, indent=_LABEL, first=Text().append(label, style="dim"))  # only the label is dim
 
 
 def _print_facts(facts: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """A row for each fact."""
+    """Print a row for each fact."""
     expects = any(fact["expected"] is not None for fact in facts)
     columns = {"median": "median", "5 %": "from", "95 %": "to", **({"theory": "expected"} if expects else {})}
     room = max(20, width_of(console) - (_NUMBER + 1) * len(columns))

@@ -1,1 +1,1 @@
-"""Expected failures: what a project knows to be violated, with the reason, held to strictly."""
+"""Expected failures: violations that a project knows, with the reason, and strictly compared with what happens."""

@@ -1,4 +1,4 @@
-"""Expected failures and a report: what is expected becomes a deviation, and an entry that is not met is told."""
+"""Expected failures in a report: an expected violation becomes a deviation, an entry that is not met is reported."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .entry import Expected
 
 def applied(report: Report, entries: Sequence[Expected], request: Request) -> Report:
     """
-    The report in which what is expected to fail deviates, with what became of each entry.
+    The report with expected failures turned into deviations, and with the outcome of each entry.
 
-    An entry is held to where the run was asked about what it is about, and not where the run left that out.
+    An entry must be met where the run was asked about it; where the run left it out, nothing is required.
     """
     if not entries:
         return report
@@ -47,7 +47,7 @@ def _place(result: Result, requirement: str) -> tuple[str, ...]:
 
 
 def _by_itself(result: Result, gone: Collection[tuple[str, ...]]) -> Result:
-    """A result that stands with no violation that is excused, and follows from none: nobody is told of those."""
+    """The result without references to excused violations, which are no longer shown as violations."""
     left = tuple(one for one in result.follows_from if _place(result, one) not in gone)
     leading = "" if _place(result, result.same_case_as) in gone else result.same_case_as
     if (left, leading) == (result.follows_from, result.same_case_as):
@@ -56,7 +56,7 @@ def _by_itself(result: Result, gone: Collection[tuple[str, ...]]) -> Result:
 
 
 def _deviating(result: Result, entry: Expected) -> Result:
-    """A violation that is expected: its case stays, and its reason is that of the entry."""
+    """An expected violation as a deviation: its case stays, and its reason is that of the entry."""
     until = f"; until {entry.until}" if entry.until else ""
     known = Deviation(entry.reason, f"expected{until}", (entry.link,) if entry.link else (), 1)
     return attrs.evolve(
@@ -70,12 +70,12 @@ def _deviating(result: Result, entry: Expected) -> Result:
 
 
 def _over(entry: Expected, report: Report) -> frozenset[str]:
-    """The targets whose framework has come to the version that the entry is expected until."""
+    """The targets whose framework has reached the version until which the entry is expected."""
     return frozenset(str(one["target"]) for one in report.subjects if entry.over(str(one.get("version") or "")))
 
 
 def _expectations(entry: Expected, report: Report, request: Request, over: frozenset[str]) -> list[Expectation]:
-    """What became of an entry in each target that it is about; nothing where the run was not asked about it."""
+    """The outcome of an entry for each target that it is about; empty if the run was not asked about it."""
     if not _asked(entry, request):
         return []
     found = []
@@ -85,13 +85,13 @@ def _expectations(entry: Expected, report: Report, request: Request, over: froze
         mine = [one for one in report.results if one.target == target and entry.covers(one)]
         if entry.target or mine:
             found.append(_expectation(entry, target, mine, report, target in over))
-    if not found and not entry.target and report.targets:  # it is told with the first
+    if not found and not entry.target and report.targets:  # reported with the first target
         found.append(_expectation(entry, report.targets[0], [], report, over=False))
     return found
 
 
 def _asked(entry: Expected, request: Request) -> bool:
-    """Whether what a run was asked for includes what the entry is about."""
+    """Whether the run was asked about something that the entry is about."""
     operators = (entry.operator,) if entry.operator else operators_of(entry.requirements)
     return (
         not (request.op and set(request.op).isdisjoint(operators))

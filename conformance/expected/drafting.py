@@ -1,4 +1,4 @@
-"""`--write-expected`: drafts of entries for what fails now, whose reasons are left to be filled in."""
+"""`--write-expected`: drafts of entries for the present failures, with reasons left for the user to fill in."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class WrongDraft(NormspecError):
 
 def table_in(file: str) -> str:
     """
-    What an entry is called in a file of this name, at whose end drafts are to be written.
+    The table name of an entry in a file of this name, to whose end drafts will be appended.
 
-    Raises WrongDraft where it is no TOML file, or one that they could not be written into.
+    Raises WrongDraft if it is no TOML file, or one to which entries cannot be added.
     """
     path = Path(file)
     table = "tool.normspec.expected" if path.name == "pyproject.toml" else "expected"
@@ -43,9 +43,9 @@ def table_in(file: str) -> str:
 
 def drafts(report: Outcome, folder: str, table: str) -> str:
     """
-    The entries, in TOML; empty where nothing fails.
+    The entries, in TOML; empty if nothing fails.
 
-    ``folder``: that of the file, to which targets are relative. ``table``: what an entry is called there.
+    ``folder``: the file's folder, to which targets are relative. ``table``: the table name of an entry.
     """
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in report.failures():
@@ -54,7 +54,7 @@ def drafts(report: Outcome, folder: str, table: str) -> str:
 
 
 def _draft(report: Outcome, failing: Sequence[Result], folder: str, table: str) -> str:
-    """The entries of one requirement: one for all bindings where they fail alike, and else one for each."""
+    """The entries of one requirement: one for all bindings if they fail alike, else one for each."""
     first = failing[0]
     dtypes: dict[str, tuple[str, ...]] = {}
     for result in failing:
@@ -81,12 +81,12 @@ def _entry(report: Outcome, result: Result, binding: str, dtypes: Sequence[str],
 
 
 def _quoted(words: str) -> str:
-    """A text as TOML has it: its basic strings are escaped as JSON's are."""
+    """A text in TOML, whose basic strings are escaped like JSON's."""
     return json.dumps(words)
 
 
 def _relative(target: str, folder: str) -> str:
-    """A target as the configuration names it: FILE.py in relation to the configuration's folder."""
+    """A target as the configuration names it: FILE.py relative to the configuration's folder."""
     file = file_of(target)
     if not file:
         return target

@@ -1,4 +1,4 @@
-"""An expected failure, as `[[expected]]` of normspec.toml and `check(expected=...)` say it."""
+"""An expected failure, from `[[expected]]` of normspec.toml or `check(expected=...)`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..requests.choosing import operators_of, selected
 
 
 class WrongExpected(NormspecError, ValueError):
-    """What is written of an expected failure cannot be used."""
+    """An entry of expected failures cannot be used."""
 
 
 @attrs.frozen
@@ -32,14 +32,14 @@ class Expected:
     #: An id, or a pattern of ids such as "LN-G*": each requirement that it selects is expected to fail.
     requirement: str
     reason: str
-    #: Limits; an empty one is none. A binding may be a pattern.
+    #: Limits; an empty one does not limit. A binding may be a pattern.
     target: str = ""
     operator: str = ""
     binding: str = ""
     dtypes: tuple[str, ...] = ()
-    #: Where more about it can be read.
+    #: Where to read more about it.
     link: str = ""
-    #: The last day on which it is expected ("2027-03-31"), or the version of the framework in which it no longer is.
+    #: The last day on which it is expected ("2027-03-31"), or the framework's version from which on it no longer is.
     until: str = ""
 
     @property
@@ -48,12 +48,12 @@ class Expected:
         return selected((self.requirement,), "")
 
     def label(self) -> str:
-        """What it is about, in a few words: `LN-F3 of mine.py:f in float16`."""
+        """The entry in a few words: `LN-F3 of mine.py:f in float16`."""
         words = f"{self.requirement} of {self.target or self.operator or 'every target'}"
         return f"{words} in {', '.join(self.dtypes)}" if self.dtypes else words
 
     def about(self, target: str) -> bool:
-        """Whether it is about a target: a file is the same however its path is written."""
+        """Whether it is about a target. Paths that lead to the same file are equal."""
         return self.target in ("", target) or (bool(file_of(target)) and _file(self.target) == _file(target))
 
     def covers(self, result: Result) -> bool:
@@ -67,13 +67,13 @@ class Expected:
         )
 
     def over(self, version: str) -> bool:
-        """Whether the framework has come to the version that it is expected until."""
+        """Whether the framework has reached the version until which it is expected."""
         return bool(self.until) and not _DATE.fullmatch(self.until) and _numbers(version) >= _numbers(self.until)
 
 
 @cache
 def _file(target: str) -> tuple[str, str]:
-    """The file that a target is in, and its name there."""
+    """The file of a target, and the target's name in it."""
     return os.path.realpath(os.path.expanduser(file_of(target))), target.rpartition(":")[2]
 
 
@@ -82,22 +82,22 @@ _VERSION = re.compile(r"\d+(\.\d+)*")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with: of 2.14.0rc1+cpu 2, 14 and 0."""
+    """The numbers at the start of a version: for 2.14.0rc1+cpu, 2, 14 and 0."""
     found = _VERSION.match(version)
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def today() -> datetime.date:
-    """The date by which what is past is told."""
+    """The date against which entries are checked."""
     return datetime.date.today()
 
 
 def entries_of(value: Any, named: Callable[[str], str] | None = None) -> tuple[Expected, ...]:
     """
-    The expected failures of a list of tables.
+    The expected failures from a list of tables.
 
-    ``named`` makes of a target's name the one that it is checked under. Raises WrongExpected, which says which entry
-    is wrong, and what it lacks.
+    ``named`` turns a target's name into the name under which it is checked. Raises WrongExpected, which says which
+    entry is wrong, and what it lacks.
     """
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise WrongExpected(f"a list of tables is expected, each with requirement and reason, and not {value!r}")
@@ -105,7 +105,7 @@ def entries_of(value: Any, named: Callable[[str], str] | None = None) -> tuple[E
 
 
 def _target(name: str) -> str:
-    """A target's name, the full one of a framework, which need not be installed here. Raises UnknownTarget."""
+    """A target's name, in full for a framework, which need not be installed here. Raises UnknownTarget."""
     check_target(name, elsewhere=True)
     return full_name(name) if name in TARGETS else name
 
@@ -142,7 +142,7 @@ def _entry(value: Any, place: int, named: Callable[[str], str]) -> Expected:
 
 
 def _missing(target: str) -> str:
-    """Why there can be no such target; empty where there may be one."""
+    """Why there can be no such target; empty if there may be one."""
     file = file_of(target)
     if not file:
         return ""
@@ -181,7 +181,7 @@ def _dtypes(value: Any) -> tuple[str, ...]:
 
 
 def _until(value: Any) -> str:
-    """A date, which TOML has a type for, or a version."""
+    """A date, for which TOML has a type, or a version."""
     if isinstance(value, datetime.datetime):
         value = value.date()
     if isinstance(value, datetime.date):
@@ -197,7 +197,7 @@ def _until(value: Any) -> str:
     return words
 
 
-#: The keys, and what reads the value of each.
+#: The keys, and the reader for the value of each.
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "requirement": _requirement,
     "target": _text,

@@ -1,4 +1,4 @@
-"""What the page shows, taken from the JSON of reports: for its tables in as few bytes as that takes."""
+"""The contents of the page, taken from the JSON of reports; the data of its tables are kept in few bytes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..reporting.explained import place_of
 from .scripts import script_for
 from .smallest import smallest_case
 
-#: The verdicts by their gravity, as the page counts and filters them.
+#: The verdicts by gravity, as the page counts and filters them.
 VERDICTS = ("fail", "error", "advice", "deviates", "not-exercised", "unsupported", "pass")
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 
-#: With this begin the ids of requirements on every operator.
+#: The beginning of the ids of requirements on every operator.
 _OF_ALL = "CM-"
 
-#: So many digits of a ratio are shown.
+#: How many digits of a ratio are shown.
 _DIGITS = 3
 
 
 @attrs.frozen
 class Document:
-    """The JSON of a report, and what it is called."""
+    """The JSON of a report, and its name."""
 
     name: str
     content: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Document:
 
 @attrs.define
 class _Words:
-    """Texts, each kept once, and named by its place."""
+    """A list of texts, each kept once, so that its place can stand for it."""
 
     places: dict[Hashable, int] = attrs.field(factory=dict)
 
@@ -47,7 +47,7 @@ class _Words:
 
 
 def contents(documents: Sequence[Document]) -> dict[str, Any]:
-    """All that the page shows: what is written into it as it is, and under ``data`` what its tables are made of."""
+    """The whole contents of the page: texts that are written into it, and under ``data`` the data of its tables."""
     words, targets, rows, causes = _Words(), [], [], []
     for number, document in enumerate(documents):
         for told in document.content["targets"]:
@@ -77,7 +77,7 @@ def contents(documents: Sequence[Document]) -> dict[str, Any]:
 
 
 def _in_order(found: Iterable[str], order: Iterable[str]) -> list[str]:
-    """Names in an order; those that it does not know come last."""
+    """Names in this order; names that it lacks come last."""
     places = {name: place for place, name in enumerate(order)}
     return sorted(found, key=lambda name: (places.get(name, len(places)), name))
 
@@ -118,7 +118,7 @@ def _target(told: Mapping[str, Any], label: str, number: int, document: Document
 
 
 def _causes(document: Document, name: str, label: str) -> list[dict[str, Any]]:
-    """The causes of what a target violates, each with the plainest of its violations."""
+    """The causes of a target's violations, each with the plainest of these violations."""
     found = []
     for cause in document.content.get("causes", []):
         if cause["target"] == name:
@@ -139,7 +139,7 @@ def _causes(document: Document, name: str, label: str) -> list[dict[str, Any]]:
 
 
 def _script_of(cause: Mapping[str, Any], content: Mapping[str, Any]) -> str:
-    """The script that shows a cause; one without a name goes by the requirements that it explains."""
+    """The script that shows a cause; for a cause without a name, the script of a requirement that it explains."""
     about = {"target": cause["target"], "op": cause["op"], "fault": (*cause["faults"], "")[0]}
     if about["fault"]:
         return script_for(content, **about)
@@ -148,7 +148,7 @@ def _script_of(cause: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _plainest(cause: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The violation that a cause is shown on: of its own requirement, in the dtype that tells most."""
+    """The violation that shows a cause best: of its own requirement, in the dtype that tells most."""
     explained = [
         one
         for one in results
@@ -167,14 +167,14 @@ def _plainest(cause: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) ->
 
 
 def anchor(label: str, result: Mapping[str, Any]) -> str:
-    """Where the page has a result: `#torch/LN-F3/float32`, with the operator where its requirement is of several."""
+    """The anchor of a result on the page: `#torch/LN-F3/float32`; with the operator if several have the requirement."""
     operator = [result["op"]] if result["requirement"].startswith(_OF_ALL) else []
     words = [label, *operator, result["requirement"], result["dtype"]]
     return "#" + "/".join(quote(word, safe="!~*'()") for word in words)
 
 
 def again(result: Mapping[str, Any], document: Document) -> str:
-    """The command that judges this requirement on the same cases again."""
+    """The command that judges this requirement again on the same cases."""
     words = ["normspec", "check", result["target"], "--op", result["op"], "--dtype", result["dtype"]]
     words += ["--only", result["requirement"], "--profile", document.content["profile"]]
     words += ["--seed", str(document.content["seed"])]
@@ -183,7 +183,7 @@ def again(result: Mapping[str, Any], document: Document) -> str:
 
 
 def _requirements(identifiers: Iterable[str], documents: Sequence[Document]) -> dict[str, list[str]]:
-    """Of each id its title, its sentence, and where it is written."""
+    """For each id its title, its sentence, and where it is written."""
     pages = requirements()
     sentences = {one["requirement"]: one["sentence"] for document in documents for one in document.content["results"]}
     found = {}
@@ -195,7 +195,7 @@ def _requirements(identifiers: Iterable[str], documents: Sequence[Document]) -> 
 
 
 def _row(result: Mapping[str, Any], target: int, words: _Words, document: Document) -> list[Any]:
-    """A result as a row: what every one has by its place, and what some have by name."""
+    """A result as a row: common fields by their place, and the others by name."""
     kinds = [part for kind, ratio in result.get("kinds", {}).items() for part in (words.place(kind), _shortened(ratio))]
     more = {
         "reason": result["reason"],
@@ -222,7 +222,7 @@ def _row(result: Mapping[str, Any], target: int, words: _Words, document: Docume
 
 
 def _cause_of(result: Mapping[str, Any], document: Document) -> str:
-    """The sentence of the cause that explains a violation, and its name where it has one."""
+    """The sentence of the cause that explains a violation, with its name if it has one."""
     name = result["diagnosis"]
     for cause in document.content.get("causes", []) if name else []:
         if name in cause["faults"]:
@@ -231,7 +231,7 @@ def _cause_of(result: Mapping[str, Any], document: Document) -> str:
 
 
 def _shortened(ratio: Any) -> Any:
-    """A ratio in few digits; the text "inf" or "nan", and None, as it is."""
+    """A ratio in few digits; the texts "inf" and "nan", and None, stay."""
     if isinstance(ratio, float):
         short = float(f"{ratio:.{_DIGITS}g}")
         return int(short) if short == int(short) and abs(short) < 1e9 else short

@@ -1,4 +1,4 @@
-"""Whether a page can be made here: known before a run begins, so that no run is wasted."""
+"""Whether a page can be made here: checked before a run begins, so that no run is wasted."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ class NoJinja(NormspecError):
 
 
 def ensure_drawable() -> None:
-    """Raise NoJinja where Jinja2 is not installed."""
+    """Raise NoJinja if Jinja2 is not installed."""
     if importlib.util.find_spec("jinja2") is None:
         raise NoJinja("Jinja2, which fills in the page, is not installed: python -m pip install 'normspec[html]'")

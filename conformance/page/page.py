@@ -1,4 +1,4 @@
-"""The page of one report or several: HTML that needs no network and no other file."""
+"""The page of one or several reports: HTML that needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HERE = Path(__file__).parent
 
 
 def page_of_reports(reports: Mapping[str, Report]) -> str:
-    """The page of some reports, each by a name. Raises NoJinja."""
+    """The page of these reports, each with a name. Raises NoJinja."""
     return page_of([Document(name, json.loads(report.to_json())) for name, report in reports.items()])
 
 
@@ -26,8 +26,8 @@ def page_of(documents: Sequence[Document]) -> str:
     """
     The page, as the text of an HTML file.
 
-    What targets said is escaped by Jinja2 and set as text by the script; and the browser is told to run no other
-    script than the page's own, and to load nothing. Raises NoJinja.
+    Jinja2 escapes what targets said, and the script sets it as text. The browser is told to run no script but the
+    page's own, and to load nothing. Raises NoJinja.
     """
     ensure_drawable()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -48,11 +48,11 @@ def page_of(documents: Sequence[Document]) -> str:
 
 
 def _packed(data: Any) -> str:
-    """The data of the tables: a report on three frameworks has twenty thousand results, which compress tenfold."""
+    """The tables' data, compressed: a report on three frameworks has twenty thousand results, which shrink tenfold."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), mtime=0)).decode()
 
 
 def _hash(text: str) -> str:
-    """What a Content-Security-Policy calls a text by."""
+    """The name of a text in a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

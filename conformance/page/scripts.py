@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-#: What stands in the head of each script. Of other files that a report may name, nothing gets onto a page.
+#: Words in the head of each script. A report may name other files: nothing of these gets onto a page.
 _MARK = "of normspec, edition"
 _HEAD = 4096
 
 
 def script_for(content: Mapping[str, Any], **wanted: Any) -> str:
-    """The script of a report whose fields are these; empty where there is none, or not any more."""
+    """The script of a report with these fields; empty if there is none, or if it is gone."""
     for one in content.get("scripts", []):
         if one["file"] and all(one[name] == value for name, value in wanted.items()):
             return _text(one["file"])

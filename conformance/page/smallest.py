@@ -1,4 +1,4 @@
-"""A counterexample of the JSON as lines that a reader takes in: the call, and what is wrong with what it returned."""
+"""A counterexample of the JSON as lines for a reader: the call, and what is wrong with its result."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-#: So many values of an array are shown; the JSON has them all.
+#: How many values of an array are shown; the JSON has all of them.
 _MOST = 32
 
 
 def smallest_case(found: Mapping[str, Any]) -> list[list[str]]:
-    """Names and values, in the order in which they are read."""
+    """Names and values, in reading order."""
     return [[name, words] for name, words in _lines(found) if words]
 
 
@@ -39,7 +39,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_of_a_value(found: Mapping[str, Any]) -> bool:
-    """Whether a plain call shows it, on which no cotangent bears."""
+    """Whether a plain call shows it, where the cotangent does not matter."""
     calls, place = found.get("calls") or [], found.get("shown_by")
     return isinstance(place, int) and 0 <= place < len(calls) and calls[place]["does"] == "call"
 
@@ -58,14 +58,14 @@ def _array(array: Any) -> str:
 
 
 def _in_format(value: Any, dtype: str) -> str:
-    """A value in the fewest digits that tell it from its neighbours in its format."""
+    """A value in the fewest digits that distinguish it from its neighbours in its format."""
     if dtype not in ("float16", "float32"):
         return _number(value)
     return str(np.dtype(dtype).type(float.fromhex(value)))
 
 
 def _nested(values: list[str], shape: list[int]) -> str:
-    """Values in row-major order in the brackets of their shape."""
+    """Values in row-major order, with the brackets of their shape."""
     if not shape:
         return values[0]
     if len(shape) == 1:
@@ -88,7 +88,7 @@ def _value(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    """A number that JSON has in hexadecimal, in the digits that Python shows; another text as it is."""
+    """A number that JSON has in hexadecimal, with the digits that Python shows; any other text stays."""
     if value is None:
         return ""
     try:

@@ -1,1 +1,1 @@
-"""Counterexamples in the JSON of a report, and a run on what such a report holds."""
+"""Counterexamples in the JSON of a report, and a run on the cases of such a report."""

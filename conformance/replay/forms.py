@@ -1,4 +1,4 @@
-"""The forms of what a report's JSON holds: each value of a file is held to one before anything is made of it."""
+"""The forms of values in a report's JSON: each value of a file is checked against its form before it is used."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ..results.report import SCHEMA
 
 T = TypeVar("T")
 
-#: Reads a value that stands at a place, which the Damage names that it raises.
+#: Reads a value; its second argument is the value's place in the report, which a Damage names.
 Form = Callable[[Any, str], T]
 
-#: Parts within parts that are read, and axes of an array.
+#: The greatest depth of nested parts, and the largest number of axes of an array.
 _DEPTH, _AXES = 4, 8
 
-#: The largest number of a part: a dilation, a factor.
+#: The largest number in a part, such as a dilation or a factor.
 _NUMBER = 2.0**20
 
 
@@ -39,7 +39,7 @@ class Damage(Exception):
 
 @contextmanager
 def told(file: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise DamagedReport, which names the file, where what is done with its JSON raises Damage."""
+    """Turn Damage, raised while the file's JSON is used, into a DamagedReport that names the file."""
     try:
         yield
     except Damage as damage:
@@ -50,7 +50,7 @@ def document(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     """
     The JSON object of a report's file.
 
-    Raises DamagedReport where the file cannot be read, holds something else, or was written by another version.
+    Raises DamagedReport if the file cannot be read, holds something else, or was written by another version.
     """
     name = os.fspath(file)
     try:
@@ -84,7 +84,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def of_kind(kind: type[T], value: Any, place: str, words: str) -> T:
-    """The value, which is of this type; ``words`` say what it has to be."""
+    """The value, if it is of this type; ``words`` say what it must be."""
     if not isinstance(value, kind):
         raise Damage(f"{place} is {shortened(value)}, and has to be {words}")
     return value
@@ -118,7 +118,7 @@ def whole(value: Any, place: str) -> int:
 
 
 def real(value: Any, place: str) -> float:
-    """A number, or the text that stands for one that JSON lacks."""
+    """A number, or the text for one that JSON lacks."""
     if isinstance(value, str) and value in ("nan", "inf", "-inf"):
         return float(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -127,7 +127,7 @@ def real(value: Any, place: str) -> float:
 
 
 def hexadecimal(value: Any, place: str) -> float:
-    """A float as `float.fromhex` reads it."""
+    """A float in the form that `float.fromhex` reads."""
     try:
         return float.fromhex(text(value, place))
     except (ValueError, OverflowError) as error:
@@ -135,29 +135,29 @@ def hexadecimal(value: Any, place: str) -> float:
 
 
 def among(value: Any, known: tuple[str, ...], place: str) -> str:
-    """One of the texts that are known."""
+    """One of the known texts."""
     if not isinstance(value, str) or value not in known:
         raise Damage(f"{place} is {shortened(value)}, which is none that this version of normspec knows")
     return value
 
 
 def perhaps(form: Form[T]) -> Form[T | None]:
-    """The form of what may be null."""
+    """The form of a value that may be null."""
     return lambda value, place: None if value is None else form(value, place)
 
 
 def each(form: Form[T]) -> Form[tuple[T, ...]]:
-    """The form of a list, every value of which has a form."""
+    """The form of a list whose values all have this form."""
     return lambda value, place: tuple(form(one, f"{place}[{at}]") for at, one in enumerate(items(value, place)))
 
 
 def by_name(form: Form[T]) -> Form[dict[str, T]]:
-    """The form of an object, every value of which has a form."""
+    """The form of an object whose values all have this form."""
     return lambda value, place: {name: form(one, f"{place}.{name}") for name, one in mapping(value, place).items()}
 
 
 def shortened(value: Any) -> str:
-    """A value as an error tells it."""
+    """A value, shortened for an error message."""
     words = repr(value) if isinstance(value, (str, int, float, bool)) or value is None else f"a {type(value).__name__}"
     return words if len(words) <= 60 else f"{words[:60]}..."
 
@@ -167,9 +167,9 @@ def shortened(value: Any) -> str:
 
 def built(kind: type[T], value: Any, place: str, forms: Mapping[str, Form[Any]], **known: Any) -> T:
     """
-    A value of a class of ours from the fields of a JSON object, each of its form.
+    An object of one of our classes, made from a JSON object whose fields have these forms.
 
-    A field without a default has to be there; one with a default may be missing, since older reports lack it.
+    A field without a default must be there. One with a default may be missing, since older reports lack it.
     """
     found = mapping(value, place)
     values = {name: form(found[name], f"{place}.{name}") for name, form in forms.items() if name in found}
@@ -201,7 +201,7 @@ def part_of(value: Any, place: str, depth: int = 0) -> Any:
 
 
 def array_of(value: Any, place: str) -> np.ndarray | None:
-    """An array, or null: its numbers are those of its dtype, and as many as its shape says."""
+    """An array, or null. Its values must be numbers of its dtype, and as many as its shape says."""
     if value is None:
         return None
     found = mapping(value, place)

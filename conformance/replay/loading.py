@@ -1,8 +1,8 @@
 """
-A whole report, read back from its JSON as the value that it was written of.
+A whole report, read back from its JSON into the value that was written.
 
-Like the cases of `--replay`, a report may come from anywhere: nothing in it is evaluated, and what is not of its form
-is told with its place. What the JSON derives from the results (counts, verdicts on targets) is derived anew.
+Like the cases of `--replay`, a report may come from anywhere: nothing in it is evaluated, and a value of the wrong form
+is reported with its place. What the JSON derives from the results (counts, verdicts on targets) is derived again.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def load_report(path: str | os.PathLike[str]) -> Report:
     """
     Read a report that `--json` or `Report.to_json` wrote.
 
-    ``path``: the file. Return a Report as `check` does, with its results, causes and counterexamples; it prints, and
-    is written, as the one it was read from, with that one's versions. Raises DamagedReport, a NormspecError of one
-    line, where the file cannot be read, is no report, is damaged, or was written by a newer version of normspec.
+    ``path``: the file. Return a Report as `check` does, with its results, causes and counterexamples. It prints, and is
+    written, like the original, with the original's versions. Raises DamagedReport, a NormspecError with a message of
+    one line, if the file cannot be read, is no report, is damaged, or was written by a newer version of normspec.
     """
     found = document(path)
     with told(path):
@@ -83,13 +83,13 @@ def _report(found: Mapping[str, Any]) -> Report:
     if report.partial and len(stopped) < len(report.targets):
         report = attrs.evolve(report, lost=tuple(stopped))
     counts = by_name(whole)(found.get("counts", {}), "counts")
-    for verdict, count in report.counts().items():  # a report of which something was cut out says less than was found
+    for verdict, count in report.counts().items():  # results that were cut out would go unnoticed otherwise
         if counts.get(verdict, count) != count:
             raise Damage(f"counts.{verdict} is {counts[verdict]}, and {count} of its results are that")
     return report
 
 
-# What a report is made of ----------------------------------------------------------------------------------------
+# The elements of a report ----------------------------------------------------------------------------------------
 
 _PLACE: Mapping[str, Form[Any]] = {"target": text, "binding": text, "op": text, "dtype": _DTYPE}
 
@@ -176,15 +176,15 @@ def _deviation(value: Any, place: str) -> Deviation:
 
 # A counterexample ------------------------------------------------------------------------------------------------
 
-#: How a violation shows where no number says it, by the sentence that says why it is one.
+#: The kind of a failure without numbers, by the sentence that tells why it is one.
 _FAILURES = {words: failure for failure, words in WHY.items()}
 
 
 def _counterexample(operator: str, found: Mapping[str, Any], place: str) -> Counterexample:
     """
-    The counterexample, which is told, and written, as the one it was.
+    The counterexample, which is shown and written like the original.
 
-    A failure of a kind that no sentence tells (a shape, a dtype) is its note, and so stays without a kind.
+    A kind of failure without a sentence of its own (a shape, a dtype) is told by the note, and is read without a kind.
     """
     above = Counterexample(
         inputs=by_name(array_of)(found.get("inputs"), f"{place}.inputs"),
@@ -210,7 +210,7 @@ def _counterexample(operator: str, found: Mapping[str, Any], place: str) -> Coun
 
 
 def _ask(found: Mapping[str, Any], place: str, above: Counterexample, earlier: list[Ask]) -> Ask:
-    """One call, what it is handed taken from the call above or from an earlier one where it is the same."""
+    """One call. Its input comes from the call above or from an earlier one where the file says that it is the same."""
     does = text(found.get("does"), f"{place}.does")
     inputs, settings, parts = above.inputs, above.settings, above.parts
     same = found.get("of_call", found.get("inputs_of_call"))
@@ -244,7 +244,7 @@ def _ask(found: Mapping[str, Any], place: str, above: Counterexample, earlier: l
 
 
 def _cotangent(found: Mapping[str, Any], does: str, above: Counterexample, place: str) -> np.ndarray | None:
-    """The cotangent of a call: its own, that of the call above, or none where it takes no gradients."""
+    """The cotangent of a call: its own, that of the call above, or None if it takes no gradients."""
     if found.get("g", AS_ABOVE) != AS_ABOVE:
         return array_of(found["g"], f"{place}.g")
     return above.inputs.get("g") if "g" in found or "vjp" in does else None
@@ -260,7 +260,7 @@ def _raised(value: Any, place: str) -> Raised:
 
 
 def _settings(value: Any, place: str) -> dict[str, Any]:
-    """Keyword arguments: floats in hexadecimal, tuples as lists, and all else as it is."""
+    """Keyword arguments: floats in hexadecimal, tuples as lists, and other values as they are."""
     return {name: _setting(one, f"{place}.{name}") for name, one in mapping(value, place).items()}
 
 

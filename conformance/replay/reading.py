@@ -1,8 +1,8 @@
 """
 The failed cases of a report's JSON, read back.
 
-A report may come from anywhere, and may be damaged: nothing in it is evaluated, imported or unpickled, every field is
-held to its form, and every array to the shape and the numbers that it says it has.
+A report may come from anywhere, and may be damaged. Nothing in it is evaluated, imported or unpickled. Every field is
+checked against its form, and every array against the shape and dtype that it states.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .writing import AS_ABOVE
 
 @attrs.frozen
 class Failed:
-    """A case on which a requirement was found to be violated."""
+    """A case on which a requirement was violated."""
 
     target: str
     binding: str
@@ -53,10 +53,10 @@ class Failed:
 
 @attrs.frozen
 class Kept:
-    """What a report keeps of what failed."""
+    """The failed cases that a report keeps."""
 
     cases: tuple[Failed, ...]
-    #: How many violations it keeps no case of.
+    #: The number of violations without a case.
     without: int
 
     @property
@@ -67,9 +67,9 @@ class Kept:
 
 def failed_cases(file: str) -> Kept:
     """
-    The failed cases that a report keeps, and how many violations it keeps none of.
+    The failed cases that a report keeps, and the number of violations without one.
 
-    Raises DamagedReport where the file cannot be read, is no report, or describes a case that cannot be.
+    Raises DamagedReport if the file cannot be read, is no report, or describes an impossible case.
     """
     with told(file):
         return _kept(document(file))
@@ -106,7 +106,7 @@ def _failed(result: Mapping[str, Any], place: str) -> Failed:
 
 
 def case_of(operator: str, counterexample: Mapping[str, Any], place: str) -> Case:
-    """The case that a counterexample keeps, built again. Raises Damage where it is none."""
+    """The case that a counterexample keeps, built again. Raises Damage if it is invalid."""
     record = OPERATORS[operator]
     above = mapping(counterexample.get("inputs"), f"{place}.inputs")
     place = f"{place}.case"
@@ -147,7 +147,7 @@ def _several(part: Part | tuple[Part, ...] | None) -> tuple[Part, ...]:
 
 
 def _check_shapes(case: Case, place: str) -> None:
-    """Raise where the arrays cannot be those of a call: everything else is the target's to answer."""
+    """Raise Damage if the arrays do not fit a call; the target has to handle everything else."""
     shape = case.x.shape
     if case.g.shape != shape:
         raise Damage(f"{place}.inputs.g has shape {case.g.shape}, and x {shape}")
@@ -192,7 +192,7 @@ def _settings(operator: str, value: Any, x: np.ndarray | None, place: str) -> di
 
 # The description -------------------------------------------------------------------------------------------------
 
-#: The form of each field that is a name or a number; the others are lists.
+#: Fields of a description that are a name, a number, or a flag; the others have forms of their own.
 _NAMES = ("gamma", "beta", "cotangent", "recipe", "logits")
 _INTEGERS = ("n", "seed", "rank", "channel_axis", "count")
 _PERHAPS_INTEGERS = ("repeat", "samples", "width")
@@ -200,7 +200,7 @@ _FLAGS = ("only", "mixed", "far", "training")
 
 
 def _description(operator: str, value: Any, place: str) -> Description:
-    """What a check reads of a case beside its values: what it is for, and from which seed further values are drawn."""
+    """The fields that a check reads of a case beside its values, such as requirements and the seed of more values."""
     found = mapping(value, place)
     forms: dict[str, Callable[[Any, str], Any]] = {
         **dict.fromkeys(_NAMES, text),

@@ -1,4 +1,4 @@
-"""The failed cases of a report, judged again: on the target that they were found on, or on another."""
+"""The failed cases of a report, judged again, on the target where they failed or on another."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from .reading import Failed, failed_cases
 
 
 class NothingToReplay(NormspecError):
-    """A report holds no failed case, or none of an operator and dtype that the targets have."""
+    """A report has no failed case, or none of an operator and dtype that the targets have."""
 
 
 def replayed(request: Request, file: str, listener: Listener | None = None) -> Report:
     """
     The report on the failed cases of another report, and on nothing else.
 
-    Each requirement is judged on exactly the case on which it was found to be violated: by the binding of that name
-    where the target has one, and otherwise by each binding of the operator. Raises DamagedReport, NothingToReplay and
-    the NormspecError of a target that cannot be had.
+    Each requirement is judged on exactly the case where it was violated, by the binding of the same name if the target
+    has one, and otherwise by each binding of the operator. Raises DamagedReport, NothingToReplay, and the NormspecError
+    of a target that cannot be used.
     """
     kept = failed_cases(file)
     if not kept.cases:
         found = "its violations were kept without a case" if kept.without else "nothing in it is violated"
         raise NothingToReplay(f"{file} holds no failed case: {found}")
-    if request.op is None and len(kept.operators) == 1:  # then it need not be named for a function of another name
+    if request.op is None and len(kept.operators) == 1:  # so that a function with another name needs no --op
         request = attrs.evolve(request, op=kept.operators)
     with Alone(request) as here:
         return judged_again(here.run(), kept.cases, file, listener, without=kept.without)
@@ -65,7 +65,7 @@ def judged_again(
 
 @attrs.define
 class _Again(Run):
-    """A run on cases that are given."""
+    """A run on given cases."""
 
     count: int = 0
 
@@ -77,7 +77,7 @@ class _Again(Run):
         self.count = len({id(case) for *_, several in asked for case in several})
         done = failing = 0
         try:
-            with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
+            with np.errstate(all="ignore"):  # the cases contain NaN and infinity on purpose
                 for target, binding, dtype, requirement, several in asked:
                     result = self._judged(target, binding, dtype, requirement, several)
                     results += [] if result is None else [result]
@@ -92,7 +92,7 @@ class _Again(Run):
         return attrs.evolve(whole, results=tuple(sorted(folded(results), key=place)))
 
     def _asked(self, cases: Sequence[Failed]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
-        """What is judged on which cases."""
+        """Yield what to judge: target, binding, dtype, requirement, and the cases."""
         found: dict[tuple[int, int, str, str], list[Case]] = {}
         targets = self.plan.targets
         for number, target in enumerate(targets):
@@ -107,7 +107,7 @@ class _Again(Run):
     def _judged(
         self, target: Target, binding: Binding, dtype: str, requirement: str, cases: Sequence[Case]
     ) -> Result | None:
-        """The result on one requirement; None where it is not about this dtype, or was not asked for."""
+        """The result on one requirement; None if it is not about this dtype, or was not asked for."""
         subject, probe = self.subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
         check = next(
             (one for one in self._checks(binding.operator, subject.format) if one.requirement == requirement), None
@@ -138,14 +138,14 @@ class _Again(Run):
 
 
 def _bindings(target: Target, failed: Failed) -> list[int]:
-    """The places of the bindings that a case is for."""
+    """The places of the bindings that judge a case."""
     there = [place for place, one in enumerate(target.bindings) if one.operator == failed.case.operator]
     named = [place for place in there if target.bindings[place].name == failed.binding]
     return named or there
 
 
 def _fitted(case: Case, subject: Subject) -> tuple[Case | None, str]:
-    """The case in the dtypes that the subject computes in; None, and why, where its numbers are none there."""
+    """The case in the subject's dtypes; or None with a reason, if its numbers are not exact there."""
     library = subject.library
     handed = np.dtype(case.x.dtype)
     wanted = library.format.dtype

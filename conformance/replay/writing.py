@@ -1,8 +1,8 @@
 """
-A counterexample as JSON: all that it takes to rebuild it, by hand or by `--replay`.
+A counterexample as JSON, with everything needed to rebuild it, by hand or by `--replay`.
 
-At the top stands the call that shows the violation, with every array in full; ``calls`` has all calls that the check
-made until then, and ``case`` what it made them of. docs/counterexamples.md describes each field.
+At the top is the call that shows the violation, with every array in full. ``calls`` has all calls that the check made
+until then, and ``case`` the case that it made them from. docs/counterexamples.md describes each field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..reporting.numbers import hex_float
 
 Arrays = Mapping[str, "np.ndarray | None"]
 
-#: What stands for an array of the case that is handed over as it is in the call above.
+#: Stands for an array of the case that is the same in the call above.
 AS_ABOVE = "as above"
 
 
@@ -51,7 +51,7 @@ def written(found: Counterexample) -> dict[str, Any]:
 
 
 def exact(value: Any) -> Any:
-    """A setting or a number, floats in hexadecimal."""
+    """A setting or a number, with floats in hexadecimal."""
     if value is None or isinstance(value, (bool, str, np.bool_)):
         return bool(value) if isinstance(value, np.bool_) else value
     if isinstance(value, (int, np.integer)):
@@ -68,7 +68,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _array(array: np.ndarray | None, layout: str = "") -> dict[str, Any] | None:
-    """An array: its values in row-major order, and how it lay in memory, strides and offset counted in elements."""
+    """An array: its values in row-major order, and its layout, with strides and offset counted in elements."""
     if array is None:
         return None
     values = np.asarray(array).astype(np.float64).ravel()
@@ -81,10 +81,10 @@ def _array(array: np.ndarray | None, layout: str = "") -> dict[str, Any] | None:
 
 
 def memory(array: np.ndarray, layout: str) -> dict[str, Any]:
-    """A layout by name, with the strides and the offset of an array that lies so, counted in elements."""
+    """A layout by name, with the strides and the offset that it gives an array, counted in elements."""
     try:
         laid = place(np.empty(array.shape, array.dtype) if layout != "zero_stride" else array, layout)
-    except LayoutNotApplicable:  # then the call never came to be
+    except LayoutNotApplicable:  # then the call was never made
         laid = place(array, "contiguous")
     return {"layout": layout, "strides": list(laid.strides), "offset": laid.offset}
 
@@ -113,7 +113,7 @@ def _raised(raised: Raised | None) -> dict[str, Any] | None:
 
 
 def _call(found: Counterexample, place: int) -> dict[str, Any]:
-    """One call: what it does, and of what it is handed all that is not as above, or as in an earlier call."""
+    """One call: what it does, and the parts of its input that differ from the call above or an earlier call."""
     asked = found.calls[place]
     written: dict[str, Any] = {"does": asked.does}
     if asked.of is not None:
@@ -173,7 +173,7 @@ def _handed_alike(one: Ask, other: Ask) -> bool:
 
 
 def same_values(one: Arrays, other: Arrays) -> bool:
-    """Whether two calls are handed the same inputs, bit for bit."""
+    """Whether two calls have the same inputs, bit for bit."""
     return one is other or (
         one.keys() == other.keys() and all(_same(array, other[name]) for name, array in one.items())
     )
@@ -189,7 +189,7 @@ def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 
 def _case(case: Case, found: Counterexample) -> dict[str, Any]:
-    """The case that the check was put to; its arrays where they are not those of the call above."""
+    """The case that the check ran on, with those of its arrays that differ from the call above."""
     given = {**case.inputs, "g": case.g}
     arrays: dict[str, Any] = {}
     for name, array in given.items():
@@ -204,7 +204,7 @@ def _case(case: Case, found: Counterexample) -> dict[str, Any]:
 
 
 def described(description: Description) -> dict[str, Any]:
-    """The recipe of a case by numbers, where it differs from the plainest."""
+    """The description of a case, as far as it differs from the defaults."""
     fields: Iterable[Any] = attrs.fields(Description)
     values = {field.name: (getattr(description, field.name), field.default) for field in fields}
     return {

@@ -1,1 +1,1 @@
-"""Reports: the table to read at the end of a run, and the JSON that another program reads."""
+"""Reports: the tables at the end of a run, and the JSON for other programs."""

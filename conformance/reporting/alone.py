@@ -1,4 +1,4 @@
-"""Some results by themselves: the cause, what is violated, and the smallest case, where no table stands above them."""
+"""Some results alone: the cause, the violations, and the smallest case, without a table above them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .symbols import symbols_for
 
 
 def told_alone(report: Outcome, results: Sequence[Result]) -> str:
-    """What a report says of these results, all of one requirement, without colour."""
+    """A report's text about these results, all of one requirement, without colour."""
     stream = TextStream("utf-8")
     console, symbols = console_on(stream), symbols_for("utf-8")
     causes = tuple(one for one in report.causes if any(one.explains_result(result) for result in results))

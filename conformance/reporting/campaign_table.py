@@ -1,4 +1,4 @@
-"""A campaign as it is read: how near each requirement came to its envelope, what was violated, and the last word."""
+"""The report of a campaign: how near each requirement came to its envelope, the violations, and the last word."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .numbers import duration, ratio_text
 from .symbols import COLOURS, symbols_for
 from .wording import title
 
-#: What stands where a requirement is about no magnitude: it holds or does not.
+#: Shown for a requirement without a magnitude, which only holds or does not.
 _NO_RATIO = "-"
 
-#: What stands where every result showed a known violation of the target.
+#: Shown if every result was a known violation of the target.
 _KNOWN = "known"
 
 #: The widths of the columns: ids, numbers of cases, ratios.
 _ID, _JUDGED, _RATIO = 9, 9, 10
 
-#: How many violations are shown; all are in the folder.
+#: How many violations are shown; the folder has all.
 _SHOWN = 20
 
 
 def print_campaign(summary: Summary, console: Console, folder: str) -> None:
-    """Print the table of largest ratios, what was violated or not judged, and the last word."""
+    """Print the table of largest ratios, the violations, the results that were not judged, and the last word."""
     for target in _targets(summary):
         _print_table(summary, target, console)
     _print_kept(summary, console, folder)
@@ -175,7 +175,7 @@ def _seeds(one: Kept) -> str:
 
 
 def _sorted(summary: Summary) -> list[Kept]:
-    """Violations first, then what could not be judged."""
+    """Violations first, then results that could not be judged."""
     return sorted(
         summary.kept.values(), key=lambda one: (one.verdict != "fail", one.target, one.requirement, one.dtype)
     )

@@ -1,4 +1,4 @@
-"""Cards as they are read in a terminal."""
+"""Cards for the terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .symbols import symbols_for
 #: The widest title of a line, and how many characters of its numbers are shown.
 _TITLE, _NUMBERS = 25, 100
 
-#: How a line looks that could not be measured.
+#: The style of a line by its kind; the other kinds are lines that could not be measured.
 _STYLES = {Kind.MEASURED: "bold", Kind.RAISES: "bold red"}
 
 
 def print_identification(found: Cards, console: Console, *, brief: bool = False) -> None:
-    """Print each card; ``brief``: without how each line is established."""
+    """Print each card; with ``brief``, leave out how each line is established."""
     for card in found.cards:
         _print_card(card, console, brief=brief)
     console.print()
@@ -75,7 +75,7 @@ def _print_line(line: Line, console: Console, *, brief: bool) -> None:
 
 
 def numbers_of(evidence: Mapping[str, Any]) -> str:
-    """The numbers behind a line, as far as they fit in it; all of them are in the JSON."""
+    """The numbers behind a line, shortened to fit in it; the JSON has all of them."""
     told = "; ".join(f"{name.replace('_', ' ')}: {_short(value)}" for name, value in evidence.items())
     words = " ".join(told.split())
     return f"[{words if len(words) <= _NUMBERS else words[: _NUMBERS - 4] + ' ...'}]" if words else ""

@@ -1,4 +1,4 @@
-"""Above the violations: what the author of the target did wrongly, and which violations that explains."""
+"""Causes, above the violations: what the author of the target did wrong, and which violations that explains."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import title
 
-#: What stands before a description that has no name.
+#: The words before a description without a name.
 _NAMELESS = "No known mistake matches. "
 
-#: In place of a script that nobody asked for; pytest prints it too, and has no such option.
+#: Shown where no script was asked for. pytest prints it too, and has no such option.
 _NOT_ASKED = "normspec check --reproduce DIR writes one that needs no normspec"
 
 
@@ -39,7 +39,7 @@ def print_causes(report: Outcome, console: Console) -> None:
 
 
 def script_of_cause(report: Outcome, cause: Cause) -> str:
-    """The script that shows a cause, or why there is none; empty where none was asked for."""
+    """The file of the script that shows a cause, or why it was not written; empty if no script was asked for."""
     for one in report.reproducers:
         same = (one.target, one.op, one.fault) == (cause.target, cause.op, cause.name)
         if same and one.requirement in cause.explains:
@@ -48,12 +48,12 @@ def script_of_cause(report: Outcome, cause: Cause) -> str:
 
 
 def scripts_without_cause(report: Outcome) -> dict[str, str]:
-    """By requirement, the script that shows a violation which no cause explains, or why there is none."""
+    """By requirement: the script that shows a violation without a cause, or why it was not written."""
     return {one.requirement: one.file or f"none: {one.why_not}" for one in report.reproducers if not one.fault}
 
 
 def remedy(cause: Cause) -> str:
-    """What is right, and the requirement and errata that say so."""
+    """The right way, with the requirement and errata that state it."""
     also = f"; {', '.join(cause.errata)}" if cause.errata else ""
     return f"{cause.remedy} ({cause.requirement}, {title(cause.requirement)}{also})"
 
@@ -66,10 +66,10 @@ def _named(cause: Cause) -> str:
 
 
 def shown(report: Outcome) -> Sequence[Result]:
-    """The violations that are told one by one: those that stand as causes, and do not follow from others."""
+    """The violations that are told one by one: those that do not follow from others."""
     return [result for result in report.failures() if not result.follows_from]
 
 
 def following(report: Outcome) -> Sequence[Result]:
-    """The violations that follow from others, and that no paragraph of a cause has named."""
+    """The violations that follow from others and that no cause explains."""
     return [result for result in report.failures() if result.follows_from and result.diagnosis is None]

@@ -1,4 +1,4 @@
-"""What changed between two reports, in words, in Markdown and as JSON."""
+"""The changes between two reports, in words, in Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .located import definition, definition_in_words
 from .numbers import ratio_text
 from .wording import several, title
 
-#: The form of the JSON.
+#: The version of the JSON's form.
 SCHEMA = 1
 
 
 @attrs.frozen
 class Part:
-    """What changed in one respect."""
+    """The changes in one respect."""
 
     heading: str
-    #: Whether it is a regression.
+    #: Whether they are a regression.
     worse: bool
     lines: tuple[str, ...]
 
 
 def parts_of(found: Changes) -> tuple[Part, ...]:
-    """What changed, the regressions first; parts in which nothing did are left out."""
+    """The changes, regressions first; parts without a change are left out."""
     new, old = found.new, found.old
     parts = (
         Part("Ceased to conform", True, tuple(_place(name, new) for name in found.ceased)),
@@ -86,7 +86,7 @@ def _moves(found: Changes) -> Iterator[str]:
 
 
 def verdict_on(found: Changes) -> str:
-    """What the changes amount to, in one line."""
+    """The verdict on the changes, in one line."""
     if found.regression:
         counts = (
             (len(found.ceased), "target", "ceased to conform"),
@@ -100,7 +100,7 @@ def verdict_on(found: Changes) -> str:
 
 
 def print_changes(found: Changes, console: Console) -> None:
-    """Print what changed, how the runs differ in what they were asked, and the last word."""
+    """Print the changes, the differences between what the two runs were asked, and the last word."""
     for part in parts_of(found):
         console.print()
         console.print(Text(part.heading, style="bold red" if part.worse else "bold"))

@@ -1,4 +1,4 @@
-"""What a run was asked for, as the report says it: a verdict on a part must not read as one on the whole."""
+"""A report's words for what the run was asked to judge: a verdict on a part must not read as one on the whole."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import page_order
 
-#: How many ids stand behind a word that selects several.
+#: How many ids are listed for a word that selects several.
 _IDS = 8
 
 
 def in_words(report: Outcome) -> str:
-    """What alone was asked for, behind the word CONFORMS; empty where that was everything that a target has."""
+    """The words after CONFORMS that say what alone was judged; empty if that was everything that a target has."""
     judged, lacking = _judged(report.only, report)
     parts = [", ".join(words) for words in (judged, report.binding) if words]
     parts += [f"nothing of {', '.join(lacking)} was judged"] if lacking else []
@@ -27,14 +27,14 @@ def in_words(report: Outcome) -> str:
 
 
 def required(report: Outcome) -> str:
-    """What was required beyond the specification, behind that; empty where nothing was."""
+    """The words after those for what was required beyond the specification; empty if nothing was."""
     judged, lacking = _judged(report.require, report)
     words = f", with {', '.join(judged)} required" if judged else ""
     return words + (f"; required and not judged: {', '.join(lacking)}" if lacking else "")
 
 
 def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]]:
-    """Those words of whose requirements some were judged, and the others."""
+    """The words with a requirement that was judged, and the words without."""
     unjudged = (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED)
     there = {result.requirement for result in report.results if result.verdict not in unjudged}
     found = {word: not there.isdisjoint(selected((word,), "")) for word in words}
@@ -42,14 +42,14 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
 
 
 def against_advice(report: Outcome) -> str:
-    """That what alone was asked for is a SHOULD, and does not hold; empty otherwise."""
+    """The words for violated SHOULDs in a run that asked for some requirements alone; empty otherwise."""
     broken = page_order(result.requirement for result in report.advice()) if report.only else ()
     more = f" and {len(broken) - _IDS} more" if len(broken) > _IDS else ""
     return f". Advice, which --require makes a MUST: {', '.join(broken[:_IDS])}{more}" if broken else ""
 
 
 def print_asked(report: Outcome, console: Console) -> None:
-    """Print what alone was judged, and what was a MUST in this run, with the ids behind each word."""
+    """Print what alone was judged and what was a MUST in this run, with the ids behind each word."""
     rows = [("only", _with_ids(report.only, report)), ("binding", ", ".join(report.binding))]
     rows.append(("required", _with_ids(report.require, report)))
     if not any(words for _, words in rows):
@@ -62,7 +62,7 @@ def print_asked(report: Outcome, console: Console) -> None:
 
 
 def _with_ids(words: Sequence[str], report: Outcome) -> str:
-    """The words, each with those of its ids that the report has results on."""
+    """The words, each with those of its ids for which the report has results."""
     there = {result.requirement for result in report.results}
     told = []
     for word in words:

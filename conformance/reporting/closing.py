@@ -1,4 +1,4 @@
-"""The end of a report: what was asked, how many of each verdict, the targets with their verdicts, and the last word."""
+"""The end of a report: what was asked, how many results of each verdict, the verdict on each target, the last word."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .symbols import COLOURS, Symbols
 from .versions import in_words
 from .wording import cases_in_words, several
 
-#: By exit status, the verdict whose sign stands before a target.
+#: By exit status, the verdict whose sign marks a target.
 SIGNS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.NOT_EXERCISED, 3: Verdict.ERROR}
 
 
 def print_closing(report: Outcome, console: Console, symbols: Symbols) -> None:
-    """Print what follows the sections of the targets."""
+    """Print the end of a report, after the sections of the targets."""
     print_asked(report, console)
     _print_counts(report, console)
     _print_how(report, console)
@@ -51,7 +51,7 @@ def _print_counts(report: Outcome, console: Console) -> None:
 
 
 def _print_how(report: Outcome, console: Console) -> None:
-    """Print what repeats the run, and what is to be known of how it came about."""
+    """Print what is needed to repeat the run, and notes on how it went."""
     cases = sum(r.cases for r in report.results)
     told = [
         f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}, {report.seconds:.1f} s",
@@ -63,17 +63,17 @@ def _print_how(report: Outcome, console: Console) -> None:
 
 
 def _timed(subject: Mapping[str, Any]) -> bool:
-    """Whether a function was found to be slow, or said to be; of frameworks docs/checking.md tells."""
+    """Whether a function was found or declared to be slow; docs/checking.md tells which frameworks are."""
     return bool(subject.get("slow")) and subject.get("target") not in KNOWN
 
 
 def _fewer(subject: Mapping[str, Any]) -> str:
-    """That a target was put to fewer cases, and why."""
+    """The words for a target that ran fewer cases, with the reason."""
     return f"{subject['target']}: put to fewer cases, because {subject['slow']}; --no-slow puts it to all"
 
 
 def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:
-    """Print each target with its verdict, and with where that shows: one of its operators, one of its bindings."""
+    """Print each target with its verdict, and with the operators and bindings where it is violated."""
     console.print()
     console.print(Text("Targets", style="bold"))
     indent = min(max(map(len, report.targets)) + 4, width_of(console) // 2)
@@ -86,7 +86,7 @@ def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:
 
 
 def _where(alone: Outcome) -> str:
-    """Which of its operators and bindings are violated where it has several; empty for one of one."""
+    """The operators and bindings that are violated, if a target has several; else empty."""
     there = dict.fromkeys((str(one["op"]), str(one["binding"])) for one in alone.subjects)
     if len(there) < 2:
         return ""

@@ -1,8 +1,8 @@
 """
-The semantic table as it is read in a terminal.
+The semantic table for the terminal.
 
-Where the targets fit side by side, each has a column. Where they do not, a row names each behaviour once, with the
-targets that show it: that reads well however many there are.
+If the targets fit side by side, each has a column. If not, a row names each behaviour once, with the targets that show
+it, which reads well for any number of targets.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, Row, Secti
 from .layout import print_prose
 from .symbols import Symbols, symbols_for
 
-#: The widest title of a row with its dtype, and the sign before it.
+#: The widest title of a row with its dtype, and the width of the sign before it.
 _TITLE, _SIGN = 23, 2
-#: The narrowest column in which what cells say reads well, and the blanks between columns.
+#: The narrowest column in which cells read well, and the blanks between columns.
 _NARROWEST, _GAP = 19, 2
 #: A table wider than this is not easier to read.
 _WIDEST = 140
 
-#: How a cell looks that is no behaviour: it stands back.
+#: The style of a cell that shows no behaviour: it stays in the background.
 _STYLES = {Kind.UNSUPPORTED: "bright_black", Kind.UNCLEAR: "magenta", Kind.LOST: "bold magenta"}
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print the tables, what could not be measured and why, and the last word."""
+    """Print the tables, the reasons for what could not be measured, and the last word."""
     symbols = symbols_for(console.encoding)
     for section in comparison.sections:
         _print_section(section, comparison, console, symbols)
@@ -90,14 +90,14 @@ def _side_by_side(section: Section, each: int, console: Console, symbols: Symbol
 
 
 def _under(column: Column, section: Section) -> tuple[str, str]:
-    """What stands under a name: the binding, or the target of one; and the version of what it runs on."""
+    """The lines under a name: the binding, or else its target or framework; and the version of the framework."""
     if section.with_bindings:
         return column.target, column.version
     return column.binding if column.binding != column.target else column.framework, column.version
 
 
 def _print_lines(lead: Text, cells: Sequence[Sequence[Text]], each: int, console: Console) -> None:
-    """One row of several columns, as many lines as its longest cell."""
+    """Print one row of several columns, with as many lines as its longest cell."""
     for number in range(max(map(len, cells))):
         line = lead.copy() if number == 0 else Text(" " * (_SIGN + _TITLE))
         for parts in cells:
@@ -109,7 +109,7 @@ def _print_lines(lead: Text, cells: Sequence[Sequence[Text]], each: int, console
 
 
 def _wrapped(words: str, width: int) -> list[str]:
-    """Lines of at most this many columns, broken at blanks, or behind dots and brackets in a long name."""
+    """Lines of at most this many columns, broken at blanks, or after dots and brackets in a long name."""
     lines, line = [], ""
     for piece in _pieces(words):
         if line and len(line) + len(piece.rstrip()) > width:
@@ -139,7 +139,7 @@ def _style(cell: Cell, row: Row) -> str:
 
 
 def differs_sign(symbols: Symbols) -> str:
-    """What stands before a row in which targets differ."""
+    """The sign before a row in which targets differ."""
     return "≠" if symbols.rule != "-" else "*"
 
 
@@ -147,7 +147,7 @@ def differs_sign(symbols: Symbols) -> str:
 
 
 def behaviours(row: Row) -> list[tuple[Cell, list[int]]]:
-    """Each behaviour with the columns that show it, the most frequent first; what is no behaviour comes last."""
+    """Each behaviour with the columns that show it, the most frequent first; cells without a behaviour come last."""
     grouped: dict[tuple[bool, str], tuple[Cell, list[int]]] = {}
     for place, cell in enumerate(row.cells):
         grouped.setdefault((cell.kind not in BEHAVIOUR, cell.text), (cell, []))[1].append(place)
@@ -180,20 +180,20 @@ def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbo
 
 
 def notes(comparison: Comparison) -> dict[tuple[str, str], list[str]]:
-    """(what a cell says, why) -> the places that say so, for each cell that is no plain measurement."""
+    """(text of a cell, reason) -> the places with it, for each cell that is not a plain measurement."""
     found: dict[tuple[str, str], list[str]] = {}
     for section in comparison.sections:
         heads = _heads(section)
         for row in section.rows:
             for head, cell in zip(heads, row.cells, strict=True):
                 reason = str(cell.evidence.get("reason", ""))
-                # What is given by the caller needs no further word.
+                # A value given by the caller needs no reason.
                 if reason and cell.kind is not Kind.MEASURED and cell.text != BY_CALLER:
                     found.setdefault((cell.text, reason), []).append(f"{head}, {section.op}: {row.title}")
     return found
 
 
-#: What the words of some rows stand for.
+#: An explanation of the words in some rows.
 _LEGEND = (
     "accuracy: the tightest class that holds every result, variance / affine map; float16, bfloat16: what is rounded on"
     " the way, from H0 (the results alone) to native (everything), or before-gain (the normalised values, before the"

@@ -1,4 +1,4 @@
-"""One counterexample in rows of a label and a text: what is handed over, what is wrong, and which call shows it."""
+"""One counterexample as rows of a label and a text: the target's input, what is wrong, and which call shows it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
 
 Row = tuple[str, str]
 
-#: Calls of a check that are told one by one; of more, only how many there are.
+#: The most runs of equal calls that are listed; with more, only the number of calls is shown.
 _CALLS = 6
 
-#: What the directions of a derivative are called.
+#: The names of the directions of a derivative.
 _DIRECTIONS = {"tangents": "tangent", "tangents_again": "2nd tangent", "cotangents": "cotangent"}
 
 
 def handed_rows(case: Counterexample) -> list[Row]:
-    """What the target is handed: inputs, the cotangent where one is asked about, settings, parts and directions."""
+    """The target's input: arrays, the cotangent if a gradient was taken, settings, parts and directions."""
     call = case.call
     layouts = {} if call is None else call.layouts
     shown = {name: array for name, array in case.inputs.items() if name != "g" or call is None or call.g is not None}
@@ -34,7 +34,7 @@ def handed_rows(case: Counterexample) -> list[Row]:
 
 
 def _laid(array: np.ndarray | None, layout: str) -> str:
-    """How an array lies in memory, where that is not row after row."""
+    """How an array lies in memory; empty if row after row."""
     if array is None or not layout:
         return ""
     found = memory(array, layout)
@@ -43,7 +43,7 @@ def _laid(array: np.ndarray | None, layout: str) -> str:
 
 
 def wrong_rows(case: Counterexample) -> list[Row]:
-    """What is wrong, with its numbers, or why it is wrong where they do not say."""
+    """What is wrong, with its numbers, or with the reason if the numbers do not tell."""
     place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
     rows = [("wrong", place)]
     for label, value in (("expected", case.expected), ("got", case.got), ("envelope", case.envelope)):
@@ -57,7 +57,7 @@ def wrong_rows(case: Counterexample) -> list[Row]:
 
 
 def provoked_rows(case: Counterexample) -> list[Row]:
-    """What was done to provoke it, the line that raised, and which call of how many shows it."""
+    """What was done to provoke it, the line that raised, and which of the calls shows it."""
     rows = [("how", case.note)] if case.note else []
     if where := raised_at(case):
         rows.append(("at", where))
@@ -72,7 +72,7 @@ def provoked_rows(case: Counterexample) -> list[Row]:
 
 
 def raised_at(case: Counterexample) -> str:
-    """The line of the user's own file that raised; empty where none did."""
+    """The line of the user's own file that raised; empty if none did."""
     where = None if case.raised is None else case.raised.where
     if where is None:
         return ""
@@ -80,7 +80,7 @@ def raised_at(case: Counterexample) -> str:
 
 
 def _is_plain(case: Counterexample) -> bool:
-    """Whether every call of the check is handed the same, as anyone would hand it over, once."""
+    """Whether every call of the check has the same input and is an ordinary single call."""
     return all(
         same_values(call.inputs, case.calls[0].inputs)
         and call.times == 1

@@ -1,4 +1,4 @@
-"""The pages on a terminal: a requirement, an erratum, a fault or an operator in full, and the index of all."""
+"""Pages for the terminal: a requirement, an erratum, a fault or an operator in full, and the index of all."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..explaining.explaining import Found, Mistake, mistakes
 from ..explaining.mending import mended
 from .layout import print_prose
 
-#: A longer name has a line of its own, so that in 80 columns a summary has 50 of them.
+#: A longer name gets a line of its own, so that a summary has 50 of 80 columns.
 NAME_WIDTH = 26
 
-#: Where mistakes show that no ordinary call meets, by their kind (faults/registry.py).
+#: Where mistakes show that no ordinary call reveals, by their kind (faults/registry.py).
 _SHOWN_IN = {
     "value": "special values, shapes or settings",
     "gradient": "special gradients",
@@ -37,7 +37,7 @@ _SHOWN_IN = {
     "argument": "other arguments",
 }
 
-#: Mistakes of one requirement whose costs are computed.
+#: The number of mistakes of one requirement for which costs are computed.
 MEASURED = 4
 
 
@@ -45,7 +45,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
     """
     Print id, level, title, sentence, formula, reason, faults, sources, errata and address of the requirement.
 
-    ``figures``: what its faults cost too, which takes some hundredths of a second each, and how the first is mended.
+    ``figures``: also print how the first fault is mended, and what faults cost: some hundredths of a second each.
     """
     _heading(requirement.id, requirement.level.value, requirement.title, console)
     print_prose(Text(requirement.sentence), console)
@@ -72,7 +72,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
 
 
 def print_erratum(erratum: Erratum, console: Console) -> None:
-    """Print id, title, what is printed, what is right, the counter-example, the requirements and the address."""
+    """Print id, title, printed text, correction, counter-example, requirements and address."""
     _heading(erratum.id, "erratum", erratum.title, console)
     for label, text in (
         ("Printed: ", erratum.printed),
@@ -88,7 +88,7 @@ def print_erratum(erratum: Erratum, console: Console) -> None:
 
 
 def print_mistake(mistake: Mistake, console: Console) -> None:
-    """Print what a fault does wrongly, what excludes it, where it shows, its sources and the address."""
+    """Print what a fault does wrong, the requirement that excludes it, where it shows, its sources and the address."""
     first = mistake.faults[0]
     requirement = requirements()[first.requirement]
     _heading(mistake.name, "fault of", ", ".join(fault.operator for fault in mistake.faults), console)
@@ -132,7 +132,7 @@ def print_operator(operator: Operator, console: Console) -> None:
 
 
 def print_found(found: Found, console: Console) -> None:
-    """Print what speaks of a text, or what a word selects: a line for each requirement, erratum and fault."""
+    """Print what a search found or a word selects: a line for each requirement, erratum and fault."""
     said = (
         f"`--only {found.text}` judges:" if found.selected else f"Nothing is called {found.text!r}. These speak of it:"
     )
@@ -152,7 +152,7 @@ def print_found(found: Found, console: Console) -> None:
 
 
 def print_index(console: Console) -> None:
-    """Print all requirements by subject, the errata and the operators, and where the pages stand."""
+    """Print all requirements by subject, the errata, the operators, and the address of the pages."""
     for subject, titles in subjects().items():
         print_prose(Text(subject, "bold"), console)
         for title, ones in titles.items():
@@ -170,7 +170,7 @@ def print_index(console: Console) -> None:
 
 
 def place_of(requirement: Requirement) -> str:
-    """Where a requirement stands: its address, or the file of an operator from elsewhere."""
+    """The address of a requirement, or the file of an operator that comes from elsewhere."""
     record = OPERATORS.get(requirement.page)
     return (record.file if record else "") or address(requirement.page, requirement.id)
 
@@ -191,7 +191,7 @@ def _print_names(titles: Mapping[str, str], console: Console) -> None:
 
 
 def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
-    """The name and the summary of each, in two columns; behind those of the common page the operators' prefixes."""
+    """Print name and summary of each, in two columns. A mistake of several operators also shows their prefixes."""
     several = tuple(found)
     width = min(NAME_WIDTH, max((len(one.name) for one in several), default=0))
     for one in several:
@@ -201,7 +201,7 @@ def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
 
 
 def _print_costs(found: Sequence[Mistake], console: Console) -> None:
-    """What mistakes cost on standard data, computed now; nothing where none shows there."""
+    """Print what mistakes cost on standard data, computed now; or that they show nothing there."""
     told = {one.name: [cost.words for cost in costs(one.faults[0])] for one in found}
     if not told:
         return
@@ -222,7 +222,7 @@ def _print_costs(found: Sequence[Mistake], console: Console) -> None:
 
 
 def _print_mended(found: Sequence[Mistake], console: Console) -> None:
-    """The wrong step of a mistake, and the right one."""
+    """Print the wrong step of a mistake, and the right one."""
     for mistake in found:
         for step in mended(mistake.faults[0]):
             console.print()
@@ -237,7 +237,7 @@ def _print_mended(found: Sequence[Mistake], console: Console) -> None:
 def _print_links(links: Iterable[str], console: Console) -> None:
     found = tuple(links)
     for link in found:
-        # Not wrapped: a link is to be clicked, or copied whole.
+        # Links are not wrapped, so that they can be clicked or copied whole.
         console.print(Text.assemble(("See: ", "bold"), link), soft_wrap=True)
     if found:
         console.print()

@@ -1,4 +1,4 @@
-"""Under the table: each violation with the requirement's sentence and the smallest case that shows it."""
+"""Under the table: each violation, with the requirement's sentence and the smallest case that shows it."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from .numbers import ratio_text
 from .symbols import Symbols, look
 from .wording import page_order, sentence, title
 
-#: Violations shown in full. One mistake often breaks many laws, and the first few tell what it is.
+#: How many violations are shown in full. One mistake often breaks many laws, and the first few tell what it is.
 DETAILED = 5
 
-#: What is said of the script for each violated requirement, where one was asked for.
+#: For each violated requirement, what is said about its script, if scripts were asked for.
 Scripts = Mapping[str, str]
 NO_SCRIPTS: Scripts = {}
 
-#: A call as anyone writes it: not worth a word.
+#: The modes of ordinary calls, which are not mentioned.
 _PLAIN_MODES = ("", "eager")
 
 
 @attrs.frozen
 class Finding:
-    """One violated requirement of one target, wherever it shows: dtypes, bindings and modes."""
+    """One violated requirement of one target, with all dtypes, bindings and modes in which it shows."""
 
     requirement: str
     results: tuple[Result, ...]
     #: The requirements that fail on the same case for the same reason.
     also: tuple[str, ...] = ()
-    #: Those that fail because of it, and for nothing else.
+    #: The requirements that fail only because of it.
     follow: tuple[str, ...] = ()
 
     @property
     def clearest(self) -> Result:
-        """The result with the smallest case, and of those the one furthest outside the envelope."""
+        """The result with the smallest case; among equals, the one furthest outside the envelope."""
         return min(self.results, key=lambda r: (_size(r.counterexample), -(r.ratio or 0.0)))
 
     def where(self) -> str:
@@ -67,14 +67,14 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     """
     The results grouped by target, operator and requirement; within these, the most telling requirement first.
 
-    A requirement that fails on the same case for the same reason as another, wherever it fails, stands with that one;
-    ``beside``: results that are told elsewhere, but for those that stand so.
+    A requirement that always fails on the same case and for the same reason as another is listed with that one.
+    ``beside``: results that are told elsewhere; only those that join another requirement are used here.
     """
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in (*results, *beside):
         grouped.setdefault((result.target, result.op, result.requirement), []).append(result)
     leading = {key: (*key[:2], _leading(several)) for key, several in grouped.items()}
-    under = {key: first for key, first in leading.items() if first in grouped}  # one that is not told leads nothing
+    under = {key: first for key, first in leading.items() if first in grouped}  # one that is not told leads no other
     runs = list(dict.fromkeys(key[:2] for key in grouped))
     order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in grouped))}
     keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), telling(key[2]), order[key[2]]))
@@ -87,13 +87,13 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
 
 
 def violated(results: Sequence[Result]) -> list[str]:
-    """The requirements of these results: those that stand by themselves first, the most telling before the others."""
+    """The requirements of these results: first the independent ones, the most telling of them before the others."""
     found = findings(results)
     return list(dict.fromkeys([one.requirement for one in found] + [other for one in found for other in one.also]))
 
 
 def _leading(results: Sequence[Result]) -> str:
-    """The requirement that these stand with; empty where one of them stands by itself."""
+    """The requirement that these results join; empty if one of them stands by itself."""
     return results[0].same_case_as if all(one.same_case_as for one in results) else ""
 
 
@@ -117,8 +117,8 @@ def detail_rows(
     """
     Label and text of each line that describes the finding.
 
-    `seen` remembers the inputs already printed, by the requirement under which they stand: one mistake is often shown
-    best by one case, and that is printed once.
+    `seen` maps printed inputs to the requirement under which they were printed. One case often shows one mistake best,
+    and is printed once.
     """
     result = finding.clearest
     case = result.counterexample
@@ -172,9 +172,9 @@ def print_failures(
     following: Sequence[Result] = (),
 ) -> None:
     """
-    Print the violated requirements: the first few in full, with the advice that stands so; a line for the others.
+    Print the violated requirements: the first few in full, with the advice that joins them; the others in brief.
 
-    ``following``: the violations that follow from these, as ids.
+    ``following``: the violations that follow from these, printed as ids.
     """
     found = [attrs.evolve(one, follow=_follow(one, following, results)) for one in findings(results, advice)]
     seen: dict[tuple[object, ...], str] = {}
@@ -188,7 +188,7 @@ def print_failures(
 
 
 def _follow(finding: Finding, following: Sequence[Result], results: Sequence[Result]) -> tuple[str, ...]:
-    """The requirements that follow from a finding wherever they are violated."""
+    """The requirements that follow from a finding and are violated nowhere by themselves."""
     first = finding.results[0]
     standing = {one.requirement for one in results if (one.target, one.op) == (first.target, first.op)}
     found = [
@@ -200,7 +200,7 @@ def _follow(finding: Finding, following: Sequence[Result], results: Sequence[Res
 
 
 def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
-    """Print the violated SHOULDs, which leave a target conforming, but for those that stand with a violated MUST."""
+    """Print the violated SHOULDs, with which a target still conforms, except those that join a violated MUST."""
     found = findings(results)
     if not found:
         return

@@ -1,8 +1,8 @@
 """
 A report for a job of GitHub Actions: annotations at the lines that define the targets, and a job summary.
 
-The form of a workflow command is that of GitHub's documentation: `::error file=F,line=1,title=T::message`, with the
-escapes of its toolkit. https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+Workflow commands have the form of GitHub's documentation, `::error file=F,line=1,title=T::message`, with the escapes of
+its toolkit. https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .last_word import of_target
 from .located import definition, heading
 from .wording import title
 
-#: GitHub shows ten errors and ten warnings of a step, and leaves out the others without a word.
+#: GitHub shows ten errors and ten warnings of a step, and drops the others without a word.
 _MOST = 10
 
 
@@ -27,7 +27,7 @@ def workflow_commands(report: Outcome, workspace: str = "") -> list[str]:
     """
     The workflow commands of a report: an error for each cause and each violation without one, a warning for advice.
 
-    ``workspace``: the folder of the repository, which files are named in relation to; by default the working directory.
+    ``workspace``: the folder of the repository, to which file names are relative; by default the working directory.
     """
     errors = [one for name in report.targets for one in _errors(report.target(name), name, workspace)]
     warnings = [one for name in report.targets for one in _warnings(report.target(name), name, workspace)]
@@ -65,7 +65,7 @@ def _warnings(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
 
 
 def _command(kind: str, alone: Outcome, name: str, about: str, told: list[str], workspace: str) -> str:
-    """One workflow command, at the line that defines the target where there is one."""
+    """One workflow command, at the line that defines the target if there is one."""
     place, properties = definition(alone, name), {"title": f"{name}: {about}"}
     if place is not None:
         properties = {"file": _in_repository(place[0], workspace), "line": str(place[1]), **properties}
@@ -74,7 +74,7 @@ def _command(kind: str, alone: Outcome, name: str, about: str, told: list[str], 
 
 
 def _in_repository(file: str, workspace: str) -> str:
-    """A file as GitHub names it: relative to the repository, with slashes."""
+    """A file's name as GitHub writes it: relative to the repository, with slashes."""
     whole, root = os.path.realpath(file), os.path.realpath(workspace or os.curdir)
     inside = os.path.relpath(whole, root) if whole.startswith(root + os.sep) else file
     return inside.replace(os.sep, "/")
@@ -89,6 +89,6 @@ def _property(words: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """The text, which a target has had its say in, between commands that keep GitHub from obeying any in it."""
+    """The text between commands that keep GitHub from obeying commands that a target wrote into it."""
     token = secrets.token_hex(16)
     return f"::stop-commands::{token}\n{text}\n::{token}::\n"

@@ -1,4 +1,4 @@
-"""A report in a few lines: the verdict on each target, and the violations that tell most."""
+"""A report in a few lines: the verdict on each target, and its most telling violations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .last_word import last_word, of_target
 from .numbers import decimal
 from .wording import title
 
-#: So many violations of a target are told, and so many characters of how each shows.
+#: How many violations of a target are told, and how many characters of each.
 _SHOWN, _WORDS = 3, 160
 
 
 def in_short(report: Outcome) -> str:
-    """The last word, and under it each target that does not conform, with the violations that tell most."""
+    """The last word, and under it each target that does not conform, with its most telling violations."""
     lines = [last_word(report)[0]]
     for name in report.targets:
         alone = report.target(name)
@@ -31,7 +31,7 @@ def in_short(report: Outcome) -> str:
 
 
 def in_one_line(result: Result) -> str:
-    """A violation in one line: what is violated, where, and what was got in place of what."""
+    """A violation in one line: the requirement, where it fails, what came and what was expected."""
     return _told(Finding(result.requirement, (result,)))
 
 

@@ -1,4 +1,4 @@
-"""The targets as `normspec list` shows them: what each offers, and how to get those that are missing."""
+"""The targets for `normspec list`: what each offers, and how to get the missing ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .symbols import Symbols, symbols_for
 
 #: Width of the first column, and the blanks between columns.
 _NAME, _GAP = max(map(len, KNOWN)) + 2, 2
-#: The heads of the columns that may be wrapped.
+#: The heads of the columns that may wrap.
 _HEADS = ("operators", "dtypes", "devices")
 
 
 def print_inventory(entries: Sequence[Entry], console: Console, *, asked: bool = True) -> None:
-    """Print the installed targets, those that do not import, and those that are missing; `asked`: they were."""
+    """Print the installed, broken and missing targets; `asked`: whether installed ones were asked what they offer."""
     symbols = symbols_for(console.encoding)
     by_status = {status: [e for e in entries if e.status == status] for status in (INSTALLED, BROKEN, MISSING)}
     if by_status[INSTALLED]:
@@ -57,7 +57,7 @@ def _print_head(words: str, console: Console, symbols: Symbols) -> None:
     console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
 
 
-# Those that are installed ---------------------------------------------------------------------------------
+# Installed targets ----------------------------------------------------------------------------------------
 
 
 def _print_installed(entries: Sequence[Entry], console: Console, symbols: Symbols, *, asked: bool) -> None:
@@ -89,7 +89,7 @@ def _line(name: str, version: str, pieces: Sequence[str], widths: Sequence[int],
 
 
 def _fitted(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The widths of columns that together are no wider than this, unless a word would have to be broken."""
+    """The widths of columns that together fit in this width, unless a word would have to be broken."""
     columns = [(head, *(row[place] for row in rows)) for place, head in enumerate(heads)]
     widths = [max(map(len, column)) for column in columns]
     least = [max(len(word) for text in column for word in text.split() or [""]) for column in columns]
@@ -102,7 +102,7 @@ def _fitted(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> 
 
 
 def _brief(names: Sequence[str], every: Sequence[str]) -> str:
-    """The names; where they are all that there are, or almost, that."""
+    """The names; if they are all or almost all that exist, words for that."""
     lacking = [name for name in every if name not in names]
     if not lacking:
         return f"all {len(every)}"
@@ -112,7 +112,7 @@ def _brief(names: Sequence[str], every: Sequence[str]) -> str:
 
 
 def _ranges(devices: Sequence[str]) -> str:
-    """The devices, those of one kind that are numbered from 0 on as ``cuda:0-7``."""
+    """The devices; those of one kind that are numbered from 0 on are written like ``cuda:0-7``."""
     kinds: dict[str, list[str]] = {}
     for device in devices:
         kind, _, number = device.rpartition(":")
@@ -124,11 +124,11 @@ def _ranges(devices: Sequence[str]) -> str:
     return " ".join(pieces)
 
 
-# Those that are not, and what else is to be said ----------------------------------------------------------
+# Missing targets, and notes -------------------------------------------------------------------------------
 
 
 def _print_missing(entry: Entry, console: Console) -> None:
-    """A command is not wrapped: it is to be copied whole."""
+    """Print how to install a missing target. Commands are not wrapped, so that they can be copied whole."""
     name = Text(entry.name.ljust(_NAME), style="bold")
     if not KNOWN[entry.name].apart:
         console.print(name + Text(entry.install, style="dim"), soft_wrap=True)
@@ -147,5 +147,5 @@ def _print_notes(installed: Iterable[Entry], console: Console) -> None:
     if any(entry.name == full_name("keras") for entry in entries):
         notes.append(("keras", f"means {full_name('keras')} here"))
     notes.append(("your function", "normspec check FILE.py:NAME --op layer_norm"))
-    for label, words in notes:  # not wrapped: a path or a command is to be copied whole
+    for label, words in notes:  # not wrapped, so that a path or a command can be copied whole
         console.print(Text(label.ljust(_NAME) + words, style="dim"), soft_wrap=True)

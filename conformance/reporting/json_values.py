@@ -1,4 +1,4 @@
-"""Values and results as strict JSON: finite numbers are numbers, arrays are exact, and no NaN is written bare."""
+"""Values and results as strict JSON: finite numbers are numbers, arrays are exact, and NaN is never written bare."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def result_in_json(result: Result) -> dict[str, Any]:
 
 
 def target_in_json(name: str, report: Outcome) -> dict[str, Any]:
-    """What the report on one target alone amounts to, as a JSON object."""
+    """The summary of the report on one target, as a JSON object."""
     return {
         "name": name,
         "operators": list(dict.fromkeys(one["op"] for one in report.subjects)),

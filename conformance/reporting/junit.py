@@ -1,9 +1,9 @@
 """
 A report as JUnit's XML, which CI systems read: a suite for each target, a test case for each result.
 
-The elements and attributes are those that the reader of Jenkins takes (junit-10.xsd of its xunit plugin), which is what
-pytest writes too. No library writes it for us: those that exist build the same tree of seven elements, and leave the
-characters that XML cannot hold to their callers, as the standard library does.
+The elements and attributes are those that Jenkins reads (junit-10.xsd of its xunit plugin) and that pytest writes. No
+library writes them for us: the existing ones build the same tree of seven elements, and leave the characters that XML
+cannot hold to their callers, as the standard library does.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .in_short import in_one_line
 from .last_word import of_target
 from .located import definition, violation_in_text
 
-#: What no XML 1.0 document may hold, even escaped: control characters, halves of surrogate pairs, and two others.
+#: Characters that no XML 1.0 document may hold, even escaped: control characters, surrogate halves, and two others.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def as_junit(report: Outcome) -> str:
-    """The document, which ends in a line break."""
+    """The document, ending in a line break."""
     root = tree.Element("testsuites", name="normspec", time=f"{report.seconds:.3f}")
     for name in report.targets:
         root.append(_suite(report.target(name), name))
@@ -36,7 +36,7 @@ _HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 
 def _suite(report: Outcome, name: str) -> tree.Element:
-    """The suite of the one target of a report."""
+    """The suite of a report on one target."""
     suite = tree.Element("testsuite", name=_xml(name))
     place = definition(report, name)
     if place is not None:
@@ -63,7 +63,7 @@ def _suite(report: Outcome, name: str) -> tree.Element:
 
 
 def _case(report: Outcome, result: Result) -> tree.Element:
-    """The test case of one result. Its name is that of the test that the pytest plugin makes of it."""
+    """The test case of one result. The pytest plugin gives its test the same name."""
     place = dict.fromkeys((result.target, result.op, result.binding))
     case = tree.Element(
         "testcase", classname=_xml("::".join(place)), name=_xml(f"{result.requirement}[{result.dtype}]")
@@ -86,5 +86,5 @@ def _case(report: Outcome, result: Result) -> tree.Element:
 
 
 def _xml(words: str) -> str:
-    """The words, whatever XML cannot hold as Python writes it: `\\x00`."""
+    """The words, with characters that XML cannot hold written as in Python: `\\x00`."""
     return _NOT_XML.sub(lambda found: ascii(found[0])[1:-1], words)

@@ -1,4 +1,4 @@
-"""What of a report was not established by this run, in words."""
+"""Words for the results that were kept from earlier runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .wording import several
 
 
 def kept_in_words(report: Outcome) -> list[str]:
-    """A sentence for each point in time from which results were kept, and none where all of them are new."""
+    """A sentence for each point in time from which results were kept; none if all are new."""
     found: dict[tuple[str, str], list[str]] = {}
     for name in report.targets:
         results = [one for one in report.results if one.target == name]

@@ -1,4 +1,4 @@
-"""The table of kills as Markdown and as JSON: which requirement kills which fault, where, and under which name."""
+"""The table of kills as Markdown and JSON: which requirement kills which fault, where, and how it is diagnosed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import attrs
 from ..faults.registry import ALL_DTYPES
 from ..selftest.matrix import FaultRow, Matrix, Named, Seen, SoundRow
 
-#: How a mistake is diagnosed that is told apart from all others.
+#: The diagnosis of a mistake that is told apart from all others.
 _OWN = "its own name"
 
-#: Above the tables of the page.
+#: The head of the page.
 _HEAD = """\
 # The kill table{of}
 
@@ -41,7 +41,7 @@ def in_markdown(matrix: Matrix) -> str:
 
 
 def in_json(matrix: Matrix) -> str:
-    """The same as strict JSON: all rows, with what the page leaves out."""
+    """The same as strict JSON: all rows, including what the page leaves out."""
     document = {
         "profile": matrix.profile,
         "seed": matrix.seed,
@@ -118,7 +118,7 @@ def _cell(seen: Seen | None, reasons: dict[str, str]) -> str:
 
 
 def _by_dtype(told: Sequence[tuple[str, str]]) -> str:
-    """What is told in most dtypes, and then what in others."""
+    """The words for most dtypes, then the words for the others."""
     most = Counter(words for _, words in told).most_common()
     others = (f"{words or 'nothing'} in {', '.join(d for d, one in told if one == words)}" for words, _ in most[1:])
     return "; ".join((most[0][0] if most else "", *others))
@@ -131,7 +131,7 @@ def _letter(place: int) -> str:
 
 
 def _diagnosis(row: FaultRow, named: Named) -> tuple[str, str]:
-    """In what way a mistake is diagnosed, and the names beside its own."""
+    """How a mistake is diagnosed, and the other names in the diagnosis."""
     if named.own(row.fault):
         return _OWN, ""
     group = named.grouped(row.fault)

@@ -1,8 +1,8 @@
 """
 The rows of the table of known deviations in spec/conventions.md, made from the bindings.
 
-``python -m normspec.conformance.reporting.known_table torch jax`` prints those of these targets. A test in each
-framework's environment holds the page to them.
+``python -m normspec.conformance.reporting.known_table torch jax`` prints the rows of these targets. A test in each
+framework's environment compares the page with them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from ...adapters.target import Target
 from ...adapters.targets import resolve
 
-#: What the table begins with.
+#: The head of the table.
 HEAD = ("| target | what | requirement | where | what it does |", "|---|---|---|---|---|")
 
 
 def lines(target: Target) -> list[str]:
-    """The target's rows: bindings that are known for the same stand together, and so do their requirements."""
+    """The target's rows. Bindings with the same known deviation share a row, and so do its requirements."""
     bindings: dict[tuple[str, ...], list[str]] = {}
     for binding in target.bindings:
         for one in binding.known_violations:
@@ -34,7 +34,7 @@ def lines(target: Target) -> list[str]:
 
 
 def _plain(words: str) -> str:
-    """Words that end no cell."""
+    """The words with escaped bars, which would end a cell."""
     return words.replace("|", "\\|")
 
 

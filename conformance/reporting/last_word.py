@@ -1,4 +1,4 @@
-"""The last word on a report, or on one target of it: what it amounts to, in one line."""
+"""The last word on a report, or on one target of it: the verdict in one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .chosen import in_words as in_what_was_asked
 from .failures import violated
 from .wording import several
 
-#: The exit status of what was checked in part.
+#: The exit status of a check that was done in part.
 _IN_PART = 3
 
 
@@ -81,7 +81,7 @@ def of_target(report: Outcome) -> tuple[str, str]:
 
 
 def _where(report: Outcome) -> str:
-    """In which mode alone, and for how many of the cases, a conforming target was found to conform."""
+    """The only mode in which a conforming target was judged, and the share of cases that it takes."""
     words = ""
     alone = [one for one in report.taken if one.mode]
     if alone:

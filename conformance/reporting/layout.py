@@ -1,4 +1,4 @@
-"""Consoles to print on, and paragraphs with a hanging label, wrapped to the console and without trailing blanks."""
+"""Consoles to print on; and paragraphs with a hanging label, wrapped to the console, without trailing blanks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-#: Lines of prose longer than this are tiring to read, however wide the terminal is.
+#: Longer lines of prose are tiring to read, even on a wide terminal.
 PROSE_WIDTH = 100
 
 
-#: Where the width is not known (a pipe, a file), what every terminal shows without wrapping.
+#: The width if it is not known (a pipe, a file): every terminal shows it without wrapping.
 PIPE_WIDTH = 80
 
 
@@ -26,7 +26,7 @@ def console_on(stream: TextIO) -> Console:
 
 
 def width_of(console: Console) -> int:
-    """The width that a report uses of this console."""
+    """The width that a report uses on this console."""
     return min(console.width, PROSE_WIDTH)
 
 
@@ -39,7 +39,7 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     """
     Print a paragraph whose lines begin in column `indent`.
 
-    `first` stands before its first line, in those columns where it fits; a longer one has a line of its own.
+    `first` stands in those columns before the first line; if it is longer, it gets a line of its own.
     """
     margin = Text(" " * indent)
     lead = margin if first is None else first.copy()

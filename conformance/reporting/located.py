@@ -1,4 +1,4 @@
-"""Where a target is defined, and one violation of it as plain text: for readers that are no terminal."""
+"""Where a target is defined, and one of its violations as plain text, for readers other than a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .wording import sentence, title
 
 
 def definition(report: Outcome, target: str, binding: str = "") -> tuple[str, int] | None:
-    """The file and line that define a target, or one binding of it; None for what a framework defines."""
+    """The file and line that define a target, or one binding of it; None if a framework defines it."""
     for subject in report.subjects:
         if subject.get("target") == target and binding in ("", subject.get("binding")) and subject.get("file"):
             return str(subject["file"]), int(subject["line"])
@@ -17,7 +17,7 @@ def definition(report: Outcome, target: str, binding: str = "") -> tuple[str, in
 
 
 def definition_in_words(report: Outcome, target: str) -> str:
-    """The same as `mine.py:3`; empty for what a framework defines."""
+    """The same in the form `mine.py:3`; empty if a framework defines it."""
     found = definition(report, target)
     return f"{found[0]}:{found[1]}" if found else ""
 
@@ -28,7 +28,7 @@ def heading(result: Result) -> str:
 
 
 def violation_in_text(report: Outcome, result: Result) -> str:
-    """All that a terminal says of one violation, line by line: its cause, its sentence, and the case that shows it."""
+    """All that a terminal shows of one violation, line by line: its cause, its sentence, and the case that shows it."""
     lines = [f"Cause: {cause.sentence}" for cause in report.causes if cause.explains_result(result)]
     lines += [words] if (words := sentence(result.requirement)) else []
     rows = detail_rows(Finding(result.requirement, (result,)), {})

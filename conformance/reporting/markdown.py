@@ -17,7 +17,7 @@ from .symbols import UNICODE
 from .versions import in_words
 from .wording import cases_in_words
 
-#: Violations of a target that are told one by one, and lines of each part of what changed.
+#: How many violations of a target are told one by one, and how many lines each part of the changes has.
 _SHOWN = 20
 
 #: GitHub refuses a comment of more than 65,536 characters.
@@ -25,7 +25,7 @@ _MOST = 60_000
 
 
 def as_markdown(report: Outcome, against: Changes | None = None) -> str:
-    """The verdict, the targets, the causes, what is violated beside them, and what changed since another report."""
+    """The verdict, the targets, the causes, the violations without a cause, and the changes since another report."""
     lines = [f"### normspec: {escaped(last_word(report)[0])}", "", *_targets(report)]
     for name in report.targets:
         lines += _target(report.target(name), name)
@@ -82,15 +82,15 @@ def _changes(against: Changes) -> Iterator[str]:
 
 
 def escaped(words: str) -> str:
-    """The words as they are, in one line: nothing in them is read as Markdown or HTML, and nobody is mentioned."""
+    """The words in one line, escaped: nothing in them acts as Markdown or HTML, and nobody is mentioned."""
     words = " ".join(words.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for letter in "\\|*_[]`#~":
         words = words.replace(letter, f"\\{letter}")
-    return words.replace("@", "@\u2060")  # a word joiner, which is not seen
+    return words.replace("@", "@\u2060")  # an invisible word joiner
 
 
 def code(words: str) -> str:
-    """The words as code, in a table too."""
+    """The words as code; also safe in a table."""
     plain = " ".join(words.split()).replace("|", "\\|")
     fence = "`"
     while fence in plain:

@@ -25,7 +25,7 @@ def _mark(row: FaultRow, identifier: str, symbols: Symbols) -> tuple[str, str]:
 
 
 def _print_block(rows: Sequence[_Numbered], ids: Sequence[str], console: Console, symbols: Symbols) -> None:
-    """Print some faults' columns; a column's number stands above it, read downwards."""
+    """Print the columns of some faults. A column's number stands above it, read downwards."""
     console.print()
     height = len(str(max(number for number, _ in rows)))
     for digit in range(height):
@@ -80,7 +80,7 @@ def last_word(matrix: Matrix) -> tuple[str, str]:
 
 
 def print_matrix(matrix: Matrix, console: Console) -> None:
-    """Print each fault's fate operator by operator, the matrix above it where it is whole, and the last word."""
+    """Print the result of each fault, operator by operator, under the matrix if that is complete; and the last word."""
     symbols = symbols_for(console.encoding)
     room = max(10, width_of(console) - _ID_WIDTH)
     for op in dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]):

@@ -10,14 +10,14 @@ import numpy as np
 
 from ...spec.parts import Part
 
-#: Arrays up to this many elements are written out whole: a shrunk case has 4 in a group, and a few groups.
+#: Longer arrays are not written in full: a shrunk case has 4 elements in a group, and a few groups.
 SHOWN_WHOLE = 16
-#: Elements shown of a longer array.
+#: How many elements of a longer array are shown.
 SHOWN_HEAD = 6
 
 
 def hex_float(value: float) -> str:
-    """The value exactly, as `float.fromhex` reads it, without trailing zeros: 0.5 is `0x1p-1`."""
+    """The exact value in the form that `float.fromhex` reads, without trailing zeros: 0.5 is `0x1p-1`."""
     if value == 0:
         return "-0x0p+0" if math.copysign(1, value) < 0 else "0x0p+0"
     return re.sub(r"\.?0+p", "p", float(value).hex())
@@ -37,7 +37,7 @@ def ratio_text(ratio: float) -> str:
     if ratio < 0.01:
         return "<.01"
     if ratio < 10:
-        # 0.996 must not read as a round 1.00, nor 1.0004 as within the envelope.
+        # 0.996 must not read as 1.00, nor 1.0004 as within the envelope.
         hundredths = math.floor(ratio * 100) if ratio < 1 else math.ceil(ratio * 100)
         return f"{hundredths / 100:.2f}"
     if ratio < 1e4:
@@ -47,7 +47,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration to be read at a glance: `40 s`, `12 min`, `3.5 h`."""
+    """A duration that is easy to read: `40 s`, `12 min`, `3.5 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -20,7 +20,7 @@ from .wording import is_advice, title
 _ID_WIDTH = 8
 _CELL_WIDTH = 9
 
-#: With less room for titles the columns are not printed beside one another.
+#: With less room for titles, the columns are not printed side by side.
 _TITLE_WIDTH = 12
 
 #: dtypes in the order of their columns; others follow.
@@ -29,7 +29,7 @@ _DTYPE_ORDER = ("float16", "bfloat16", "float32", "float64")
 
 @attrs.frozen(slots=False)
 class Section:
-    """The results that share one table."""
+    """The results in one table."""
 
     target: str
     op: str
@@ -57,7 +57,7 @@ def sections(report: Outcome) -> tuple[Section, ...]:
 
 
 def gravest(results: Iterable[Result]) -> Result | None:
-    """The result that stands for all: the gravest verdict, and of those the largest ratio."""
+    """The result that represents all: the gravest verdict, and among equals the largest ratio."""
     return min(
         results,
         key=lambda r: (GRAVITY.index(r.verdict), -_magnitude(r)),
@@ -93,7 +93,7 @@ def _clip(words: str, width: int, symbols: Symbols) -> str:
 
 
 def _by_agreement(section: Section, results: Sequence[Result]) -> list[list[str]]:
-    """The bindings, those together whose verdicts on this requirement agree in every dtype."""
+    """The bindings, grouped where their verdicts on this requirement agree in every dtype."""
     cells: dict[str, dict[str, list[Result]]] = {}
     for one in results:
         cells.setdefault(one.binding, {}).setdefault(one.dtype, []).append(one)
@@ -135,7 +135,7 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
 
 
 def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:
-    """Print the rows where the columns have no room beside one another: each cell with the name of its dtype."""
+    """Print the rows where there is no room for columns: each cell with the name of its dtype."""
     for identifier, label, results in _rows(section):
         print_prose(Text(label), console, indent=_ID_WIDTH, first=Text(identifier, style="bold"))
         cells = [dtype.ljust(_CELL_WIDTH) for dtype in section.dtypes]
@@ -146,10 +146,10 @@ def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:
 
 def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     """
-    Each row of a table: the id, what stands beside it, and its results.
+    Each row of a table: the id, a label, and the results.
 
-    That is the requirement's title, or, in a row for each, the bindings that differ in their verdicts on it; the id
-    stands in the first of these rows alone.
+    The label is the requirement's title. Where bindings have different verdicts on it, each group of them has a row
+    with its names as the label, and only the first of these rows has the id.
     """
     by_requirement: dict[str, list[Result]] = {}
     for one in section.results:
@@ -172,7 +172,7 @@ def _title(identifier: str, results: Sequence[Result]) -> str:
 
 
 def print_legend(console: Console, symbols: Symbols) -> None:
-    """Print what the symbols and the numbers mean."""
+    """Print the meaning of the symbols and of the numbers."""
     line = Text()
     for verdict, symbol in symbols.verdicts.items():
         line.append(symbol, style=COLOURS[verdict])

@@ -1,4 +1,4 @@
-"""What a layer has of its own, and no call could vary: its cases are drawn with it, and nothing else was asked."""
+"""Settings of a layer's own that no call could vary: its cases are drawn with them, and no other values were tried."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import several
 
-#: So many paths of the layers of a model are told; the JSON has all of them.
+#: How many paths of a model's layers are told; the JSON has all of them.
 _SHOWN = 8
 
 
 def print_own_settings(report: Outcome, console: Console) -> None:
-    """Print for each binding the settings, sizes and parameters that it was checked with alone."""
+    """Print, for each binding, the only settings, sizes and parameters that it was checked with."""
     found = [subject for subject in report.subjects if subject.get("fixed")]
     if not found:
         return

@@ -1,4 +1,4 @@
-"""The whole report, as it is read in a terminal or a log."""
+"""The whole report for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from .target_section import Place, Told, print_target
 
 def print_report(report: Outcome, console: Console) -> None:
     """
-    Print the section of each target, and what all of them amount to.
+    Print the section of each target, and the verdict on all of them.
 
-    Nothing that a target said is read as markup, and only ASCII symbols are drawn where the console's encoding has no
-    others.
+    Nothing that a target said is read as markup. Symbols are ASCII if the console's encoding has no others.
     """
     symbols = symbols_for(console.encoding)
     told: Told = {}
@@ -28,14 +27,14 @@ def print_report(report: Outcome, console: Console) -> None:
 
 
 def as_text(report: Outcome, encoding: str) -> str:
-    """The same without colour, in signs that the encoding has; as wide as what is written into a pipe."""
+    """The same without colour, in characters that the encoding has, at the width for a pipe."""
     stream = TextStream(encoding)
     print_report(report, console_on(stream))
     return "\n".join(stream.getvalue().strip("\n").splitlines())
 
 
 class TextStream(io.StringIO):
-    """A text that is to be written in an encoding."""
+    """A text stream with an encoding of its own."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()

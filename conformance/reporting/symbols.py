@@ -6,7 +6,7 @@ import attrs
 
 from ..judging.verdicts import Result, Verdict
 
-#: From the most to the least grave: a cell that stands for several results shows the first it holds.
+#: From most to least grave: a cell for several results shows the first of these that occurs.
 GRAVITY = (
     Verdict.FAIL,
     Verdict.ERROR,
@@ -31,7 +31,7 @@ COLOURS = {
 
 @attrs.frozen
 class Symbols:
-    """The characters a report draws with."""
+    """The characters that a report is drawn with."""
 
     verdicts: dict[Verdict, str]
     ellipsis: str
@@ -43,12 +43,12 @@ class Symbols:
 
     @property
     def passed(self) -> str:
-        """A pass."""
+        """The sign of a pass."""
         return self.verdicts[Verdict.PASS]
 
     @property
     def survived(self) -> str:
-        """A fault that lives, or a sound function that is accused."""
+        """The sign of a fault that survives, or of a sound function that is accused."""
         return self.verdicts[Verdict.FAIL]
 
 

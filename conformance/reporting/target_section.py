@@ -1,4 +1,4 @@
-"""The section of one target: its tables, what it violates, what is advised, how it differs, and its verdict."""
+"""The section of one target: its tables, violations, advice, differences, and verdict."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from .symbols import COLOURS, Symbols
 from .versions import beside_its_name
 from .wording import several
 
-#: The advice that has been printed, by requirement, where it shows and why, with the target whose section has it.
+#: The printed advice, by requirement, place and reason, with the target in whose section it stands.
 Told = dict[tuple[str, str, str], str]
 
 
 @attrs.frozen
 class Place:
-    """Where a target stands among those of a run."""
+    """The place of a target among those of a run."""
 
     number: int
     count: int
 
     @property
     def first(self) -> bool:
-        """Whether it is the first."""
+        """Whether it is the first target."""
         return self.number == 1
 
     @property
     def several(self) -> bool:
-        """Whether there are others."""
+        """Whether there are other targets."""
         return self.count > 1
 
 
-#: What is told of a target by the reasons of its results, after what it violates.
+#: The headings under which results are told by their reasons, after the violations.
 _HEADINGS = {
     Verdict.ERROR: "Could not be judged",
     Verdict.DEVIATES: "Differs as declared",
@@ -69,7 +69,7 @@ def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console
 
 
 def _told(result: Result) -> str:
-    """The reason of a result; that of a known violation with its scope and links."""
+    """The reason of a result; for a known violation, with its scope and links."""
     shown = [one for one in result.known if one.shown]
     if result.verdict is not Verdict.DEVIATES or not shown:
         return result.reason or "no reason given"
@@ -80,14 +80,14 @@ def _told(result: Result) -> str:
 
 
 def deviation_in_words(one: Deviation) -> str:
-    """What is known, in which scope, and where that can be read."""
+    """A known violation in words: the reason, its scope, and where to read about it."""
     scope = f" [{one.scope}]" if one.scope else ""
     links = f"; {', '.join(one.links)}" if one.links else ""
     return f"{one.reason}{scope}{links}"
 
 
 def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
-    """The expected failures that are wrong."""
+    """Print the entries of expected failures that are wrong."""
     if not report.unmet():
         return
     console.print()
@@ -99,7 +99,7 @@ def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
 
 
 def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
-    """The known violations that did not show, which the framework may have mended."""
+    """Print the known violations that did not show, which the framework may have fixed."""
     grouped: dict[str, list[Result]] = {}
     for result, one in report.unseen():
         grouped.setdefault(deviation_in_words(one), []).append(result)
@@ -116,7 +116,7 @@ def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
 
 
 def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None:
-    """Print why calls were declined, and of how many cases; in part, where a requirement was judged on others."""
+    """Print why calls were declined and for how many cases; if other cases were judged, for which requirements."""
     calls: dict[str, list[Taken]] = {}
     for one in report.taken:
         for reason in one.declined:
@@ -173,7 +173,7 @@ def _print_conventions(report: Outcome, console: Console) -> None:
 
 
 def _print_excuses(report: Outcome, console: Console) -> None:
-    """What a binding would have to declare to conform, once for all that it violates."""
+    """Print what a binding would have to declare to conform, once for all its violations."""
     found = [(subject, subject["passes_under"]) for subject in report.subjects if subject.get("passes_under")]
     if not found:
         return
@@ -186,7 +186,7 @@ def _print_excuses(report: Outcome, console: Console) -> None:
 
 
 def _print_measured(report: Outcome, console: Console) -> None:
-    """What every function on a platform does, so that it is no choice of those that are judged."""
+    """Print what every function on a platform does, which is therefore no choice of the functions judged."""
     found: dict[tuple[str, str, str], None] = {}
     for subject in report.subjects:
         for trait in subject.get("measured") or ():
@@ -204,8 +204,8 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
     """
     Print the section of one target.
 
-    ``report``: that on this target alone. ``place``: where it stands among those of the run. ``told``: the advice that
-    the sections before it have printed.
+    ``report``: the report on this target alone. ``place``: its place among the targets of the run. ``told``: the advice
+    that earlier sections have printed.
     """
     if place.several:
         _print_heading(report, place, console, symbols)
@@ -230,7 +230,7 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
 
 
 def _print_heading(report: Outcome, place: Place, console: Console, symbols: Symbols) -> None:
-    """Print the name of the target, and which of how many it is."""
+    """Print the name of the target and its number among the targets."""
     console.print()
     console.print(rule(symbols.heading, console), no_wrap=True, crop=True)
     (name,) = report.targets
@@ -245,7 +245,7 @@ def _print_tables(report: Outcome, console: Console, symbols: Symbols) -> None:
 
 
 def _print_advice(report: Outcome, told: Told, console: Console, symbols: Symbols) -> None:
-    """Print the advice on the target; what a target before it was told in the same words, in one line."""
+    """Print the advice on the target; advice that an earlier target got in the same words takes one line."""
     new: list[Result] = []
     same: dict[str, list[str]] = {}
     for finding in findings(report.advice()):

@@ -10,29 +10,29 @@ from typing import Any
 
 from ...adapters.frameworks import KNOWN
 
-#: What makes the cases, computes their truths and shrinks a failure.
+#: The packages that make the cases, compute their truths and shrink failures.
 _PACKAGES = ("normspec", "numpy", "ml_dtypes")
 
 
 @cache
 def versions() -> Mapping[str, str]:
-    """The version of Python and of each package that what is reported depends on, by name."""
+    """The version of Python and of each package that the report depends on, by name."""
     return {"python": platform.python_version(), **{name: of_package(name) for name in _PACKAGES}}
 
 
 def of_package(name: str) -> str:
-    """The version of an installed package, and otherwise that it is not."""
+    """The version of an installed package, or words that it is not installed."""
     try:
         return version(name)
-    except PackageNotFoundError:  # run from a checkout, or copied into another package
+    except PackageNotFoundError:  # normspec runs from a checkout, or was copied into another package
         return "not installed"
 
 
 def packaged(subject: Mapping[str, Any]) -> str:
     """
-    The version of what is judged, as a report's subject has it, with its package: `flax 0.12.8`.
+    The version of the judged package with its name, from a report's subject: `flax 0.12.8`.
 
-    Of a target known by name that is the first package it needs; of a function, its framework.
+    The package is the first one that a known target needs, or the framework of a function.
     """
     target, number = str(subject.get("target") or ""), str(subject.get("version") or "")
     package = KNOWN[target].packages[0] if target in KNOWN else str(subject.get("framework") or "")
@@ -40,7 +40,7 @@ def packaged(subject: Mapping[str, Any]) -> str:
 
 
 def beside_its_name(subject: Mapping[str, Any]) -> str:
-    """The same where the target's name stands before it, without a package of that name."""
+    """The same to print after the target's name: a package of that name is left out."""
     return packaged(subject).removeprefix(f"{subject.get('target')} ")
 
 
