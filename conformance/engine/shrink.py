@@ -32,7 +32,7 @@ _MORE = 12
 _READABLE = 2.0**-10, 2.0**10
 _VISIBLE = 2.0**-10
 
-#: The first figures of ``oddness``: about eps, the magnitude, and the number of values.
+#: How many of the first figures of ``oddness`` are about eps, the magnitude, and the number of values.
 _SIZE = 3
 
 #: Fields that are taken from the original description when a case of another requirement is tried: they decide which

@@ -84,7 +84,7 @@ class ComposedTruth(Keeping):
     def nested(
         self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
     ) -> dict[str, Value]:
-        """The derivative of a derivative; ``kind`` is from adapters.binding.NESTED. "jvp_jvp" returns the name "y"."""
+        """The derivative of a derivative; ``kind`` is from adapters.binding.NESTED. That of "jvp_jvp" is named "y"."""
         evaluation: Any = self._evaluation(arithmetic)
         if kind == "jvp_vjp":
             return evaluation.jvp_vjp(other, tangents)

@@ -88,7 +88,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     plain = Description(description.operator, description.n, description.groups, repeat=description.repeat)
     plain = with_own_settings(plain, binding.fixed) or plain
     for mode in (description.training, not description.training):
-        for rank, axis in places:  # a shape that it takes otherwise shows its real reason to decline
+        for rank, axis in places:  # in a shape that it takes for a plain case, its real reason to decline shows
             if _takes(binding, attrs.evolve(plain, training=mode), rank, axis):
                 samples = None if rank == 2 else description.samples  # in rank 2 the samples are all there is
                 return attrs.evolve(description, rank=rank, channel_axis=axis, samples=samples)

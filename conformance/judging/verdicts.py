@@ -49,7 +49,7 @@ class Counterexample:
     inputs: Mapping[str, np.ndarray | None]
     #: The keyword arguments: eps, axes, momentum, ...
     settings: Mapping[str, Any]
-    #: The output or gradient that is wrong ("y", "dx", ...), or another name for the result that was checked.
+    #: The output or gradient that is wrong ("y", "dx", ...), or the name of something else that was observed.
     output: str
     #: Index of the worst element in that output; () if the finding is not about one element.
     index: tuple[int, ...] = ()

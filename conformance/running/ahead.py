@@ -31,8 +31,8 @@ class Ahead:
     """
     The libraries of a request's first units, filled as far as there is time.
 
-    The target is not open yet, so it is assumed to follow all normative conventions. If it does not, it needs other cases
-    and truths, which are made later.
+    The target is not open yet, so it is assumed to follow all normative conventions. If it does not, it needs other
+    cases and truths, which are made later.
     """
 
     request: Request
