@@ -168,7 +168,7 @@ class _Search:
                     yield change
 
     def _excuses(self, change: Change, known: Sequence[Result]) -> bool:
-        """Whether no violated case stays violated under the change."""
+        """Whether no violated case stays violated under the change, and results are not merely truncated."""
         return not any(self._violated(change, result) for result in known) and not self._cut_off(change, known)
 
     def _single(self) -> Iterator[Change]:

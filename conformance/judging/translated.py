@@ -110,7 +110,7 @@ def _less(gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def one_plus(gamma: np.ndarray) -> np.ndarray:
-    """The nearest simple gain whose gamma - 1 is exact in its dtype: one near this gain, or 2."""
+    """A gain whose gamma - 1 is exact in its dtype: one near this gain, or else 2."""
     less, exact = _less(gamma)
     near = np.where(exact, gamma, (less.astype(np.float64) + 1).astype(gamma.dtype)) + np.zeros((), gamma.dtype)
     return np.where(_less(near)[1], near, np.asarray(2, gamma.dtype))
