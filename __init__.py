@@ -4,7 +4,7 @@
     report = normspec.check("my_layers.py:layer_norm", op="layer_norm", framework="torch")
     assert report.conforms
 
-Every name is imported when it is first used (PEP 562), so that a process which needs one room loads no other.
+Every name is imported when it is first used (PEP 562), so that a process that needs one room loads no other.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
     "report_schema",
 ]
 
-#: Where each public name lives.
+#: The module of each public name.
 _ROOMS = {
     "check": "conformance.api",
     "compare": "conformance.compare.run",
@@ -65,7 +65,7 @@ _ROOMS = {
     "conforms": "testing.conforming",
 }
 
-#: Modules that are public by themselves.
+#: Public modules.
 _MODULES = ("strategies", "testing")
 
 

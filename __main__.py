@@ -1,4 +1,4 @@
-"""`python -m normspec`: the same command as `normspec`."""
+"""`python -m normspec`, the same command as `normspec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies under the name that users write: `normspec.strategies.cases("layer_norm")`."""
+"""Hypothesis strategies under their public name: `normspec.strategies.cases("layer_norm")`."""
 
 from .testing.strategies import Drawn, NoHypothesis, cases
 

@@ -36,10 +36,10 @@ from .requests.profiles import profile_of
 from .requests.request import Request, checked_dtypes
 from .results.report import Report
 
-#: The seed of a run that names none: the same cases today and tomorrow.
+#: The seed of a run that names none, so that its cases are always the same.
 DEFAULT_SEED = 0
 
-#: What targets may use unless the caller says otherwise.
+#: The default limits of time and memory.
 DEFAULT_LIMITS = Limits()
 
 
@@ -80,55 +80,55 @@ def check(
 
     ``target``: a name that `normspec list` shows, "FILE.py:NAME", "FILE.py" for every function in it that is named
     after an operator, "package.module:NAME", a callable with the canonical signature of its operator, a layer or a
-    class of layers, or several names. ``op``: which operator a function implements, or which of a framework's to
-    check. ``framework``: whose tensors a function takes, where its imports do not tell. ``dtypes``: some of "float16",
-    "bfloat16", "float32", "float64"; all that the target has by default.
-    ``device``: where to run, as the framework names it.
-    ``conventions``: what the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
+    class of layers, or several names. ``op``: the operator that a function implements, or the operators of a framework
+    to check. ``framework``: the framework whose tensors a function takes, if its imports do not show it. ``dtypes``:
+    some of "float16", "bfloat16", "float32", "float64"; by default all that the target has.
+    ``device``: the device to run on, under the framework's name for it.
+    ``conventions``: the conventions that the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
     "standard" or "thorough". ``seed``: the same seed gives the same cases and the same verdict.
     ``forward_only``: the target has no gradients by design; they are reported as unsupported.
-    ``slow``: whether its calls are slow, so that each requirement is put to few cases of few shapes; None: a function
-    is timed by its first calls, and slow from 20 ms on.
-    ``mode``: "training" or "inference", in which alone batch_norm is judged; by default in both, and in inference
-    alone where it declines every training call.
-    ``only``: what alone is judged, and the report says so: ids of requirements ("LN-F3"), patterns of ids ("LN-G*"),
-    subjects ("gradients") or bundles ("deterministic"); docs/selecting.md has them all. ``binding``: which bindings of
-    a framework alone are judged, by name or pattern ("torch.nn.functional.layer_norm", "torch.nn.functional.*").
-    ``require``: what is a MUST in this run, in the same words as ``only``, whatever the specification says of it; that
-    it is known to be violated excuses nothing then.
-    ``per_target``: what is said of one target alone, by its name: ``op``, ``framework``, ``conventions``, ``mode``,
-    ``forward_only``, ``parameters``, ``layout``, ``fixed``. What is said of the run outranks it, but for ``op``. What
-    stands under the name "" is said of every target, as far as that is about it.
-    ``progress`` receives a Progress after every case. ``jobs``: how many processes share operators and dtypes, at most
-    one each; None: as many as there are cores, up to 8, where that pays. The report is the same for any number.
-    ``cluster``: the address of a Dask scheduler, whose workers judge in place of this machine, each at most ``jobs``
-    operators and dtypes at a time; None: one for each of its threads.
+    ``slow``: whether calls are slow, so that each requirement runs on few cases of few shapes. None: the first calls of
+    a function are timed, and it is slow from 20 ms on.
+    ``mode``: "training" or "inference", to judge batch_norm in that mode alone. By default it is judged in both, or
+    only in inference if it declines every training call.
+    ``only``: the only requirements to judge, which the report says: ids ("LN-F3"), patterns of ids ("LN-G*"), subjects
+    ("gradients") or bundles ("deterministic"); docs/selecting.md has them all. ``binding``: the only bindings of a
+    framework to judge, by name or pattern ("torch.nn.functional.layer_norm", "torch.nn.functional.*").
+    ``require``: the requirements that are a MUST in this run, whatever the specification says, in the same words as
+    ``only``. A known violation does not excuse them.
+    ``per_target``: settings of single targets, by target name: ``op``, ``framework``, ``conventions``, ``mode``,
+    ``forward_only``, ``parameters``, ``layout``, ``fixed``. The arguments of the run outrank them, except ``op``.
+    Settings under the name "" apply to every target that they fit.
+    ``progress`` receives a Progress after every case. ``jobs``: how many processes share the operators and dtypes, at
+    most one for each. None: one a core, up to 8, if that pays. The report is the same for any number.
+    ``cluster``: the address of a Dask scheduler whose workers judge instead of this machine. Each works on at most
+    ``jobs`` operators and dtypes at a time; None: one for each of its threads.
 
-    ``replay``: the JSON of a report, whose failed cases alone are judged, by one process.
+    ``replay``: the JSON of a report. Only its failed cases are judged, by one process.
 
-    ``reproduce``: a folder for scripts, one for each cause and for each violation without one, that show it without
-    normspec (docs/counterexamples.md); ``report.reproducers`` says where they lie, or why there is none.
+    ``reproduce``: a folder for scripts that show a failure without normspec, one for each cause and for each violation
+    without a cause (docs/counterexamples.md). ``report.reproducers`` says where they are, or why there is none.
 
-    ``cache``: the folder where exact values, bounds and results are kept for the next run; None: what NORMSPEC_CACHE
-    names, or ~/.cache/normspec; False: nothing is kept. No verdict depends on it: a target is not judged again where
-    nothing has changed that its results depend on, and docs/kept.md says what that is. ``resume``: go on with the last
-    run of this very request, if it was interrupted, whatever else of its targets may have changed.
+    ``cache``: the folder where exact values, bounds and results are kept for the next run. None: the folder that
+    NORMSPEC_CACHE names, or ~/.cache/normspec. False: nothing is kept. No verdict depends on it: a target is not judged
+    again if nothing changed that its results depend on (docs/kept.md). ``resume``: continue the last run of this same
+    request, if it was interrupted, whatever else of its targets may have changed.
 
-    ``parameters``: what a layer calls its parameters, where the name is unusual: ``{"gamma": "g"}``. ``layout``:
-    "channels-first" where the features that layer_norm or rms_norm normalises lie along axis 1 of x. ``fixed``: what a
-    function has written in, or a layer does not tell: ``{"eps": 1e-6, "axes": -1, "beta": "none"}``. ``layers``: the
-    target is a model, and one normalisation layer of each kind in it is checked.
+    ``parameters``: a layer's names for its parameters, if they are unusual: ``{"gamma": "g"}``. ``layout``:
+    "channels-first" if layer_norm or rms_norm normalises features along axis 1 of x. ``fixed``: settings that are
+    hard-coded in a function or that a layer does not show: ``{"eps": 1e-6, "axes": -1, "beta": "none"}``. ``layers``:
+    the target is a model, and one normalisation layer of each kind in it is checked.
 
-    ``expected``: what is expected to fail, and why: the path of a normspec.toml or pyproject.toml with such entries, or
-    the entries as dicts, ``{"requirement": "LN-F3", "target": "mine.py:f", "dtypes": ["float16"], "reason": "..."}``.
-    What fails as expected deviates; an entry that passes or matches nothing makes the report one that does not conform.
+    ``expected``: the failures that are expected, with reasons: the path of a normspec.toml or pyproject.toml with such
+    entries, or the entries as dicts, ``{"requirement": "LN-F3", "target": "mine.py:f", "dtypes": ["float16"], "reason":
+    "..."}``. A failure that is expected deviates. An entry that passes or matches nothing makes the report not conform.
 
-    A target runs in a worker process: a callable too if it can be imported by name, and otherwise in this process.
-    ``python``: the interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may
-    take for one requirement on one case; None for no limit. ``memory_limit``: the bytes of private memory that its
-    worker may have; None for no limit. Off the CPU there is none.
+    A target runs in a worker process. A callable that cannot be imported by name runs in this process. ``python``: the
+    interpreter of the worker, or of each target by name. ``time_limit``: the seconds that a target may take for one
+    requirement on one case; None for no limit. ``memory_limit``: the bytes of private memory that its worker may use;
+    None for no limit. Off the CPU there is no memory limit.
 
-    Raises a NormspecError, before anything is checked, where the request cannot be carried out.
+    Raises a NormspecError, before anything is checked, if the request cannot be carried out.
     """
     request = requested(
         target,
@@ -158,7 +158,7 @@ def check(
     entries = expected_failures(expected)
     listener = listener_of(progress)
     folder = None if reproduce is None else path_of(reproduce, "reproduce", "scripts")
-    # What judges is imported where there is something to judge: see kept_results/keeping.py.
+    # The code that judges is imported only if there is something to judge: see kept_results/keeping.py.
     if folder is not None:
         from .reproduce.files import ensure_folder
 
@@ -205,7 +205,7 @@ def requested(
     fixed: Mapping[str, object] | None = None,
     layers: bool = False,
 ) -> Request:
-    """What ``check`` is asked for with these arguments, each of them looked at. Raises a NormspecError."""
+    """The request that ``check`` makes of its arguments, each of them checked. Raises a NormspecError."""
     operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
     where = text_of(device, "device", "cpu")
     return Request(

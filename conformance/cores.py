@@ -6,5 +6,5 @@ import os
 
 
 def cores() -> int:
-    """How many cores this process may run on: fewer than the machine has, where it is held to some of them."""
+    """Number of cores that this process may run on, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What can be checked here: the known targets, as each of them says in a worker of its own."""
+"""The known targets and what they offer here; each is asked in its own worker."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from ..spec.errors import NormspecError
 from ..spec.operators import OPERATORS
 from .engine.progress import Listener, Progress
 
-#: The states that a target can be in.
+#: The states of a target.
 INSTALLED, MISSING, BROKEN = "installed", "missing", "broken"
 
 
 @attrs.frozen
 class Entry:
-    """A known target, and what it offers."""
+    """A known target, and its operators, dtypes and devices here."""
 
     name: str
-    #: INSTALLED, MISSING, or BROKEN: it is there, and does not import.
+    #: INSTALLED, MISSING, or BROKEN (installed, but its import fails).
     status: str
-    #: Of its framework; empty where that is not known.
+    #: The version of its framework; empty if it is not known.
     version: str = ""
     operators: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    #: The interpreter that runs it; empty for this one.
+    #: The interpreter that runs it; empty for the current one.
     python: str = ""
     #: The command that installs it.
     install: str = ""
-    #: What is wrong with it, in one line.
+    #: Why it is broken, in one line.
     reason: str = ""
 
     def to_plain(self) -> dict[str, Any]:
-        """The entry as JSON has it."""
+        """The entry as values for JSON."""
         return attrs.asdict(self, value_serializer=lambda _, __, value: list(value) if type(value) is tuple else value)
 
 
@@ -50,11 +50,11 @@ def inventory(
     pythons: Mapping[str, str] | None = None, *, importing: bool = True, progress: Listener | None = None
 ) -> tuple[Entry, ...]:
     """
-    An entry for each known target.
+    Return an entry for each known target.
 
-    ``pythons``: the interpreters of targets by name, "" for all others. ``importing``: ask the targets themselves,
-    all at once, which takes as long as they take to import; otherwise it is the packages' metadata that tells, and
-    nothing but versions.
+    ``pythons`` holds the interpreters by target name, with "" for all other targets. With ``importing``, all targets
+    are imported at once and asked, which takes as long as the import. Without it, only versions are found, from the
+    packages' metadata.
     """
     pythons = pythons or {}
     of = {name: pythons.get(name, pythons.get("", "")) for name in KNOWN}
@@ -67,14 +67,14 @@ def inventory(
 
 
 def _asked(pythons: Mapping[str, str], progress: Listener | None) -> dict[str, Entry]:
-    """The entries of targets that are there, each once it is imported."""
+    """The entries of installed targets, from importing them."""
     found: dict[str, Entry] = {}
     hosts: dict[str, Host] = {}
     try:
         for name, python in pythons.items():
             try:
                 if ISOLATES:
-                    # A device may need more memory than a target is given to be checked on the CPU.
+                    # A device may need more memory than the limit for checks on the CPU.
                     hosts[name] = hosted(name, python=python, limits=Limits(memory=None))
             except NormspecError as error:
                 found[name] = _broken(name, python, error)
@@ -122,7 +122,7 @@ def _unasked(name: str, python: str) -> Entry:
 
 
 def _version(package: str) -> str:
-    """The version of the distribution that a package came with: tensorflow's may be tensorflow-cpu."""
+    """The version of the distribution that contains a package: for tensorflow it may be tensorflow-cpu."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

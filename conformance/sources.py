@@ -1,4 +1,4 @@
-"""Our own files as a digest: two checkouts may call themselves the same version, and differ."""
+"""A digest of our own files, because two checkouts with the same version may differ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-#: All on which cases and verdicts depend, below the package.
+#: The rooms that cases and verdicts depend on.
 EVERYTHING = ("spec", "reference", "adapters", "conformance")
 
 _KINDS = (".py", ".md")
@@ -14,7 +14,7 @@ _KINDS = (".py", ".md")
 
 @cache
 def sources(*places: str) -> str:
-    """A digest of the files in these rooms, or of these files, by name and content; of everything by default."""
+    """A digest of these rooms or files, by name and content; by default of EVERYTHING."""
     root, found = Path(__file__).parent.parent, hashlib.sha256()
     for place in places or EVERYTHING:
         path = root / place

@@ -1,4 +1,4 @@
-"""What a campaign is asked to do: its units, and what tells it from another one."""
+"""The request of a campaign: its units, and its identity."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from ..requests.sound_names import SOUND, names_a_variant
 from ..running.unit import Unit
 from ..sources import sources
 
-#: Raised by one when what is stored would be misread by an older reader, or the other way round.
+#: Version of the stored form. It is raised by one when an older reader would misread the new form, or the other way
+#: round.
 SCHEMA = 1
 
-#: What of a request decides on the cases of a unit and on what they are judged by.
+#: Fields of a request that affect the cases of a unit and how they are judged.
 _DECIDING = ("op", "framework", "dtypes", "device", "conventions", "profile", "forward_only", "slow", "mode", "pythons")
 
 
 @attrs.frozen
 class Key:
-    """One unit of a campaign: all cases of an operator in a dtype from one seed, put to one target."""
+    """One unit of a campaign: all cases of an operator in a dtype from one seed, run on one target."""
 
     target: str
     operator: str
@@ -35,28 +36,28 @@ class Key:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """The unit but for its seed."""
+        """The unit without its seed."""
         return self.target, self.operator, self.dtype
 
 
 @attrs.frozen
 class Campaign:
-    """A request on many seeds."""
+    """A request with many seeds."""
 
-    #: The targets as they were asked for.
+    #: The targets as the user named them.
     asked: tuple[str, ...]
-    #: What is checked, with the sound functions in the place of `sound`; its seed stands for none.
+    #: The request, with the sound functions in place of `sound`. Its seed is not used.
     request: Request
-    #: What is judged, as it stands in a report.
+    #: The subjects, as they stand in a report.
     subjects: Sequence[Mapping[str, Any]]
     seeds: range
 
     def units(self, units: Iterable[Unit]) -> list[Unit]:
         """
-        The units of a campaign, as they are judged: each target by itself, but for sound functions, which come together
-        and share their truths where the executor has them so.
+        The units of a campaign, one for each target. Sound functions share a unit, and so its truths, if the executor
+        put them together.
 
-        Seed after seed, and dtype after dtype, so that a campaign that is stopped soon has met every operator.
+        They are ordered by seed and then by dtype, so that a campaign that is stopped early has met every operator.
         """
         found = [
             attrs.evolve(unit, targets=names)
@@ -68,7 +69,7 @@ class Campaign:
         return sorted(found, key=lambda unit: (unit.seed, order.index(unit.dtype)))
 
     def asked_for(self, units: Sequence[Unit]) -> dict[str, Any]:
-        """What its folder says of it: its identity, and which units there are."""
+        """The request as its folder stores it: its identity, kinds of units and seeds."""
         kinds = dict.fromkeys(key.kind for unit in units for key in keys_of(unit))
         return {
             "identity": self.identity(),
@@ -78,9 +79,9 @@ class Campaign:
 
     def identity(self) -> dict[str, Any]:
         """
-        What has to be the same for another start to go on with this campaign: all but the seeds.
+        All that must be the same for a later command to continue this campaign: everything but the seeds.
 
-        The files of functions, and our own, count by their content.
+        Files of functions, and our own files, count by content.
         """
         return {
             "schema": SCHEMA,
@@ -98,35 +99,35 @@ class Campaign:
 
 
 def keys_of(unit: Unit) -> list[Key]:
-    """What is stored of a unit: what was judged of each of its targets."""
+    """The keys under which a unit is stored, one for each target."""
     return [Key(target, unit.operator, unit.dtype, unit.seed) for target in unit.targets]
 
 
 def without(unit: Unit, done: Collection[Key]) -> Unit:
-    """What is left of a unit, which may be no target."""
+    """The unit with only the targets that are not done, which may be none."""
     return attrs.evolve(unit, targets=tuple(key.target for key in keys_of(unit) if key not in done))
 
 
 def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
-    """The targets to open for those asked for."""
+    """The targets to open for those that the user named: `sound` becomes all sound functions."""
     from ..requests.specimens import variants  # it imports every sound function
 
     return tuple(dict.fromkeys(name for one in asked for name in (variants(op) if one == SOUND else (one,))))
 
 
 def asked_as(target: str) -> str:
-    """What a target was asked for as: `sound`, of which it is one, or itself."""
+    """The name by which the user asked for a target: `sound` for a sound function, otherwise its own."""
     return SOUND if names_a_variant(target) else target
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON returns it."""
+    """A value in the form in which JSON returns it."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in sorted(value.items())}
     return list(value) if isinstance(value, tuple) else value
 
 
 def _file(target: str) -> str:
-    """A digest of the file that a function is in; empty for one in a module, which is found by name."""
+    """A digest of a function's file; empty for a function in a module, which is found by name."""
     path = Path(target.rpartition(":")[0])
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""

@@ -1,4 +1,4 @@
-"""The plot of a campaign: for each requirement, how its ratios of error to envelope are distributed."""
+"""The plot of a campaign: the distribution of error / envelope for each requirement."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from .summary import Summary
 
 
 class NoPlot(NormspecError):
-    """Nothing can be drawn here."""
+    """The plot cannot be drawn."""
 
 
-#: Inches: a row, what stands above and below the rows, and the width of it all.
+#: Inches: the height of a row, the space above and below the rows together, and the total width.
 _ROW, _AROUND, _WIDTH = 0.15, 1.3, 8.0
 
 
 def drawn(summary: Summary) -> str:
     """
-    The plot as SVG: a row a requirement that is about a magnitude, darker where more ratios lie, and a mark at the
-    largest. Targets and dtypes are added up.
+    The plot as SVG.
 
-    Raises NoPlot where matplotlib is not installed, or where no requirement has a ratio.
+    Each requirement about a magnitude has a row, darker where more ratios lie, with a mark at the largest. Targets and
+    dtypes are added up.
+
+    Raises NoPlot if matplotlib is not installed, or if no requirement has a ratio.
     """
     try:
         import matplotlib
@@ -52,7 +54,7 @@ def drawn(summary: Summary) -> str:
 
 
 def _rows(summary: Summary) -> dict[str, tuple[np.ndarray, float]]:
-    """For each requirement its histogram and its largest ratio."""
+    """The histogram and the largest ratio of each requirement."""
     found: dict[str, tuple[np.ndarray, float]] = {}
     for requirement in summary.requirements():
         near = [one for (_, name, _), one in summary.nearness.items() if name == requirement and one.ratio is not None]
@@ -63,7 +65,7 @@ def _rows(summary: Summary) -> dict[str, tuple[np.ndarray, float]]:
 
 
 def _draw(axes: Any, rows: dict[str, tuple[np.ndarray, float]]) -> None:
-    """Shares of each row on a logarithmic scale, from one in a million on; what is zero stays white."""
+    """Draw the share of each bin in its row on a logarithmic scale, from one in a million on; zero stays white."""
     counts = np.array([histogram for histogram, _ in rows.values()], dtype=float)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     shade = np.where(share > 0, np.log10(np.maximum(share, 1e-6)) + 6.5, np.nan)
@@ -81,7 +83,7 @@ def _draw(axes: Any, rows: dict[str, tuple[np.ndarray, float]]) -> None:
 
 
 def _place(ratio: float) -> float:
-    """Where a ratio stands on the axis of bins: bin k lies between k - 0.5 and k + 0.5."""
+    """The position of a ratio on the axis of bins, where bin k lies between k - 0.5 and k + 0.5."""
     if ratio <= EDGES[0]:
         return 0.0
     if ratio > EDGES[-1]:

@@ -1,4 +1,4 @@
-"""The record of a unit: what its report says, as one JSON object of a few kilobytes and every violation whole."""
+"""The record of a unit: its report as one JSON object of a few kilobytes, with every violation in full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .campaign import Key, keys_of
 
 
 def records_of(unit: Unit, report: Report, request: Request) -> list[dict[str, Any]]:
-    """The records of a finished unit, one a target; the time it took is divided among them."""
+    """The records of a finished unit, one for each target; they share its time equally."""
     found = []
     for key in keys_of(unit):
         results = tuple(result for result in report.results if result.target == key.target)
@@ -34,7 +34,7 @@ def _record(key: Key, report: Report, request: Request) -> dict[str, Any]:
         )
         found["cases"] += result.cases
         found["advice"] += result.verdict is Verdict.ADVICE
-        if any(one.shown for one in result.known):  # what is left of a wrong result says nothing of a sound one
+        if any(one.shown for one in result.known):  # the ratio of a known wrong result says nothing about sound ones
             found["known"] += 1
             continue
         added(found["ratios"], result.ratios)
@@ -72,7 +72,7 @@ def command(result: Result, seed: int, request: Request) -> str:
 
 
 def _found_on(result: Result) -> dict[str, Any] | None:
-    """The description of the case that was found to violate it; the counterexample may be a smaller one."""
+    """The description of the violating case. The counterexample may be a smaller case."""
     found = result.violated_on
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A campaign at work: what is not done yet is judged, and each unit is stored as soon as it is."""
+"""Runs a campaign: judges the units that are not done yet, and stores each at once."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def run(
     listener: Listener | None = None,
 ) -> Summary:
     """
-    Judge what is not done yet, store it in the folder, and return what all of it amounts to.
+    Judge the units that are not done yet, store them in the folder, and return the summary of all.
 
-    ``asked``: the targets, which stand in the place of the request's. ``jobs`` and ``cluster``: who judges, as of
-    `check`. After Ctrl-C the summary is of what is done.
-    Raises a NormspecError where a target cannot be had, or the folder holds something else.
+    ``asked`` holds the targets, which replace those of the request. ``jobs`` and ``cluster`` are as in `check`. After
+    Ctrl-C the summary covers the units that are done. Raises a NormspecError if a target cannot be opened, or if the
+    folder holds something else.
     """
     seeds, count = seeds_of(seeds), None if jobs is None else jobs_of(jobs)
     request = attrs.evolve(request, targets=expanded(asked, request.op))
@@ -55,7 +55,7 @@ def run(
 
 @attrs.define
 class _Work:
-    """The units that are left, while they are judged."""
+    """The remaining units, and the progress of judging them."""
 
     request: Request
     store: Store
@@ -66,7 +66,7 @@ class _Work:
     _total: int = 0
     _waiting: Counter[tuple[str, str, str]] = attrs.field(factory=Counter)
     _figures: str = ""
-    #: The seconds of judging that were there before, and when this one began.
+    #: Seconds of judging before this command, and the time when it began.
     _before: float = 0.0
     _started: float = attrs.field(factory=time.perf_counter)
 
@@ -76,7 +76,7 @@ class _Work:
         self._before = self.summary.seconds
 
     def go_on(self, judges: Executor) -> None:
-        """Judge them; on Ctrl-C what other processes have finished by then is kept too."""
+        """Judge the remaining units. On Ctrl-C, units that other processes finished are kept too."""
         listener = self._tell if self.listener is not None else None
         try:
             for unit, report in judges.judged(self.left, listener):
@@ -100,7 +100,7 @@ class _Work:
         )
 
     def _seconds_left(self) -> float:
-        """How long the rest takes with as many units at a time as were judged so far."""
+        """Estimated seconds for the rest, if as many units are judged at a time as so far."""
         at_once = max(1.0, (self.summary.seconds - self._before) / max(time.perf_counter() - self._started, 1e-9))
         return self.summary.seconds_for(self._waiting) / at_once
 

@@ -1,8 +1,8 @@
 """
-The folder of a campaign: what it was asked to do, and a line for each unit that is done.
+The folder of a campaign: its request, and a line for each unit that is done.
 
-A line is appended in one piece and reaches the disk before the next unit begins. One that was cut off, as by `kill -9`,
-has no end: it is cut away, and its unit is done again.
+Each line is appended in one piece and is on the disk before the next unit begins. A line that was cut off, for example
+by `kill -9`, has no newline. It is removed, and its unit is done again.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .campaign import SCHEMA, Key
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: nobody keeps two commands out of one folder
+except ImportError:  # not a POSIX system: two commands in one folder are not prevented
     fcntl = None
 
-#: What of a campaign's identity is several.
+#: Fields of a campaign's identity with a plural name, for messages.
 _PLURAL = ("targets", "dtypes", "conventions", "pythons")
 
 _REQUEST, _UNITS, _LOCK = "request.json", "units.jsonl", "lock"
@@ -39,17 +39,17 @@ class Store:
     """The folder of a campaign."""
 
     folder: Path
-    #: What its campaign is: identity, kinds of units, and the seeds asked for last.
+    #: The request of the campaign: identity, kinds of units, and the seeds of the last command.
     asked: dict[str, Any]
-    #: The units that are done, and how many lines were cut off or damaged: their units are done again. Both are known
-    #: when the records have been read.
+    #: The units that are done, and the number of lines that were cut off or damaged, whose units are done again. Both
+    #: are known once the records have been read.
     done: set[Key] = attrs.field(factory=set)
     damaged: int = 0
     _cut_off: int = 0
 
     @classmethod
     def read(cls, folder: Path) -> Store:
-        """The folder of a campaign as it is. Raises WrongFolder where it holds none."""
+        """Open the folder of an existing campaign. Raises WrongFolder if it holds none."""
         try:
             asked = json.loads((folder / _REQUEST).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -64,9 +64,9 @@ class Store:
     @contextlib.contextmanager
     def begun(cls, folder: Path, asked: dict[str, Any]) -> Iterator[Store]:
         """
-        The folder of a campaign (Campaign.asked_for), made where it is not there, and ours alone meanwhile.
+        Open the folder of a campaign (Campaign.asked_for), or create it, and lock it against other commands.
 
-        Raises WrongFolder where it holds another campaign, or anything else.
+        Raises WrongFolder if it holds another campaign, or anything else.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ class Store:
         return store
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The records of all units that are done, one after the other."""
+        """The records of all units that are done."""
         self.damaged, self.done = self._cut_off, set()
         try:
             lines = (self.folder / _UNITS).open("rb")
@@ -115,7 +115,7 @@ class Store:
                     yield record
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write what was judged of each target of a unit; it is on the disk when this returns."""
+        """Write the records of a unit, one for each target; they are on the disk when this returns."""
         lines = (json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n" for record in records)
         with (self.folder / _UNITS).open("ab") as units:
             units.write(b"".join(lines))
@@ -124,7 +124,7 @@ class Store:
         self.done.update(map(key_in, records))
 
     def _cut(self) -> None:
-        """Cut away a last line that has no end, so that the next one does not continue it."""
+        """Remove a last line without a newline, so that the next line does not continue it."""
         path = self.folder / _UNITS
         if not path.exists():
             return
@@ -144,7 +144,7 @@ def key_in(record: Mapping[str, Any]) -> Key:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file in one piece: a reader finds the old one or the new one."""
+    """Replace a file atomically: a reader finds the old or the new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with beside.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -154,7 +154,7 @@ def replace(path: Path, text: str) -> None:
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """What differs, in words: `profile is quick there and standard here`."""
+    """The differences in words: `profile is quick there and standard here`."""
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     return ", ".join(_difference(name, _words(there.get(name)), _words(here.get(name))) for name in names)
 

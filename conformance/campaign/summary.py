@@ -1,4 +1,4 @@
-"""What a campaign has established: its records, added up one by one in a room that does not grow with them."""
+"""The summary of a campaign: its records are added up one by one, in memory that does not grow with them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from ..results.ratios import BINS, EDGES, added
 from .campaign import SCHEMA, asked_as
 from .store import Store, key_in
 
-#: How many seeds are named of those that show one violation, from the smallest on.
+#: Number of seeds named for one violation, smallest first.
 _SEEDS = 10
 
 
 @attrs.define
 class Nearness:
-    """How near one requirement came to its envelope, in one dtype of one target."""
+    """How near the errors of one requirement came to the envelope, in one dtype of one target."""
 
-    #: How often it was judged, and how many results violated a SHOULD, or showed a known violation and count no more.
+    #: Number of judgements, of results that violated a SHOULD, and of results that showed a known violation, whose
+    #: ratios do not count.
     cases: int = 0
     advice: int = 0
     known: int = 0
-    #: The largest error / envelope, where that was, and from which seed; None where it is about no magnitude.
+    #: The largest error / envelope, with its binding and seed; None if the requirement is not about a magnitude.
     ratio: float | None = None
     binding: str = ""
     seed: int = 0
-    #: How many of the ratios lie in each bin (ratios.py).
+    #: Number of ratios in each bin (ratios.py).
     histogram: list[int] = attrs.field(factory=lambda: [0] * BINS)
 
     def add(self, found: Mapping[str, Any], seed: int) -> None:
-        """Add what a record says of it."""
+        """Add the entry of one record."""
         self.cases += found["cases"]
         self.advice += found["advice"]
         self.known += found["known"]
@@ -44,14 +45,14 @@ class Nearness:
         if found["ratio"] is None:
             return
         ratio = float(found["ratio"])
-        # Of equal ones the same is named, in whatever order they came.
+        # Break ties by seed and binding, so that the order of records does not matter.
         if self.ratio is None or (-ratio, seed, found["at"]) < (-self.ratio, self.seed, self.binding):
             self.ratio, self.seed, self.binding = ratio, seed, found["at"]
 
 
 @attrs.define
 class Kept:
-    """A violation of a MUST, or what could not be judged, told once for all seeds that show it."""
+    """A violation of a MUST, or an error, kept once for all seeds that show it."""
 
     target: str
     binding: str
@@ -59,11 +60,11 @@ class Kept:
     requirement: str
     dtype: str
     verdict: str
-    #: What is told of the smallest seed: the reason, the ratio, and the command that judges it again.
+    #: From the smallest seed: the reason, the ratio, and the command that judges it again.
     reason: str = ""
     ratio: Any = None
     again: str = ""
-    #: How many units show it, and the smallest of their seeds.
+    #: Number of units that show it, and the smallest of their seeds.
     units: int = 0
     seeds: list[int] = attrs.field(factory=list)
 
@@ -77,24 +78,24 @@ class Kept:
 
 @attrs.define
 class Summary:
-    """What the records of a campaign amount to."""
+    """The sums over the records of a campaign."""
 
-    #: What its folder says was asked for: identity, kinds of units, seeds.
+    #: The request that its folder stores: identity, kinds of units, seeds.
     asked: Mapping[str, Any]
     units: int = 0
     seconds: float = 0.0
     cases: int = 0
-    #: How many lines of the folder were cut off or damaged.
+    #: Number of lines of the folder that were cut off or damaged.
     damaged: int = 0
     counts: Counter[str] = attrs.field(factory=Counter)
-    #: By target as asked for, requirement and dtype.
+    #: By target (as the user named it), requirement and dtype.
     nearness: dict[tuple[str, str, str], Nearness] = attrs.field(factory=dict)
     kept: dict[tuple[str, ...], Kept] = attrs.field(factory=dict)
     #: Tracebacks of defects of normspec that belong to no requirement, each once.
     defects: dict[str, None] = attrs.field(factory=dict)
-    #: By kind of unit, how many are done, and the seconds they took.
+    #: By kind of unit, the number that is done, and the seconds that they took.
     paces: dict[tuple[str, str, str], tuple[int, float]] = attrs.field(factory=dict)
-    #: The units asked for that are done.
+    #: Number of requested units that are done.
     _met: int = 0
 
     @classmethod
@@ -128,19 +129,19 @@ class Summary:
 
     @property
     def missing(self) -> int:
-        """How many of the units asked for are not done."""
+        """Number of requested units that are not done."""
         first, last = self.asked["seeds"]
         return len(self.asked["kinds"]) * (last - first) - self._met
 
     def seconds_for(self, units: Mapping[tuple[str, str, str], int]) -> float:
-        """How long so many units of each kind would take, one after the other, as those that are done did."""
+        """Seconds for this many units of each kind one after the other, estimated from the units that are done."""
         mean = self.seconds / max(self.units, 1)
         means = {kind: seconds / count for kind, (count, seconds) in self.paces.items()}
         return sum(count * means.get(kind, mean) for kind, count in units.items())
 
     @property
     def violations(self) -> int:
-        """How many MUSTs were found violated, counted once a unit and binding."""
+        """Number of violated MUSTs, each counted once for each unit and binding."""
         return self.counts["fail"]
 
     @property
@@ -153,16 +154,16 @@ class Summary:
         return 0 if self.counts["pass"] or self.counts["deviates"] else 2
 
     def requirements(self) -> tuple[str, ...]:
-        """The requirements that were judged, as the pages order them."""
+        """The requirements that were judged, in the order of the pages."""
         return page_order(requirement for (_, requirement, _), one in self.nearness.items() if one.cases)
 
     def largest(self, target: str, requirement: str, dtype: str) -> float | None:
-        """The largest ratio there; None where there is none."""
+        """The largest ratio at this place; None if there is none."""
         found = self.nearness.get((target, requirement, dtype))
         return None if found is None else found.ratio
 
     def to_json(self) -> str:
-        """All of it as strict JSON."""
+        """The summary as strict JSON."""
         document = {
             "schema": SCHEMA,
             "asked": self.asked,
@@ -190,5 +191,5 @@ class Summary:
 
 
 def finite(ratio: float | None) -> bool:
-    """Whether it is a ratio that can be drawn."""
+    """Whether this is a ratio that can be drawn."""
     return ratio is not None and math.isfinite(ratio)

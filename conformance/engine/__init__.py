@@ -1,1 +1,1 @@
-"""The run of the checks on each subject: on which cases, and the verdicts that follow."""
+"""The engine: runs the checks of each subject on its cases, and derives the verdicts."""

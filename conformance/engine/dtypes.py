@@ -1,4 +1,4 @@
-"""Which dtypes a binding works in, found out from its plainest call."""
+"""Which dtypes a binding works in, tested with its plainest call."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..judging.subject import Subject
 
 @attrs.frozen
 class Probe:
-    """What became of the plainest call of a binding in a dtype."""
+    """The outcome of the plainest call of a binding in a dtype."""
 
-    #: Why the dtype is not checked; empty where it is.
+    #: Why the dtype is not checked; empty if it is checked.
     reason: str = ""
     #: Whether the target was lost.
     lost: bool = False
@@ -34,12 +34,12 @@ class Probe:
 class Probes:
     """The plainest call of each binding in each dtype, made once."""
 
-    #: A subject of a target and a binding in a dtype.
+    #: Makes the subject for a target, a binding and a dtype.
     _subject: Callable[[Target, Binding, str], Subject]
     _found: dict[tuple[str, str, str, str], Probe] = attrs.field(factory=dict)
 
     def usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
-        """Whether to check a dtype: not where its plainest call raises while that of another works."""
+        """Whether to check a dtype: not if its plainest call raises while that of another dtype works."""
         if dtype not in target.dtypes:
             return Probe(f"{target.name} has no {dtype}")
         found = self._probe(target, binding, dtype)
@@ -47,7 +47,7 @@ class Probes:
             return found
         if any(self._probe(target, binding, other).works for other in target.dtypes if other != dtype):
             return found
-        return Probe()  # it never works: every requirement says so
+        return Probe()  # no dtype works: check this one, so that every requirement reports it
 
     def _probe(self, target: Target, binding: Binding, dtype: str) -> Probe:
         key = (target.name, binding.operator, binding.name, dtype)
@@ -56,7 +56,7 @@ class Probes:
         return self._found[key]
 
     def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe:
-        """What became of the plainest call; in inference, where batch_norm declines it in training."""
+        """The outcome of the plainest call. It is made in inference if batch_norm declines it in training."""
         declined = Probe()
         for training in (True, False) if binding.record.has_modes else (True,):
             plain = Description(
@@ -78,6 +78,6 @@ class Probes:
                 declined = Probe(f"the plainest call is declined: {reason}")
                 continue
             except CALL_FAILED:
-                pass  # it returned something: what, is judged
+                pass  # it returned something, which the checks judge
             return Probe()
         return declined

@@ -1,4 +1,4 @@
-"""The engine: runs the checks of each subject over the cases, and turns what they find into results."""
+"""The engine: runs the checks of each subject over the cases, and turns their findings into results."""
 
 from __future__ import annotations
 
@@ -46,31 +46,32 @@ from .tally import Tally, deviation, plain_call
 #: where each costs a compilation.
 _EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
 
-#: How many cases are observed at a time: what they gave is kept until it is judged.
+#: How many cases are observed in one request. Their results stay in memory until they are judged.
 _TOGETHER = 16
 
-#: What a run does by itself, and nothing of which it keeps: an operator in a dtype, of all targets.
+#: One independent piece of a run: an operator in a dtype, for all targets. Nothing is carried over to the next piece.
 Part = tuple[str, str]
 
 
 @attrs.define
 class Run:
-    """One run in progress; what it has established so far survives an interruption."""
+    """One run in progress; its results so far survive an interruption."""
 
     plan: Plan
     listener: Listener | None = None
-    #: Libraries by operator and kind, which several runs share; None where each part lets go of its own.
+    #: Libraries by operator and kind, shared by several runs; None if each part drops its own when it ends.
     libraries: dict[Any, Library] | None = None
     interrupted: bool = False
     _results: list[Result] = attrs.field(factory=list)
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
-    #: Why fewer cases run on a target, by its name; empty where all run.
+    #: Why fewer cases run on a target, by its name; empty if all run.
     paces: dict[str, str] = attrs.field(factory=dict)
     _probes: Probes = attrs.field(init=False)
     _taken: list[Taken] = attrs.field(factory=list)
     #: The targets that died.
     _lost: dict[str, None] = attrs.field(factory=dict)
-    #: What has been judged weighs so much, and all there is; what is being judged now, and how far that is.
+    #: Progress: the weight of all bindings judged so far, of all bindings, and of the current binding, and how much of
+    #: the current binding is done.
     _done: float = 0.0
     _total: float = 0.0
     _weight: float = 0.0
@@ -82,15 +83,15 @@ class Run:
 
     def report(self, parts: Iterable[Part] | None = None) -> Report:
         """
-        Run the parts, by default all; on Ctrl-C return what was established, as a partial report.
+        Run the parts, by default all. On Ctrl-C return a partial report of the results so far.
 
-        Truths are shared by the targets of a part, and nothing by two parts.
+        The targets of a part share truths; two parts share nothing.
         """
         started, plan = time.perf_counter(), self.plan
         chosen = self._parts() if parts is None else list(parts)
         self._total = sum(weight for part in chosen for *_, weight in self._bindings(*part))
         try:
-            with np.errstate(all="ignore"):  # NaN and infinity are handed over on purpose
+            with np.errstate(all="ignore"):  # some cases hold NaN and infinity on purpose
                 for part in chosen:
                     self._run_part(*part)
         except KeyboardInterrupt:
@@ -131,7 +132,7 @@ class Run:
         ]
 
     def measure_paces(self) -> None:
-        """Measure the pace of each target, unless it is known: it decides to which cases the target is put."""
+        """Measure the pace of each target, unless it is known. The pace decides which cases run on it."""
         plan = self.plan
         for target in plan.targets:
             dtype = next((one for one in plan.dtypes or target.dtypes if one in target.dtypes), None)
@@ -139,7 +140,7 @@ class Run:
                 _ = self.subject(target, target.bindings[0], dtype)
 
     def requirements(self, target: Target, binding: Binding, dtype: str) -> tuple[str, ...]:
-        """The requirements that a binding is judged by in a dtype, in both modes."""
+        """The requirements that apply to a binding in a dtype, in both modes."""
         subject = self.subject(target, binding, dtype)
         return tuple(check.requirement for check in self._checks(subject.operator, subject.format))
 
@@ -150,13 +151,13 @@ class Run:
         libraries = {} if self.libraries is None else self.libraries
         for target, binding, weight in self._bindings(operator, dtype):
             if weight == FIRST:
-                self._shrinker = Shrinker()  # what is found of a target depends on nothing that was judged before
+                self._shrinker = Shrinker()  # so that results of a target do not depend on targets before it
             self._weight, self._share = weight, 0.0
             self._run_binding(target, binding, dtype, cases, libraries, first=weight == FIRST)
             self._done += weight
 
     def _bindings(self, operator: str, dtype: str) -> list[tuple[Target, Binding, float]]:
-        """What a part judges, target after target; the first binding of each weighs more than the others."""
+        """The bindings of a part with their weights, target after target. The first of each target weighs most."""
         return [
             (target, binding, FURTHER if place else FIRST)
             for target in self.plan.targets
@@ -175,7 +176,7 @@ class Run:
         first: bool,
     ) -> None:
         subject = self.subject(target, binding, dtype)
-        if not self._checks(subject.operator, subject.format):  # nothing that is asked for is about this dtype
+        if not self._checks(subject.operator, subject.format):  # no check that is asked for applies to this dtype
             return
         probe = self._probes.usable(target, binding, dtype)
         library = libraries.setdefault((subject.operator, *subject.library.kind), subject.library)
@@ -190,7 +191,7 @@ class Run:
             self._results += folded(rows)
 
     def subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
-        """A binding in a dtype, as this run judges it."""
+        """The subject of this run for a binding in a dtype."""
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
         subject = Subject(
             target,
@@ -217,7 +218,7 @@ class Run:
         )
 
     def _held(self, binding: Binding) -> Binding:
-        """The binding as it is judged: what is required of it is excused by no known violation."""
+        """The binding without known violations of requirements that this run requires: these are not excused."""
         required = self.plan.required
         if not any(known.requirement in required for known in binding.known_violations):
             return binding
@@ -256,13 +257,13 @@ class Run:
         first: bool = True,
     ) -> None:
         """
-        Run every check over the cases and append a result for each; what is known survives Ctrl-C.
+        Run every check over the cases and append a result for each. Results so far survive Ctrl-C.
 
-        With ``minimum`` only some cases run: enough for every check to run on that many. ``first``: this is the first
-        binding of its operator.
+        With ``minimum`` only some cases run: enough for every check to run on that many. ``first`` says that this is
+        the first binding of its operator.
         """
         own, shape = subject.target.name not in KNOWN, subject.binding.fixed.shape
-        if minimum is not None and subject.slow and own and not shape:  # a shape of its own is one
+        if minimum is not None and subject.slow and own and not shape:  # a fixed shape is already a single one
             cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
         asked = cases_in(mode.name, cases)
@@ -279,7 +280,7 @@ class Run:
             rest = tallies[len(results) - before :]
             results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
             raise
-        except Exception as error:  # ours: what a target does never gets here
+        except Exception as error:  # a defect of normspec: exceptions of a target never get here
             for tally in tallies[len(results) - before :]:
                 tally.broke(error)
                 results.append(self._result(subject, tally, None, library))
@@ -343,8 +344,8 @@ class Run:
 
         Checks that make extra calls stop after ``most`` cases; gradient checks run only where ``gradients`` is true.
 
-        Return why the target declines the plain call, empty where it takes it; None where no check asks for it, or
-        where nobody can make such a call, because the target has a setting, size or parameter of its own.
+        Return why the target declines the plain call; empty if it takes the call. Return None if no check needs the
+        call, or if nobody can make it because the target fixes a setting, size or parameter.
         """
         case = library.case(description)
         asking = [
@@ -401,7 +402,7 @@ class Run:
 
     @staticmethod
     def _cannot_judge_anything(tallies: list[Tally]) -> bool:
-        """Whether the plain call fails and nothing can ever be judged: the rest would say it again."""
+        """Whether the plain call fails and nothing can be judged, so that further cases would only repeat that."""
         failed = any(t.violation is not None and t.check.requirement in ("CM-T1", "CM-T2") for t in tallies)
         judged = any(t.judged and t.violation is None for t in tallies if t.check.requirement[:4] != "CM-T")
         return failed and not judged and sum(bool(t.error) for t in tallies) > 3
@@ -423,7 +424,7 @@ class Run:
         descriptions: Sequence[Description] | None,
         library: Library,
     ) -> Result:
-        """Turn a tally into a result; without descriptions a violation is told as it was found."""
+        """Turn a tally into a result. Without descriptions, a violation is not shrunk."""
         finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
         verdict = tally.verdict
         known = subject.known.deviations(tally.check.requirement)
@@ -433,7 +434,7 @@ class Run:
                 try:
                     shown = self._shrinker.shrink(subject, tally, library)
                     finding, description = shown.finding, shown.description
-                except Exception as error:  # ours: the violation stands as it was found
+                except Exception as error:  # a defect of normspec: the violation is reported without shrinking
                     tally.broke(error)
         elif verdict is Verdict.DEVIATES:
             finding, reason = tally.known, deviation(subject, tally, known)
@@ -452,7 +453,7 @@ class Run:
             device=subject.device,
             mode="eager",
             verdict=verdict,
-            # Beside a violation that is no error of a magnitude, errors within the envelope say nothing.
+            # If the violation is not an error of a magnitude, errors within the envelope say nothing about it.
             ratio=None if verdict.is_violation and (tally.ratio or 0.0) <= 1 else tally.ratio,
             ratios=dict(tally.ratios),
             kinds=dict(tally.kinds),
@@ -467,21 +468,21 @@ class Run:
 
 
 def _asked_of(tallies: Sequence[Tally], case: Case) -> bool:
-    """Whether any check still asks for a case."""
+    """Whether any check still has to run on a case."""
     return any(tally.violation is None and tally.check.when(case) for tally in tallies)
 
 
 def _pulled(tallies: Sequence[Tally], case: Case) -> bool:
-    """Whether any check still asks for the gradients of a case."""
+    """Whether any check still needs the gradients of a case."""
     return any(tally.violation is None and tally.check.gradient and tally.check.when(case) for tally in tallies)
 
 
 def firsts(target: Target) -> list[Binding]:
-    """The first binding of each operator: the others wrap the same code."""
+    """The first binding of each operator. The others wrap the same code."""
     return list({binding.operator: binding for binding in reversed(target.bindings)}.values())
 
 
 def _judged_nothing(tally: Tally) -> bool:
-    """Whether a check has judged nothing so far: no case, or none but those that the target declines."""
+    """Whether a check has judged nothing so far: it ran on no case, or only on cases that the target declines."""
     declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
     return bool(declining) or tally.verdict is Verdict.NOT_EXERCISED

@@ -1,9 +1,9 @@
 """
-The declaration under which all violations of a binding would go: the one, or the smallest set, found by judging.
+The search for a declaration under which all violations of a binding disappear: one convention, or the smallest set.
 
-Candidates are put to the violated cases first, each until the first violation that stays. One that survives is judged
-as a run would judge it, in all dtypes of the run, on every requirement that may come out otherwise than it did. Where
-none passes that too, nothing is said.
+Each candidate is first judged on the violated cases, until a violation stays. A candidate that survives is judged as a
+run would judge it, in all dtypes of the run, on every requirement whose verdict it may change. If none passes that too,
+the report names none.
 """
 
 from __future__ import annotations
@@ -34,58 +34,58 @@ from ..results.report import Report
 from .engine import Run
 from .tally import Tally
 
-#: How many candidates that survive the violated cases are judged in full: each costs as much as the binding's share of
-#: the run did, and the first has always been the right one where there was one.
+#: How many candidates that survive the violated cases are judged in full. Each costs as much as the binding's share of
+#: the run did, and so far the first was always the right one if there was one.
 _JUDGED = 3
 
-#: The largest set: three unrelated deviations are met, four are a function to be looked at.
+#: The largest set of conventions. Three unrelated deviations occur; with four, someone should look at the function.
 _SET = 3
 
-#: How long a search may take: as long as the run itself, twice, since judging a survivor is such a run again; and these
-#: seconds where the run was shorter, so that a busy machine does not decide what is found.
+#: Time limit of a search: _TWICE the time of the run, because judging a survivor is another such run, but at least
+#: _LEAST seconds, so that a busy machine does not decide the outcome.
 _TWICE, _LEAST = 2.0, 30.0
 
-#: How many errors of more than half a unit in the last place, all towards zero, show that results are cut off: by
-#: chance as many roundings to nearest go one way once in 2^32 functions.
+#: How many errors of more than half a unit in the last place, all towards zero, show that results are truncated. By
+#: chance, this many roundings to nearest go one way once in 2^32 functions.
 _CUT = 32
 
-#: On how many cases of the run, beside the violated ones, errors are counted.
+#: Number of cases of the run, beside the violated ones, on which such errors are counted.
 _CUT_OF = 40
 
-#: How many violations of each dtype show whether a change bears on any of them.
+#: Number of violations of each dtype that are tried to see whether a change affects any.
 _FEW = 4
 
-#: Conventions under which what is not violated now stays so, and the requirements that they bear on all the same. The
-#: first five choose a class of accuracy, and the envelope of a weaker class is never smaller (spec/accuracy.md).
+#: Conventions that cannot make a requirement fail that passes now, except the requirements listed with them. The first
+#: five choose an accuracy class, and the envelope of a weaker class is never smaller (spec/accuracy.md).
 _BEARS_ON: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("storage", "variance_algorithm", "affine", "cast", "subnormals"), frozenset()),
     "mixed_dtypes": frozenset({"CM-D1", "CM-D2", "CM-D3"}),
 }
 
-#: How often a call is repeated when a survivor is judged again: whether calls repeat themselves the run has found out,
-#: and a case on which they did not is among the violated ones, repeated as often as there.
+#: How often a call is repeated when a survivor is judged in full. Few are enough: the run has already tested whether
+#: calls repeat themselves, and a case on which they did not is a violated case, which is repeated as often as there.
 _REPEATS = 32
 
-#: One change of what is declared.
+#: A change of the declared conventions.
 Change = Mapping[str, str]
 
 
 class _Rejected(BaseException):
-    """A candidate is given up; not an Exception, since the engine takes those for defects of its own."""
+    """A candidate is rejected. It is not an Exception, because the engine reports those as defects of normspec."""
 
 
 @attrs.define
 class _Trial(Run):
-    """A run that ends at the first MUST that is violated, or at a point in time."""
+    """A run that stops at the first violated MUST, or at a point in time."""
 
     until: float = float("inf")
 
     def held(self, target: Target, binding: Binding, dtype: str) -> Subject:
-        """A binding in a dtype, with the conventions of this trial."""
+        """The subject for a binding in a dtype, with the conventions of this trial."""
         return self.subject(target, binding, dtype)
 
     def put_to(self, subject: Subject) -> list[Check]:
-        """The checks that run on the subject."""
+        """The checks that run on a subject."""
         found = self._checks(subject.operator, subject.format)
         return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
 
@@ -101,7 +101,7 @@ def _broken(tally: Tally) -> bool:
 
 
 def excused(run: Run, report: Report) -> Report:
-    """The report, with what each of its bindings would have to declare where that would make it conform."""
+    """The report, in which each binding names the declaration that would make it conform, if one was found."""
     plan = run.plan
     if not plan.explain or report.partial:
         return report
@@ -128,7 +128,7 @@ def excused(run: Run, report: Report) -> Report:
 
 @attrs.define
 class _Search:
-    """The search for one binding."""
+    """The search for the declaration of one binding."""
 
     run: Run
     target: Target
@@ -137,9 +137,9 @@ class _Search:
     until: float
 
     def found(self) -> tuple[str, ...]:
-        """The declaration as KEY=VALUE texts; empty where there is none, or none was found in time."""
+        """The declaration as KEY=VALUE texts; empty if there is none, or none was found in time."""
         known = [result for result in self.violations if result.violated_on is not None]
-        if len(known) < len(self.violations):  # a defect of ours, or what was found by no case
+        if len(known) < len(self.violations):  # some violation has no case to try again
             return ()
         known.sort(key=lambda result: elements(result.violated_on))
         for change in itertools.islice(self._surviving(known), _JUDGED):
@@ -148,7 +148,7 @@ class _Search:
         return ()
 
     def _surviving(self, known: Sequence[Result]) -> Iterator[Change]:
-        """The candidates under which none of the violated cases is violated any more, the smaller first."""
+        """The candidates that remove the violations of all violated cases, smaller sets first."""
         single, few = list(self._single()), _few(known)
         useful: list[Change] = []
         for change in single:
@@ -168,11 +168,11 @@ class _Search:
                     yield change
 
     def _excuses(self, change: Change, known: Sequence[Result]) -> bool:
-        """Whether no violated case is violated under the change."""
+        """Whether no violated case stays violated under the change, and results are not merely truncated."""
         return not any(self._violated(change, result) for result in known) and not self._cut_off(change, known)
 
     def _single(self) -> Iterator[Change]:
-        """What else the binding could declare."""
+        """The single changes that the binding could declare."""
         operator, dtypes = self.binding.operator, {result.dtype for result in self.violations}
         keys = ["variance_algorithm"]
         if self.binding.record.statistics:
@@ -193,11 +193,11 @@ class _Search:
             values = CONVENTIONS[key]
             left = values[values.index(declared[key]) + 1 :]
             if key == "storage" and OPERATORS[operator].composed and left:
-                # Every class but H0 lets each operation of a composed operator round: the plainest name for that.
+                # All classes but H0 let each operation of a composed operator round; "native" is the plainest name.
                 left = ("native",)
             found += [{key: value} for value in left]
-        # Of the variances the tightest that passes is named first; the table lists one-pass, the weakest, before. In
-        # float32 half of the digits may be missing for whatever reason: it is named where nothing else is.
+        # Try the weakest changes last, so that a tighter one that also passes is named. The table lists one-pass, the
+        # weakest variance, first. float64=float32 excuses the loss of half of the digits for any reason.
         weakest: list[Change] = [{"variance_algorithm": "one-pass"}, {"float64": "float32"}]
         found.sort(key=lambda change: weakest.index(change) + 1 if change in weakest else 0)
         return iter(found)
@@ -215,7 +215,7 @@ class _Search:
         )
 
     def _bears_on(self, change: Change) -> frozenset[str] | None:
-        """Those of the run's requirements that may come out otherwise under a change; None where there are all."""
+        """The requirements of the run whose verdict may differ under a change; None means all requirements."""
         asked = self.run.plan.requirements
         if any(key not in _BEARS_ON for key in change):
             return asked
@@ -230,7 +230,7 @@ class _Search:
         return trial, trial.held(self.target, self.binding, dtype)
 
     def _violated(self, change: Change, result: Result) -> bool:
-        """Whether a violation stays on the very case on which it was found."""
+        """Whether a violation stays on the case on which it was found."""
         trial, subject = self._subject(change, result.dtype)
         description = result.violated_on
         for check in trial.put_to(subject):
@@ -246,8 +246,10 @@ class _Search:
 
     def _holds(self, change: Change) -> bool:
         """
-        Whether the binding, judged under the change, violates no MUST, and is still judged, in each dtype, on something
-        that it violates now: a class that promises nothing where a violation shows does not explain it.
+        Whether the binding, judged in full under the change, violates no MUST.
+
+        In each dtype with violations, some requirement that is violated now must still be judged: a class of accuracy
+        that promises nothing where a violation shows does not explain it.
         """
         dtypes = list(dict.fromkeys(result.dtype for result in self.violations))
         asked = self.run.plan.dtypes or self.target.dtypes
@@ -269,9 +271,10 @@ class _Search:
 
     def _cut_off(self, change: Change, known: Sequence[Result]) -> bool:
         """
-        Whether 16-bit results are exact ones whose digits were cut off, which no class of storage describes.
+        Whether 16-bit results are truncated exact values, which no class of storage describes.
 
-        They lie within the envelopes of classes that round several times, each to nearest, and so to either side.
+        Such results lie within the envelopes of classes that round several times. But those round to nearest, and so
+        err to either side.
         """
         if "storage" not in change:
             return False
@@ -300,7 +303,7 @@ class _Search:
 
 
 def _few(known: Sequence[Result]) -> list[Result]:
-    """The smallest violated cases of every dtype: enough to see whether a change bears on any."""
+    """The smallest violated cases of every dtype: enough to see whether a change affects any."""
     return [
         result
         for dtype in dict.fromkeys(result.dtype for result in known)

@@ -1,4 +1,4 @@
-"""Requirements that fail on the same case for the same reason: all but the one that tells most refer to that."""
+"""Folding: of requirements that fail on the same case for the same reason, all refer to the most telling one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..judging.verdicts import Counterexample, Result, Verdict
 
 def telling(identifier: str) -> int:
     """
-    How early a violated requirement is told.
+    Rank of a violated requirement in the order of telling; a lower one is more telling.
 
-    A wrong shape breaks everything else, and so does what is done to a part, so the contract (CM-T, CM-C1 to C3) comes
-    first; a wrong formula breaks most laws, so the operator's values, its gradients and its laws follow in this order;
-    what else is common to all operators comes last.
+    The contract (CM-T, CM-C1 to C3) comes first, because a wrong shape or a wrongly treated part breaks everything
+    else. The operator's values, its gradients and its laws follow in this order, because a wrong formula breaks most
+    laws. The other requirements common to all operators come last.
     """
     page, _, rest = identifier.partition("-")
     if page == "CM":
@@ -27,10 +27,10 @@ def telling(identifier: str) -> int:
 
 def folded(results: Sequence[Result]) -> list[Result]:
     """
-    The results, those folded that fail on the same case, for the same reason, as one that tells more.
+    The results, each naming the more telling requirement that fails on the same case for the same reason, if any.
 
-    The reason is the same where the same element of the same result of the same call is wrong by the same value, or
-    where the same call raises the same at the same line. A MUST is not folded under a SHOULD.
+    The reason is the same if the same element of the same result of the same call has the same wrong value, or if the
+    same call raises the same exception at the same line. A MUST is not folded under a SHOULD.
     """
     order = {identifier: place for place, identifier in enumerate(requirements())}
     violated = [one for one in results if one.verdict.is_violation and one.counterexample is not None]
@@ -47,7 +47,7 @@ def folded(results: Sequence[Result]) -> list[Result]:
 
 
 def _reason(case: Counterexample) -> tuple[Hashable, ...]:
-    """What is handed over in the call that shows it, and what is wrong there."""
+    """Key of the reason: the arguments of the call that shows the violation, and the wrong result."""
     call, raised = case.call, case.raised
     inputs = tuple((name, _bits(array)) for name, array in sorted(case.inputs.items()) if name != "g")
     settings = tuple(sorted((name, repr(value)) for name, value in case.settings.items()))

@@ -1,4 +1,4 @@
-"""Modes of batch_norm: in which a binding is judged, and what is asked of it there."""
+"""Modes of batch_norm: the mode that a binding is judged in, and its cases and checks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..judging.subject import Subject
 class Mode:
     """The mode that a binding is judged in."""
 
-    #: `training` or `inference`, or "" for both.
+    #: "training" or "inference", or "" for both.
     name: str = ""
-    #: Why it is judged in that mode alone, where the caller has not said so.
+    #: Why it is judged in that mode alone; empty if the caller asked for it.
     reason: str = ""
 
 
 def mode_of(subject: Subject, asked: str, descriptions: Sequence[Description], library: Library) -> Mode:
     """
-    The mode that a subject is judged in: the one that was asked for, or inference where it declines all training.
+    The mode that a subject is judged in: the one asked for, or inference if it declines all training calls.
 
-    Of the other operators there is one mode.
+    The other operators have one mode.
     """
     has_modes = subject.binding.record.has_modes
     if asked or not has_modes:
@@ -47,9 +47,10 @@ def mode_of(subject: Subject, asked: str, descriptions: Sequence[Description], l
 
 def cases_in(mode: str, descriptions: Sequence[Description]) -> list[Description]:
     """
-    The cases of a mode: in inference those of training too, with their running statistics in the batch's place.
+    The cases of a mode.
 
-    What isolates one part of the formula, or a size, a layout, a law, does so in either mode.
+    Inference also takes the training cases, with the running statistics in place of the batch's. A case that isolates
+    a part of the formula, a size, a layout or a law does so in either mode.
     """
     if not mode:
         return list(descriptions)
@@ -59,7 +60,7 @@ def cases_in(mode: str, descriptions: Sequence[Description]) -> list[Description
 
 
 def checks_in(mode: str, checks: Sequence[Check]) -> list[Check]:
-    """The checks that have a meaning in a mode; in inference they take the cases that they take in training."""
+    """The checks that have a meaning in a mode. In inference they also run on cases that they take in training."""
     if not mode:
         return list(checks)
     asked = [check for check in checks if mode in check.modes]

@@ -10,7 +10,7 @@ from ..judging.verdicts import Result, Taken
 
 
 class Order:
-    """Where results stand in a report on some subjects."""
+    """The order of results in a report on some subjects."""
 
     def __init__(self, subjects: Sequence[Mapping[str, Any]], dtypes: Sequence[str] | None) -> None:
         targets: dict[str, int] = {}
@@ -23,5 +23,5 @@ class Order:
         self._dtypes = {dtype: place for place, dtype in enumerate(dtypes or DTYPES)}
 
     def place(self, one: Result | Taken) -> tuple[int, ...]:
-        """What to sort results by."""
+        """The sort key of a result."""
         return *self._subjects[one.target, one.op, one.binding], self._dtypes[one.dtype]

@@ -1,4 +1,4 @@
-"""Pace: whether calls of a target are so slow that it is put to fewer cases."""
+"""Pace: whether calls of a target are so slow that fewer cases run on it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from ..judging.calls import CALL_FAILED
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 
-#: Seconds a call from which on a function is slow: a hundred times what a plain function of NumPy or PyTorch takes.
+#: A function is slow if a call takes this many seconds or more: a hundred times a plain NumPy or PyTorch function.
 SLOW = 0.02
-#: Calls that are timed. One that is quicker settles it: a busy machine delays some calls, and not eight in a row.
+#: Number of calls that are timed. One quick call settles it: a busy machine delays some calls, but not eight in a row.
 CALLS = 8
 
 
 def pace(subject: Subject, asked: bool | None) -> str:
     """
-    Why a target is put to fewer cases; empty where it is put to all.
+    Why fewer cases run on a target; empty if all run.
 
-    ``asked``: what the user says; None: known of a framework, and measured of an own function.
+    ``asked`` is what the user said. If it is None, the pace of a framework is known, and that of a user's function is
+    measured.
     """
     if asked is not None:
         return "the caller says that calls are slow" if asked else ""
@@ -33,7 +34,7 @@ def pace(subject: Subject, asked: bool | None) -> str:
 
 
 def _quickest(subject: Subject) -> float:
-    """How long the quickest of some plain calls of new shapes takes; 0 where they fail, or one was quick."""
+    """Seconds of the quickest of some plain calls of new shapes; 0 if a call fails, or one was quick."""
     taken = []
     for n in range(4, 4 + CALLS):
         plain = Description(subject.operator, n, (("normal", 0), ("normal", 1)), recipe="leaf")

@@ -1,4 +1,4 @@
-"""The platform of a binding: what was measured of framework and device, and holds for every function there."""
+"""The platform of a binding: measured traits of its framework and device, which hold for every function there."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from ...spec.conventions import CONVENTIONS
 @attrs.frozen
 class Platform:
     """
-    The traits that count for one binding: those that neither it nor the user says anything about.
+    The traits that count for one binding: those that neither the binding nor the user declares.
 
-    Who declares a convention is held to that, whatever the platform does: code that declares subnormal numbers kept,
-    where its framework loses them, says that it does not leave them to the framework.
+    A declared convention counts, whatever the platform does. Code that declares subnormal numbers kept while its
+    framework loses them says that it does not leave them to the framework.
     """
 
     traits: tuple[Trait, ...]
     declared: frozenset[str]
 
     def of(self, dtype: str) -> list[Trait]:
-        """The traits that act on data of a dtype: its own, and for 16 bits those of float32, which computes it."""
+        """The traits that affect data of a dtype: its own, and for 16 bits also those of float32, which computes it."""
         formats = {dtype, "float32"} if FORMATS[dtype].narrow else {dtype}
         return [trait for trait in self.traits if trait.dtype in formats]
 
     def values(self, dtype: str) -> dict[str, str]:
-        """The conventions that follow, with their values."""
+        """The conventions that follow from the traits, with their values."""
         return {trait.key: trait.value for trait in self.of(dtype)}
 
     def evidence(self, dtype: str) -> dict[str, str]:
-        """For each of these, what was measured."""
+        """The measured evidence for each of these conventions."""
         return {trait.key: _where(trait) for trait in reversed(self.of(dtype))}
 
     @property
     def flushes(self) -> frozenset[str]:
-        """The formats whose subnormal numbers become zero: as measured, and all where that was declared."""
+        """The formats whose subnormal numbers become zero: those measured, or all if that was declared."""
         if "subnormals" in self.declared:
             return frozenset(FORMATS)
         return frozenset(trait.dtype for trait in self.traits if trait.key == "subnormals")
 
     def described(self, dtypes: Sequence[str]) -> list[dict[str, Any]]:
-        """What was measured, for the report: each convention with its value, the dtypes that have it, and why."""
+        """The traits for the report: each convention with its value, the dtypes that have it, and the evidence."""
         found: dict[tuple[str, str], list[str]] = {}
         for trait in self.traits:
             if any(trait in self.of(dtype) for dtype in dtypes):
@@ -63,7 +63,7 @@ def _where(trait: Trait) -> str:
 
 
 def platform_of(target: Target, binding: Binding, device: str, declared: Mapping[str, str]) -> Platform:
-    """The platform of a binding on a device, where the user has declared these conventions."""
+    """The platform of a binding on a device, for conventions that the user declared."""
     known = frozenset({**binding.conventions, **declared})
     return Platform(tuple(trait for trait in target.traits(device) if trait.key not in known), known)
 
@@ -71,7 +71,7 @@ def platform_of(target: Target, binding: Binding, device: str, declared: Mapping
 def described(
     target: Target, binding: Binding, device: str, conventions: Mapping[str, str], dtypes: Sequence[str]
 ) -> dict[str, Any]:
-    """A binding as a report shows it: what was run, what is declared of it by whom, and what was measured."""
+    """A binding for the report: target, versions and device, declared conventions with reasons, measured traits."""
     declared = {**binding.conventions, **conventions}
     return {
         "target": target.name,

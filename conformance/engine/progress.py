@@ -1,4 +1,4 @@
-"""What a run tells about itself while it works."""
+"""Progress events of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-#: What the first binding of an operator weighs, and a further one, which is put to fewer cases.
+#: Weights of the first binding of an operator, and of a further one, on which fewer cases run.
 FIRST, FURTHER = 1.0, 0.25
 
 
@@ -14,14 +14,14 @@ FIRST, FURTHER = 1.0, 0.25
 class Progress:
     """How far a run has come."""
 
-    #: How much is done, and how much there is: known beforehand, so that `total` never changes while a run works.
+    #: Weight of the work that is done, and of all work. `total` is known beforehand and never changes during a run.
     done: float
     total: float
-    #: What is being checked now, in a few words: target, operator, dtype.
+    #: The current work in a few words: target, operator, dtype.
     text: str
-    #: Violations of a MUST so far: one for each requirement, binding and dtype.
+    #: Violations of a MUST so far, counted once for each requirement, binding and dtype.
     violations: int = 0
-    #: The seconds that the rest may take; None where that cannot be said yet.
+    #: Estimated seconds for the rest; None if there is no estimate yet.
     seconds_left: float | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Which of the cases a run makes: a few that put every check to the test, of few shapes."""
+"""Selection of a few cases, of few shapes, that exercise every check."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..cases.description import Description
 from ..checks.registry import Check
 from ..judging.library import Library
 
-#: Cases chosen for each trait, where traits are asked for: two, since a fault may spare the values of one case.
+#: Cases chosen for each trait. Two, because a fault may spare the values of one case.
 _TRAIT = 2
 
 
 def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
-    """What sets a plain case apart, such as that gamma is not given: a fault may show there and nowhere else."""
+    """Traits of a plain case, such as "gamma is not given". A fault may show only on cases with one trait."""
     if case.only:
         return large(case)
     settings = case.settings
@@ -23,7 +23,7 @@ def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
     found |= {("one value",)} if case.layout.size == 1 else set()
     regimes = {regime for regime, _ in description.groups}
     found |= {("regime", regime) for regime in regimes}
-    if len(description.groups) > 1 and regimes != {"constant"}:  # where a sum over groups is no single term
+    if len(description.groups) > 1 and regimes != {"constant"}:  # so that a sum over groups has several terms
         given = tuple(case.inputs.get(name) is not None for name in ("gamma", "beta"))
         found |= {
             ("given", given),
@@ -34,7 +34,7 @@ def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
 
 
 def large(case: Case) -> frozenset[Hashable]:
-    """What sets a large case apart, if it is one that runs in every framework; empty for the others."""
+    """Traits of a large case that runs in every framework; empty for other cases."""
     far = case.description is not None and case.description.far
     return frozenset({("far", case.x.shape, case.settings.get("training"))} if far else ())
 
@@ -49,10 +49,10 @@ def select_cases(
     first: bool = False,
 ) -> list[Description]:
     """
-    Choose descriptions on which every check runs at least ``minimum`` times, where there are so many; keep their order.
+    Choose descriptions on which every check runs at least ``minimum`` times, if there are as many; keep their order.
 
-    The choice has few shapes, since a framework that compiles does so for every new shape. With ``varied`` it also
-    covers every trait of the cases; with ``first`` it also covers every large shape of the sweep of sizes.
+    The choice has few shapes, because a framework that compiles does so for every new shape. With ``varied`` it also
+    covers every trait of the cases. With ``first`` it also covers every large shape of the sweep of sizes.
     """
     asking: dict[Description, frozenset[Hashable]] = {}
     for description in descriptions:
@@ -75,7 +75,7 @@ def select_cases(
             def use(one: Description) -> tuple[bool, int]:
                 return library.case(one).x.shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
 
-            best = max(left, key=use)  # of equals the first: the fixed deck comes before what is generated
+            best = max(left, key=use)  # among equals the first: the fixed deck comes before generated cases
             chosen.add(best)
             shapes.add(library.case(best).x.shape)
             met.update(asking[best])

@@ -1,4 +1,4 @@
-"""From a violation to the case that tells most of those that show it."""
+"""Shrinking: from a violation to the most telling case that shows it."""
 
 from __future__ import annotations
 
@@ -17,55 +17,56 @@ from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from .tally import Tally, findings
 
-#: Elements that the reduction of one violation may try in all: a fault of size is reported within seconds, reduced as
-#: far as that goes.
+#: Total number of elements that the reduction of one violation may try. Thus a fault that needs large sizes is reported
+#: within seconds, reduced as far as possible in that time.
 REDUCTION = 2_000_000
 
-#: Cases that are tried for one violation, and for all violations of a target in a dtype, so that a function which fails
-#: everything is reported in seconds; the second pair where calls are slow. Counted, so that no report depends on time.
+#: Cases tried for one violation, and for all violations of a target in a dtype. Thus a function that fails everything
+#: is reported in seconds. SLOW_TRIES holds if calls are slow. Cases are counted, so that no report depends on time.
 TRIES = 250, 1500
 SLOW_TRIES = 24, 120
-#: How many more of the plainest cases are tried for numbers that tell more, once one fails.
+#: Once one of the plainest cases fails, how many more of them are tried for more readable numbers.
 _MORE = 12
 
-#: An expected value is read as it stands between these, and an error from so much of it on.
+#: A value is readable between these two sizes, and an error is visible from this share of the value on.
 _READABLE = 2.0**-10, 2.0**10
 _VISIBLE = 2.0**-10
 
-#: So many figures of how odd a case is are about eps, its magnitude, and how many values it has.
+#: How many of the first figures of ``oddness`` are about eps, the magnitude, and the number of values.
 _SIZE = 3
 
-#: What a case keeps for another violation: what that is judged on, in its mode and with its parts.
+#: Fields that are taken from the original description when a case of another requirement is tried: they decide which
+#: checks run on it, its mode and its parts.
 _PURPOSE = ("requirements", "only", "mixed", "training", "recipe", "logits")
 
 
 @attrs.frozen
 class Shown:
-    """A violation on a case."""
+    """A violation, and the case that shows it."""
 
     finding: Finding
     description: Description
 
     @property
     def plainness(self) -> tuple[float, ...]:
-        """How much it leaves to be explained: the smaller of two tells more."""
+        """How odd the case and its numbers are; the smaller of two is more telling."""
         ordinary = oddness(self.description)
         return (*ordinary[:2], not _readable(self.finding), *ordinary[2:])
 
 
 @attrs.define
 class Shrinker:
-    """Shrinks violations; cases that one requirement is shown on are tried first for the next."""
+    """Shrinks violations. Cases that showed one requirement's violation are tried first for the next."""
 
-    #: The cases that something was shown on, each with the requirements that are known to fail on it.
+    #: The cases that showed a violation, each with the requirements known to fail on it.
     _pool: dict[Description, set[str]] = attrs.field(factory=dict)
     _tried: int = 0
 
     def shrink(self, subject: Subject, tally: Tally, library: Library) -> Shown:
-        """Return the violation of the tally's requirement on the case, of those tried, that tells most."""
+        """Return the violation of the tally's requirement on the most telling of the tried cases."""
         assert tally.violation is not None and tally.description is not None
         each, all_of_them = SLOW_TRIES if subject.slow else TRIES
-        if not tally.violation.note.startswith(REPEATED):  # repetitions take the most time, and showed nothing
+        if not tally.violation.note.startswith(REPEATED):  # repetitions cost most and did not show this violation
             subject = attrs.evolve(subject, repeats=0, large_repeats=0)
         search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
         met = Shown(tally.violation, tally.description)
@@ -78,9 +79,9 @@ class Shrinker:
 
     def known(self, like: Description) -> list[Description]:
         """
-        The cases that others were shown on, for what a description is for, those first that tell most.
+        The cases that showed other violations, adapted to the purpose of a description, most telling first.
 
-        Of as many values, one on which fewer requirements fail says more of each of them.
+        Among cases with equally many values, one on which fewer requirements fail says more about each of them.
         """
         found: dict[Description, int] = {}
         for one, failing in self._pool.items():
@@ -95,7 +96,7 @@ class Shrinker:
         return sorted(found, key=order)
 
     def _search(self, search: _Search, met: Shown) -> Shown:
-        readable = _readable(met.finding)  # if it is not, it need not be anywhere
+        readable = _readable(met.finding)  # if it is not, none need be
 
         def tells(shown: Shown) -> bool:
             return not any(shown.plainness[:2]) and (_readable(shown.finding) or not readable)
@@ -104,7 +105,7 @@ class Shrinker:
         if shown is None or not tells(shown):
             shown = _plainer_of(shown, search.first(plainest(met.description), enough=tells, more=_MORE))
         if shown is None:
-            # Found again, so that it is told by calls of its own.
+            # Found again, so that the log holds only the calls of this violation.
             shown = search.shown(met.description)
         return met if shown is None else search.reduced(shown)
 
@@ -120,7 +121,7 @@ class _Search:
     tried: int = 0
 
     def shown(self, description: Description) -> Shown | None:
-        """The violation on a description; None where there is none, or no try is left."""
+        """The violation on a description; None if there is none, or if no try is left."""
         if self.tried >= self.tries:
             return None
         self.tried += 1
@@ -129,7 +130,7 @@ class _Search:
     def first(
         self, descriptions: Iterable[Description], *, enough: Callable[[Shown], bool], more: int | None = None
     ) -> Shown | None:
-        """The first violation that is enough, or the plainest of those met; ``more``: how many follow the first."""
+        """The first violation that is ``enough``, else the plainest; stops ``more`` cases after the first violation."""
         best: Shown | None = None
         for description in descriptions:
             if best is not None and more is not None:
@@ -143,7 +144,7 @@ class _Search:
         return best
 
     def reduced(self, shown: Shown) -> Shown:
-        """The violation on a plainer case, from step to step, until no step leads to one."""
+        """The violation on ever plainer cases, until no step leads to a plainer one."""
         spent, progress = 0, True
         while progress:
             progress, least = False, oddness(shown.description)
@@ -161,7 +162,7 @@ class _Search:
 
 
 def violation(check: Check, subject: Subject, description: Description, library: Library) -> Shown | None:
-    """Return the check's violation on a description, or None where there is none."""
+    """Return the check's violation on a description, or None if there is none."""
     fit = fitted(description, subject.binding)
     if fit is None:
         return None
@@ -173,7 +174,7 @@ def violation(check: Check, subject: Subject, description: Description, library:
 
 
 def _alike(known: Description, original: Description) -> Description | None:
-    """A case that another requirement was shown on, for the purpose of this one."""
+    """The case that showed another requirement's violation, adapted to the purpose of this one."""
     if known.operator != original.operator:
         return None
     kept = {name: getattr(original, name) for name in _PURPOSE}
@@ -187,7 +188,7 @@ def _plainer_of(one: Shown | None, other: Shown | None) -> Shown | None:
 
 
 def _readable(finding: Finding) -> bool:
-    """Whether the numbers are of ordinary size, and their difference is seen in the first few digits."""
+    """Whether the numbers are of ordinary size and differ in the first few digits."""
     got, expected = finding.got, finding.expected
     if got is None or expected is None or not math.isfinite(got):
         return True

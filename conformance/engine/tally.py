@@ -1,4 +1,4 @@
-"""What has been established about one requirement so far, and the verdict that follows."""
+"""The findings about one requirement so far, and the verdict that follows from them."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ from ..results.ratios import bin_of
 
 @attrs.define
 class Tally:
-    """One check of one subject, case after case."""
+    """One check of one subject, added up case by case."""
 
     check: Check
-    #: How binding the requirement is: what a violation of it amounts to.
+    #: How binding the requirement is (MUST or SHOULD).
     level: Level = attrs.Factory(lambda self: requirement(self.check.requirement).level, takes_self=True)
-    #: Cases judged, and the worst error / envelope among them.
+    #: Number of comparisons judged, and the worst error / envelope among them.
     judged: int = 0
     ratio: float | None = None
-    #: How many of the ratios that were found lie in each bin (ratios.py).
+    #: Number of ratios in each bin (ratios.py).
     ratios: Counter[int] = attrs.field(factory=Counter)
-    #: The worst of them by kind of data (cases/regimes.py); a case with groups of several kinds counts for each.
+    #: The worst ratio by kind of data (cases/regimes.py); a case with groups of several kinds counts for each.
     kinds: dict[str, float] = attrs.field(factory=dict)
-    #: The first violation, and the case it was found on.
+    #: The first violation, and the case that it was found on.
     violation: Finding | None = None
     description: Description | None = None
-    #: The first finding that is a known violation of the binding.
+    #: The first finding that a known violation of the binding covers.
     known: Finding | None = None
-    #: Declared conventions without which something judged would have failed.
+    #: Declared conventions that some comparison needed to pass.
     deviates: set[str] = attrs.field(factory=set)
     #: Why nothing could be judged: the target lacks it, or raised.
     unsupported: str = ""
-    #: On how many cases the target declined a call, or lacked a derivative, by the reason.
+    #: Number of cases by the reason why the target declined a call or lacked a derivative.
     declined: Counter[str] = attrs.field(factory=Counter)
-    #: On how many of them it was the plain call that it declined.
+    #: Number of cases whose plain call the target declined.
     untaken: int = 0
     error: str = ""
-    #: The traceback of an exception of our own, which then is the error.
+    #: The traceback of a defect of normspec, if ``error`` is one.
     defect: str = ""
-    #: The first requirement without which a case could not be judged, because the target violates it there.
+    #: The first requirement whose violation made a case impossible to judge.
     awaits: str = ""
-    #: Whether what only some targets have was refused on a case: a derivative, or float32 parameters.
+    #: Whether the target refused an optional feature on a case: a derivative, or float32 parameters.
     refused: bool = False
-    #: Whether the target was lost on a case: it ended its process, or was stopped at a limit.
+    #: Whether the target was lost on a case: its process ended, or was stopped at a limit.
     lost: bool = False
-    #: The cases that the check was put to.
+    #: The cases that the check ran on, or that the target declined.
     tried: set[Description] = attrs.field(factory=set)
-    #: On how many cases the check made calls of its own, beside the plain one and its gradients.
+    #: Number of cases on which the check made extra calls, beside the plain one and its gradients.
     calling: int = 0
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
-        """Run the check on one case and add up what it finds."""
+        """Run the check on one case and add up its findings."""
         before = subject.target.calls
         self.tried.add(description)
         try:
@@ -74,16 +74,20 @@ class Tally:
 
     def decline(self, description: Description, reason: str, *, own: bool = False) -> None:
         """
-        The target declines the plain call of a case: nothing can be judged on it.
+        Note that the target declines the plain call of a case, so that nothing can be judged on it.
 
-        ``own``: it has a setting, size or parameter of its own there, so that nobody can make such a call.
+        With ``own``, nobody can make such a call, because the target fixes a setting, size or parameter.
         """
         self.tried.add(description)
         self.untaken += 1
         self.lacks(reason, own=own)
 
     def lacks(self, reason: str, *, own: bool = False) -> None:
-        """The target lacks what the check asks of it on a case; what is its ``own`` is told once, with the target."""
+        """
+        Note that the target lacks something that the check needs on a case.
+
+        With ``own`` the case is not counted: the settings that a target fixes are reported once, with the target.
+        """
         if not own:
             self.declined[reason] += 1
         self.unsupported = self.unsupported or reason
@@ -108,7 +112,7 @@ class Tally:
             self.judged += 1
 
     def broke(self, error: Exception) -> None:
-        """An exception of our own: what else this check finds says nothing."""
+        """Note a defect of normspec, which makes the other findings of this check meaningless."""
         if not self.defect:
             self.error, self.defect = words(error), trace(error)
 
@@ -116,10 +120,10 @@ class Tally:
     def verdict(self) -> Verdict:
         if self.violation is not None:
             return Verdict.FAIL if self.level is Level.MUST else Verdict.ADVICE
-        if self.error:  # what was judged elsewhere says nothing about the case that raised
+        if self.error:  # other cases say nothing about the case that raised
             return Verdict.ERROR
         if self.refused:
-            return Verdict.UNSUPPORTED  # a derivative that is there on the plainest cases alone is not there
+            return Verdict.UNSUPPORTED  # a derivative that exists only on the plainest cases is not supported
         if self.judged:
             return Verdict.DEVIATES if self.deviates or self.known is not None else Verdict.PASS
         if self.unsupported:
@@ -131,9 +135,10 @@ def findings(
     check: Check, subject: Subject, case: Case, tally: Tally | None = None, *, whole: bool = False
 ) -> list[Finding]:
     """
-    Run a check on a case, up to the first violation; an exception of the target becomes what it means to that check.
+    Run a check on a case up to the first violation.
 
-    ``whole``: what the check finds after a violation is there too.
+    An exception of the target becomes a finding or a note in the tally, depending on the check. With ``whole``, the
+    check also continues after a violation.
     """
     found: list[Finding] = []
 
@@ -155,7 +160,7 @@ def findings(
     except Unsupported as lacking:
         if tally is not None:
             tally.lacks(str(lacking), own=isinstance(lacking, CannotVary))
-            # Values were judged without what is lacking; a derivative was not.
+            # A missing part or a fixed setting leaves the values judged; a missing derivative does not.
             spared = isinstance(lacking, (TakesNoPart, CannotVary))
             tally.refused |= check.raising == "unsupported" and not spared and not found
     except TargetLost as lost:
@@ -174,7 +179,7 @@ def findings(
             add(Finding(case, violated=True, output=output, note=note, failure=shown_as(failure)))
         elif tally is not None:
             tally.error = tally.error or (f"the call {note}" if raised else note)
-    except Exception as error:  # what a target does ends in one of those above
+    except Exception as error:  # a defect of normspec: exceptions of a target are caught above
         if tally is None:
             raise
         tally.broke(error)
@@ -182,15 +187,16 @@ def findings(
 
 
 def of_gradients(failure: TargetRaised | BadOutput) -> bool:
-    """Whether it was in taking gradients that the target failed."""
+    """Whether the target failed while taking gradients."""
     return failure.stage == "vjp" if isinstance(failure, TargetRaised) else failure.kind == "gradient"
 
 
 def is_about(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
     """
-    Whether what failed is what the check is about.
+    Whether the failure is about what this check tests.
 
-    That is its own twist, where the plain call of the case (and its gradient) works; or the plain call itself.
+    It is if the plain call of the case (and its gradient) works, since then the check's own calls failed; or if the
+    check is about the plain call itself.
     """
     before = len(subject.log)
     try:
@@ -200,12 +206,16 @@ def is_about(check: Check, subject: Subject, case: Case, failure: TargetRaised |
     except CALL_FAILED:
         return check.plain
     finally:
-        del subject.log[before:]  # these calls show nothing
+        del subject.log[before:]  # these calls are not part of the violation
     return True
 
 
 def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
-    """Make the plain call of a case, and take its gradients if asked, so that no check is the first to need them."""
+    """
+    Make the plain call of a case, with ``gradients`` also its vjp.
+
+    The results are then remembered, so that a check counts as making extra calls only if it makes calls beside these.
+    """
     subject.target.begin()
     with contextlib.suppress(*CALL_FAILED):
         _ = subject.observe(case).outputs
@@ -215,8 +225,9 @@ def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
 
 def deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str:
     """
-    What a result rests on: known violations, and declarations, of which the reasons for a binding's own stand with the
-    subject.
+    Why a result deviates: known violations and declared conventions, as one text.
+
+    The reasons for a binding's own declarations are reported with the subject.
     """
 
     def source(key: str) -> str:

@@ -1,1 +1,1 @@
-"""What a target returned, against what it must return: one subject, its calls, the exact values, and what was found."""
+"""Judging one subject: its calls, the exact values and envelopes, findings and verdicts."""

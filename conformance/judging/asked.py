@@ -1,4 +1,4 @@
-"""What a check asks of a target, call by call: a violation can then be told, and repeated by hand, as a sequence."""
+"""A log of the calls that a check makes, so that a violation can be reported and repeated by hand as a sequence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...spec.parts import Parts
 
 Arrays = Mapping[str, "np.ndarray | None"]
 
-#: What a derivative of a derivative is called, by its kind.
+#: Names of derivatives of derivatives, by kind.
 _DERIVATIVES = {
     "vjp_vjp": "vjp of the vjp",
     "jvp_vjp": "jvp of the vjp",
@@ -25,32 +25,32 @@ _DERIVATIVES = {
 
 @attrs.frozen(eq=False)
 class Ask:
-    """One thing that a check asks of a target."""
+    """One call that a check makes of a target, or one reading of an earlier call."""
 
-    #: "call", "vjp", "jvp", "vjp of the vjp", "jvp of the jvp", "read the outputs again" and the like.
+    #: What is done: "call", "vjp", "jvp", "vjp of the vjp", "jvp of the jvp", "read the outputs again", ...
     does: str
-    #: What it is handed: every tensor by name, the keyword arguments, and the parts of a composed operator.
+    #: The arguments: every tensor by name, the keyword arguments, and the parts of a composed operator.
     inputs: Arrays
     settings: Mapping[str, Any]
     parts: Parts
-    #: The cotangent of y, for a derivative that takes one.
+    #: The cotangent of y, if the derivative takes one.
     g: np.ndarray | None = None
-    #: Tangents of the inputs by name; the second ones of a jvp of the jvp; for a vjp of the vjp, the cotangents of
-    #: the gradients.
+    #: Tangents of the inputs by name; the second tangents of a jvp of the jvp; the cotangents of the gradients for a
+    #: vjp of the vjp.
     tangents: Arrays = attrs.field(factory=dict)
     tangents_again: Arrays = attrs.field(factory=dict)
     cotangents: Arrays = attrs.field(factory=dict)
-    #: The layout in memory of each input, and of the cotangent "g", that is not contiguous (adapters/layouts.py).
+    #: Memory layouts of the inputs, and of the cotangent "g", that are not contiguous (adapters/layouts.py).
     layouts: Mapping[str, str] = attrs.field(factory=dict)
-    #: "inference": with nothing tracked for gradients, and a layer in inference.
+    #: In "inference" nothing is tracked for gradients, and a layer is in inference mode.
     mode: str = "training"
-    #: How often it is asked, one time after the other.
+    #: How often it is done, one time after the other.
     times: int = 1
-    #: The inputs whose gradients alone are asked for; None: of all.
+    #: The inputs whose gradients are taken; None means all.
     wrt: tuple[str, ...] | None = None
-    #: The place in the sequence of the call that a gradient, or a second reading, is of; None: a call of its own.
+    #: For a gradient or a second reading: index in the log of the call that it belongs to. None for a call of its own.
     of: int | None = None
-    #: Where the target raised, if it did.
+    #: The exception, if the target raised one.
     raised: Raised | None = None
 
 
@@ -60,26 +60,26 @@ class Raised:
 
     #: ``ValueError: the message``, in one line.
     words: str
-    #: The innermost line in the user's own file; None where the exception came from no such file.
+    #: The innermost line in the user's own file; None if the exception did not come from such a file.
     where: Where | None = None
 
     @classmethod
     def of(cls, error: TargetRaised) -> Raised:
-        """What is to be told of it."""
+        """The part of a target's exception that is reported."""
         return cls(str(error), error.where)
 
     @property
     def type(self) -> str:
-        """The name of its class."""
+        """The class name of the exception."""
         return self.words.partition(":")[0]
 
 
 class AskedSession:
-    """As adapters.session.Session, with a log of what is asked of it."""
+    """An adapters.session.Session that logs its calls."""
 
     def __init__(self, session: Any, log: list[Ask]) -> None:
         self._session, self.log = session, log
-        #: How often the target was called.
+        #: Number of calls of the target, repetitions included.
         self.asked = 0
 
     @contextmanager
@@ -113,7 +113,7 @@ class AskedSession:
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, parts: Parts | None = None,
         times: int = 1, wrt: tuple[str, ...] | None = None, **options: Any,
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
-        """The gradients of several calls, and what the first returned."""
+        """The outputs of the first call, and the gradients of all calls."""
         with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
             return self._session.vjp(inputs, settings, g, parts=parts, times=times, wrt=wrt, **options)
 
@@ -121,7 +121,7 @@ class AskedSession:
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, parts: Parts | None = None,
         g: np.ndarray | None = None, fresh: bool = False,
     ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-        """A second call on the memory of a first."""
+        """A second call in the memory of a first."""
         self.log.append(Ask("call", inputs, settings, parts or {}, g))
         how = "new tensors on the memory of the last call" if fresh else "the last call's tensors, overwritten in place"
         with self._noted(f"call with {how}", then, settings, parts=parts, g=g):
@@ -136,7 +136,7 @@ class AskedSession:
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, cotangents: Arrays, *,
         parts: Parts | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Second order."""
+        """Second-order gradients."""
         does = _DERIVATIVES["vjp_vjp"]
         with self._noted(does, inputs, settings, parts=parts, g=g, cotangents=cotangents):
             return self._session.vjp_vjp(inputs, settings, g, cotangents, parts=parts)
@@ -151,7 +151,7 @@ class AskedSession:
             return self._session.nested(kind, inputs, settings, tangents, other, parts=parts)
 
     def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
-        """Ask for what these calls ask for; they are noted when they are made."""
+        """Send these calls ahead in one request. They are logged when the check makes them."""
         log, asked = len(self.log), self.asked
         try:
             return self._session.ask_ahead(calls, keep=keep)
@@ -160,18 +160,18 @@ class AskedSession:
             self.asked = asked
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
-        """What was recorded around a layer's own sublayers."""
+        """The recordings around a layer's own sublayers."""
         with self._noted("call and vjp, recorded at the layer's seams", inputs, settings, g=g):
             return self._session.seams(inputs, settings, g, **options)
 
     def again(self, place: int, does: str, **rest: Any) -> Any:
-        """A note of what is asked of an earlier call."""
+        """Log a gradient or a reading of an earlier call."""
         first = self.log[place]
         return self._noted(does, first.inputs, first.settings, parts=first.parts, of=place, **rest)
 
 
 class AskedEvaluation:
-    """As adapters.evaluation.Evaluation, with a log of what is asked of it."""
+    """An adapters.evaluation.Evaluation that logs its calls."""
 
     def __init__(self, evaluation: Any, session: AskedSession, place: int) -> None:
         self._evaluation, self._session, self._place = evaluation, session, place
@@ -179,7 +179,7 @@ class AskedEvaluation:
 
     def outputs(self) -> dict[str, Any]:
         """The results as they are now."""
-        if len(self._session.log) > self._place + 1:  # something was asked in between
+        if len(self._session.log) > self._place + 1:  # the check made another call in between
             with self._session.again(self._place, "read the outputs again"):
                 return self._evaluation.outputs()
         return self._evaluation.outputs()
@@ -198,7 +198,7 @@ class AskedEvaluation:
 
 
 class AskedPulled:
-    """As adapters.evaluation.Pulled, with a log of what is asked of it."""
+    """An adapters.evaluation.Pulled that logs its calls."""
 
     def __init__(self, pulled: Any, session: AskedSession, place: int) -> None:
         self._pulled, self._session, self._place = pulled, session, place

@@ -1,4 +1,4 @@
-"""Calls of a target: in what they can end, and whether what they return has the shapes it must have."""
+"""Calls of a target: the exceptions that they can end in, and the check of the shapes that they return."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ...spec.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from ..cases.case import Case
 from .truth import owner_of
 
-#: What a call of a target can end in, instead of a result.
+#: Exceptions that a call of a target can end in.
 CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 
 def checked_shapes(outputs: dict[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:
-    """Return the outputs, or raise BadOutput if one has not the shape of the input it belongs to."""
+    """Return the outputs. Raises BadOutput if one does not have the shape of the input that it belongs to."""
     for name, value in outputs.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and value.shape != owner.shape:

@@ -25,7 +25,7 @@ class ComposedTruth(Keeping):
     case: Case
     #: "exact" or "float32": whether eps is rounded to float32 first.
     eps_dtype: str = "exact"
-    #: No composed operator has one; here so that every truth is made alike.
+    #: Unused, since no composed operator has one. It is here so that all truths take the same arguments.
     running_variance: str = "biased"
 
     @property
@@ -39,12 +39,12 @@ class ComposedTruth(Keeping):
 
     @property
     def _any(self) -> Arithmetic:
-        """An arithmetic for exact values alone, which do not depend on it."""
+        """Some arithmetic. Used for exact values, which do not depend on it."""
         return arithmetic_of(self.case, AccuracyClass())
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The case's settings, eps as the convention holds it."""
+        """The case's settings, with eps rounded as the convention says."""
         settings = dict(self.case.settings)
         if self.eps_dtype == "float32" and "eps" in settings:
             settings["eps"] = float(np.float32(settings["eps"]))
@@ -55,36 +55,36 @@ class ComposedTruth(Keeping):
         return {"y": self._y(self._any).exact}
 
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD]:
-        """The exact gradients for a cotangent, the case's own by default."""
+        """The exact gradients for a cotangent, by default that of the case."""
         return {name: value.exact for name, value in self._pulled(self._any, g).items()}
 
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
     ) -> np.ndarray:
-        """The envelope of y or of a gradient; infinite, and so not judged, where the operator promises nothing."""
+        """The envelope of y or of a gradient. Where the operator promises nothing it is infinite: not judged."""
         value = self._y(arithmetic) if name == "y" else self._pulled(arithmetic, g)[name]
         return value.error
 
     @kept
     def handed(self, arithmetic: Arithmetic) -> dict[str, list[Value]]:
-        """What each part is handed, by role; see Composed.handed."""
+        """The inputs of each part, by role; see Composed.handed."""
         return self._evaluation(arithmetic).handed()
 
     @kept
     def tangent(self, arithmetic: Arithmetic, tangents: Directions) -> Value:
-        """The tangent of y; an input whose tangent is None does not move."""
+        """The tangent of y; an input whose tangent is None stays fixed."""
         return self._evaluation(arithmetic).jvp(tangents)
 
     @kept
     def second_order(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, Value]:
-        """The gradients of the gradients, by the name of the input, and "g" for g; see Composed.vjp_vjp."""
+        """The gradients of the gradients, by input name, and "g" for g; see Composed.vjp_vjp."""
         return self._evaluation(arithmetic).vjp_vjp(g, second)
 
     @kept
     def nested(
         self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
     ) -> dict[str, Value]:
-        """The derivative of a derivative of this kind, of adapters.binding.NESTED; "y" for the tangent of a tangent."""
+        """The derivative of a derivative; ``kind`` is from adapters.binding.NESTED. That of "jvp_jvp" is named "y"."""
         evaluation: Any = self._evaluation(arithmetic)
         if kind == "jvp_vjp":
             return evaluation.jvp_vjp(other, tangents)
@@ -119,10 +119,10 @@ class ComposedTruth(Keeping):
 
     def _excused(self, gradients: dict[str, Value], arithmetic: Arithmetic, g: np.ndarray) -> dict[str, Value]:
         """
-        The gradients of pre_norm beside a sublayer that ignores what it is handed.
+        The gradients of pre_norm with a sublayer that ignores its input.
 
-        Who differentiates the normalisation all the same multiplies zero by whatever it is there: nothing is promised
-        in groups that are out of its range, or out of that of its derivative.
+        An implementation may still differentiate the normalisation and multiply its derivative by zero. So nothing is
+        promised in groups outside the range of the normalisation or of its derivative.
         """
         inputs = {name: self.case.inputs[name] for name in ("x", "gamma", "beta")}
         parts = {"sublayer": Part("identity")}

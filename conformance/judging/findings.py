@@ -1,4 +1,4 @@
-"""Findings: one comparison of what a target returned with what it must return."""
+"""Findings: comparisons of the results of a target with exact values."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from .verdicts import Counterexample
 
 @attrs.frozen(eq=False)
 class Elements:
-    """Every element of a comparison that failed: what was received, what is exact, and the ratio that decides."""
+    """All elements of a failed comparison: received value, exact value, envelope and ratio."""
 
     got: np.ndarray
     expected: np.ndarray
     envelope: np.ndarray
-    #: Error / envelope; negative where nothing was judged.
+    #: Error / envelope; negative for an element that was not judged.
     ratio: np.ndarray
 
 
 @attrs.frozen(eq=False)
 class Finding:
-    """What one comparison established about one case."""
+    """The result of one comparison on one case."""
 
-    #: The case as it was handed to the target.
+    #: The case as the target received it.
     case: Case
     violated: bool
-    #: Whether anything was judged: a comparison that masked every element establishes nothing.
+    #: Whether anything was judged. It is False for a comparison that masked every element.
     judged: bool = True
-    #: The requirement that does not hold there, without which nothing can be judged; "" where it is not that.
+    #: The violated requirement that makes judging impossible here; "" if there is none.
     awaits: str = ""
     ratio: float | None = None
     output: str = ""
@@ -44,20 +44,20 @@ class Finding:
     got: float | None = None
     envelope: float | None = None
     note: str = ""
-    #: The declared conventions under which it holds, where the normative ones would not do.
+    #: The declared conventions that it needs to pass; empty if it passes under the normative ones.
     deviates: tuple[str, ...] = ()
-    #: How it shows (adapters/known.py, FAILURES), where the numbers do not say.
+    #: How it fails (adapters/known.py, FAILURES), if the numbers do not show it.
     failure: str = ""
-    #: All that was compared, where numbers were compared and one of them is wrong.
+    #: All compared elements, if one of them is wrong.
     elements: Elements | None = None
-    #: The known violations of the binding that it was found to be, where all of it is known.
+    #: The known violations of the binding that cover all of it.
     known: tuple[KnownViolation, ...] = ()
-    #: The case that the check was put to, and what it had asked of the target by then.
+    #: The case that the check ran on, and the calls that it had made by then.
     put: Case | None = None
     asked: tuple[Ask, ...] = ()
 
     def counterexample(self) -> Counterexample:
-        """The finding as it is reported: what is handed over is that of the call that shows it."""
+        """The finding as it is reported, with the inputs of the call that shows it."""
         shown_by = self._shown_by()
         call = self.case if shown_by is None else self.asked[shown_by]
         return Counterexample(
@@ -78,12 +78,12 @@ class Finding:
 
     @property
     def call(self) -> Ask | None:
-        """The call that shows it; None where nothing is known of any."""
+        """The call that shows the finding; None if no such call is known."""
         shown_by = self._shown_by()
         return None if shown_by is None else self.asked[shown_by]
 
     def _shown_by(self) -> int | None:
-        """The place of the call that shows it: the last that raised, or the last on this case."""
+        """Index of the call that shows the finding: the last that raised, or the last on this case."""
         places = range(len(self.asked) - 1, -1, -1)
         if self.failure == "raises":
             places = [place for place in places if self.asked[place].raised is not None]
@@ -94,7 +94,7 @@ class Finding:
 
 @attrs.frozen
 class Comparison:
-    """Received values against exact ones, element by element."""
+    """The worst element of received values compared with exact ones."""
 
     ratio: float
     judged: int
@@ -102,12 +102,12 @@ class Comparison:
     expected: float = float("nan")
     got: float = float("nan")
     envelope: float = float("nan")
-    #: All of them, where one is wrong.
+    #: All elements, if one is wrong.
     elements: Elements | None = attrs.field(default=None, eq=False, repr=False)
 
 
 def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> Comparison:
-    """Return the worst of |got - exact| / envelope; see ``ratios``."""
+    """Return the worst |got - exact| / envelope; see ``ratios``."""
     if got.shape != exact.hi.shape:
         return Comparison(float("inf"), 1)
     ratio = ratios(got, exact, envelope, where=where)
@@ -132,10 +132,10 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
 
 def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> np.ndarray:
     """
-    Return |got - exact| / envelope of every element, -1 where it is not judged.
+    Return |got - exact| / envelope of every element; -1 for one that is not judged.
 
-    Elements whose envelope or exact value is not finite, or that ``where`` leaves
-    out are not judged. A value that may round beyond the largest finite number may be infinite.
+    An element is not judged if its envelope or exact value is not finite, or if ``where`` leaves it out. A result that
+    may round beyond the largest finite number may be infinite.
     """
     stored = format_of(got.dtype)
     value = got.astype(np.float64)
@@ -147,7 +147,7 @@ def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarra
         ratio = np.where(error == 0, 0.0, error / envelope)
         beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
         if beyond.any():
-            # Where the result may overflow, to either side, its infinity is right, and so is the largest finite value.
+            # A result that may overflow, to either side, may be infinite or the largest finite value.
             edge = np.sign(value) * exact.hi + envelope >= stored.largest * (1 - stored.unit_roundoff)
             ratio = np.where(edge & beyond, 0.0, ratio)
     ratio = np.where(np.isnan(ratio), np.inf, ratio)
@@ -155,6 +155,6 @@ def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarra
 
 
 def as_exact(values: Any) -> DD:
-    """Return float64 values as exact ones."""
+    """Return float64 values as double-double numbers."""
     values = np.asarray(values).astype(np.float64)
     return DD(values, np.zeros_like(values))

@@ -1,4 +1,4 @@
-"""Known violations: what they cover is taken out of a check's findings, and the rest is judged as usual."""
+"""Known violations: a check's findings without the errors that they cover. The rest is judged as usual."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..cases.case import Case
 from .findings import Elements, Finding
 from .verdicts import Deviation
 
-#: That a valid call returns, and that its gradients are there: what every other requirement takes for granted.
+#: A valid call returns, and its gradients exist. Every other requirement presupposes these two.
 _OF_PLAIN_CALLS = ("CM-T1", "CM-T3")
 
 
 def shown_as(failed: Exception) -> str:
-    """How an exception of a call shows, in the words of adapters/known.py."""
+    """The failure that an exception of a call shows, in the words of adapters/known.py."""
     if isinstance(failed, BadOutput):
         return "missing" if failed.kind == "gradient" else failed.kind
     return "raises" if isinstance(failed, TargetRaised) else ""
@@ -34,15 +34,15 @@ def _kind(got: float | None) -> str:
 
 @attrs.define
 class Known:
-    """The known violations of one subject, and in how many findings each has shown."""
+    """The known violations of one subject, and the number of findings in which each showed."""
 
     entries: Sequence[KnownViolation] = ()
     shown: Counter[KnownViolation] = attrs.field(factory=Counter)
-    #: Those that were put to the test: something was judged that lies within their limits.
+    #: Entries that were tested: something within their limits was judged.
     tested: set[KnownViolation] = attrs.field(factory=set)
 
     def without_known(self, requirement: str, finding: Finding) -> Finding:
-        """The finding less what known violations cover; no violation where they cover all of it."""
+        """The finding without the errors that known violations cover; no violation if they cover all of it."""
         entries = [one for one in self.entries if one.requirement == requirement and _within(one, finding)]
         if not (entries and finding.judged):
             return finding
@@ -55,9 +55,9 @@ class Known:
 
     def fails(self, case: Case, output: str, failed: Exception) -> str:
         """
-        Why a plain call of a case is known to fail; empty where it is not.
+        Why a plain call of a case is known to fail; empty if no known violation says so.
 
-        Such a call can show nothing of the other requirements either.
+        Such a call cannot show anything about the other requirements either.
         """
         for one in self.entries:
             within = one.requirement in _OF_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
@@ -66,7 +66,7 @@ class Known:
         return ""
 
     def deviations(self, requirement: str) -> tuple[Deviation, ...]:
-        """What is known of a requirement and has shown, or was put to the test and has not."""
+        """The known violations of a requirement that showed, or that were tested and did not show."""
         return tuple(
             Deviation(one.reason, one.scope(), one.links, self.shown[one])
             for one in self.entries
@@ -112,7 +112,7 @@ class Known:
 
 
 def _within(entry: KnownViolation, finding: Finding) -> bool:
-    case, surely = finding.case, finding.violated  # what holds says less of itself
+    case, surely = finding.case, finding.violated  # a finding that passes may name no output and no note
     return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
 
 
@@ -125,7 +125,7 @@ def _covered(entry: KnownViolation, finding: Finding) -> Predicted:
 
 
 def _asked(question: Callable[[], Predicted]) -> Predicted:
-    """The answer of an entry; no, where the function that its author gave it raises, or is lost with its worker."""
+    """The answer of an entry; False if its author's function raises or is lost with its worker."""
     try:
         return question()
     except Exception:
@@ -141,7 +141,7 @@ def _failure(finding: Finding) -> Failure:
 
 
 def _at_worst(finding: Finding, elements: Elements, left: np.ndarray) -> Finding:
-    """The finding about the worst of these elements."""
+    """The finding about the worst of the elements that are left."""
     ratio = np.where(left, elements.ratio, -1.0)
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape)) if ratio.ndim else ()
     return attrs.evolve(

@@ -17,39 +17,39 @@ from ..cases.own_settings import with_own_settings
 from ..cases.shapes import settings_of, shape_of
 from .translated import one_plus
 
-#: Dimensions to spread a case with channels over, where a binding does not take the case's own.
+#: Ranks to try for a case with channels, if the binding does not take the case's own rank.
 _RANKS = (4, 3, 2, 5)
 
 
 @attrs.define
 class Library:
-    """Cases by description, for one dtype at a time."""
+    """Cases by description, for one dtype."""
 
     dtype: str
-    #: Whether gamma - 1 has to be exact in gamma's dtype.
+    #: Whether gamma - 1 must be exact in gamma's dtype.
     one_plus: bool = False
-    #: Whether y has the dtype of float32 parameters, and so its cotangent.
+    #: Whether y, and so its cotangent, has the dtype of float32 parameters.
     promoted: bool = False
     _built: dict[Description, Case] = attrs.field(factory=dict)
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What its cases are of: libraries of one kind hold the same."""
+        """Key of the library: libraries of the same kind hold the same cases."""
         return self.dtype, self.one_plus, self.promoted
 
     def case(self, description: Description) -> Case:
-        """Return the case in this library's dtype; the parameters of a mixed one are float32."""
+        """Return the case in this library's dtype; a mixed case has float32 parameters."""
         if description not in self._built:
             self._built[description] = self.fresh(description)
         return self._built[description]
 
     def fresh(self, description: Description) -> Case:
-        """Return a case that is not kept: shrinking makes many."""
+        """Build a case without keeping it, because shrinking makes many."""
         mixed = description.mixed and self.format.narrow
         return self.adapted(build(description, self.dtype, "float32" if mixed else None))
 
     def adapted(self, case: Case) -> Case:
-        """The case as those of this library are: with a gamma and a cotangent that its subjects can be handed."""
+        """The case with a gamma and a cotangent that the subjects of this library can take."""
         gamma, mixed = case.inputs.get("gamma"), case.description is not None and case.description.mixed
         if self.one_plus and gamma is not None:
             case = case.replace(gamma=one_plus(gamma))
@@ -63,10 +63,11 @@ class Library:
 
 def fitted(description: Description, binding: Binding) -> Description | None:
     """
-    Return the description with what the binding cannot vary, in a number of dimensions that it takes; None where that
-    alone keeps the case from it.
+    Return the description with the settings that the binding fixes, in a rank that it takes.
 
-    What it declines for another reason is returned all the same: its call says so.
+    Returns None if only a fixed setting or the rank keeps the binding from taking the case.
+
+    A case that the binding declines for another reason is returned: its call reports the reason.
     """
     if binding.seams is not None:
         return _as_sequences(description)
@@ -77,7 +78,7 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     if not OPERATORS[description.operator].has_channels:
         return description
     own = (description.rank, description.channel_axis)
-    bound = "LN-F7" in description.requirements  # the dimensions are what the case is about
+    bound = "LN-F7" in description.requirements  # the case is about its dimensions, so they must stay
     places = [own] if bound else [own, *((rank, axis) for axis in (1, -1) for rank in _RANKS)]
     for place in places:
         if _takes(binding, description, *place):
@@ -87,15 +88,15 @@ def fitted(description: Description, binding: Binding) -> Description | None:
     plain = Description(description.operator, description.n, description.groups, repeat=description.repeat)
     plain = with_own_settings(plain, binding.fixed) or plain
     for mode in (description.training, not description.training):
-        for rank, axis in places:  # its own reason to decline shows in a shape that it takes
+        for rank, axis in places:  # in a shape that it takes for a plain case, its real reason to decline shows
             if _takes(binding, attrs.evolve(plain, training=mode), rank, axis):
-                samples = None if rank == 2 else description.samples  # of rank 2, the samples are all that there is
+                samples = None if rank == 2 else description.samples  # in rank 2 the samples are all there is
                 return attrs.evolve(description, rank=rank, channel_axis=axis, samples=samples)
     return description
 
 
 def _takes(binding: Binding, description: Description, rank: int, axis: int) -> bool:
-    """Whether the binding takes a case in so many dimensions, the channels along that axis."""
+    """Whether the binding takes a case of this rank with the channels along this axis."""
     record = OPERATORS[description.operator]
     if not -rank <= axis < rank:
         return False
@@ -108,9 +109,9 @@ def _takes(binding: Binding, description: Description, rank: int, axis: int) -> 
 
 def _as_sequences(description: Description) -> Description:
     """
-    The description with its groups as positions of one sequence, as a layer of attention takes them.
+    The description with its groups as positions of one sequence, as an attention layer takes them.
 
-    The layer brings its own sublayers, so that descriptions which differ in their parts alone are one and the same.
+    The layer brings its own sublayers, so descriptions that differ only in their parts become the same.
     """
     description = attrs.evolve(
         description, recipe="leaf", logits="mixed", requirements=description.requirements - LAWS - PARTS

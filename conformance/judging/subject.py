@@ -37,19 +37,19 @@ if TYPE_CHECKING:  # a Python that was built without SQLite has none
 Bound = Callable[[bool], np.ndarray]
 
 
-#: Values from which on a call is large: it takes milliseconds, and may be shared by threads.
+#: A call with this many values or more is large: it takes milliseconds, and may be split over threads.
 LARGE = 1 << 16
 
-#: Values up to which a case is observed together with others.
+#: A case with fewer values than this is observed in one request together with others.
 _SMALL = 1 << 14
 
-#: Cases whose results are kept: checks of one case follow one another closely.
+#: Number of cases whose results are kept. Few are enough: the checks of one case run soon after one another.
 _KEPT = 64
 
 
 @attrs.define(eq=False)
 class Observation:
-    """What a target made of one case; each part is asked of it when first needed."""
+    """The results of a target on one case; outputs and gradients are computed when first needed."""
 
     _subject: Subject
     case: Case
@@ -61,12 +61,12 @@ class Observation:
 
     @property
     def lacks_outputs(self) -> bool:
-        """Whether nobody has asked for the outputs."""
+        """Whether the outputs have not been computed yet."""
         return self._outputs is None and self._failure is None
 
     @property
     def lacks_gradients(self) -> bool:
-        """Whether nobody has asked for the gradients."""
+        """Whether the gradients have not been computed yet."""
         return self._gradients is None and self._gradient_failure is None
 
     @property
@@ -84,13 +84,13 @@ class Observation:
 
     @property
     def tracked(self) -> dict[str, np.ndarray]:
-        """What the call returned of which the gradients are; of a functional framework y alone."""
+        """Outputs of the call whose gradients were taken. A functional framework returns y alone."""
         _ = self.gradients
         return self._tracked
 
     @property
     def started(self) -> dict[str, np.ndarray]:
-        """The outputs of a call as Subject.start makes it: one for which gradients are tracked, if there are any."""
+        """The outputs as Subject.start would give them: with gradients tracked, if the subject has gradients."""
         if self._subject.forward_only:
             return self.outputs
         try:
@@ -100,7 +100,7 @@ class Observation:
 
     @property
     def gradients(self) -> dict[str, np.ndarray]:
-        """ "dx", and for the other inputs that are given "dgamma", "dbeta", "dgate.z" and so on."""
+        """Gradients by name: "dx", and "dgamma", "dbeta", "dgate.z" and so on for the other inputs that are given."""
         if self._gradient_failure is not None:
             raise self._gradient_failure
         if self._gradients is None:
@@ -114,7 +114,7 @@ class Observation:
 
 @attrs.define(eq=False)
 class Subject:
-    """One binding in one dtype on one device, with the conventions it is held to."""
+    """One binding in one dtype on one device, with the conventions that it is judged under."""
 
     target: Target
     binding: Binding
@@ -122,34 +122,34 @@ class Subject:
     device: str = "cpu"
     #: Every convention and its value, declared or normative.
     conventions: Mapping[str, str] = attrs.field(factory=dict)
-    #: The formats whose subnormal numbers are lost where it may flush them: all, unless that was measured.
+    #: Formats whose subnormal numbers are lost if it may flush them. All formats, unless this was measured.
     flushes: frozenset[str] = frozenset(FORMATS)
-    #: Those of the conventions whose value was measured on the platform, and what was.
+    #: Conventions whose value was measured on the platform, each with the evidence.
     measured: Mapping[str, str] = attrs.field(factory=dict)
-    #: Whether gradients are left out on the user's word.
+    #: Whether the user said that there are no gradients.
     forward_only: bool = False
-    #: Whether its calls are slow: then fewer cases run on it.
+    #: Whether its calls are slow. If so, fewer cases run on it.
     slow: bool = False
-    #: How often one call is repeated to meet a race (CM-P2, CM-P3).
+    #: How often one call is repeated to provoke a race (CM-P2, CM-P3).
     repeats: int = 128
     #: The same for a call of many values.
     large_repeats: int = 128
-    #: Where truths are kept for other runs; None: nowhere.
+    #: Store that keeps truths for later runs; None keeps nothing.
     store: Store | None = None
-    #: The binding's known violations that are about this dtype and device, and what has become of them.
+    #: The binding's known violations for this dtype and device, and in how many findings each showed.
     known: Known = attrs.field(init=False)
-    #: The case that it was put to last: where a call raises, that of the call.
+    #: The last case that was run. If a call raises, this is the case of that call.
     asked: Case | None = None
-    #: What the check at hand has asked of the target.
+    #: The calls that the current check has made.
     log: list[Ask] = attrs.field(factory=list)
     _session: Session | None = None
     _counted: AskedSession | None = None
-    #: What repeated calls of a case gave, kept for the two checks that ask (checks/purity.py).
+    #: Results of repeated calls by case, kept because two checks use them (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
-    #: What a case recorded at the seams of a layer, kept for the checks that ask (checks/seams.py).
+    #: Recordings at the seams of a layer by case, kept because several checks use them (checks/seams.py).
     recorded: dict[Case, Any] = attrs.field(factory=dict)
     _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
-    #: Whether cases are observed ahead.
+    #: Whether calls for several cases go to the worker in one request (see ``ahead_of``).
     _observes_ahead: bool = True
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
 
@@ -163,7 +163,7 @@ class Subject:
 
     @property
     def format(self) -> str:
-        """The dtype of its cases: that in which it computes its own."""
+        """The dtype of its cases: float32 for a float64 subject that computes in float32."""
         return "float32" if self.dtype == "float64" and self.conventions.get("float64") == "float32" else self.dtype
 
     @property
@@ -172,13 +172,13 @@ class Subject:
 
     @property
     def library(self) -> Library:
-        """A library of cases that it can be handed."""
+        """A new library of cases that this subject can take."""
         promoted = self.conventions.get("mixed_dtypes") == "promoted"
         return Library(self.format, one_plus=self._translation.gain, promoted=promoted)
 
     @property
     def one_plus(self) -> bool:
-        """Whether it is handed gamma - 1."""
+        """Whether the target receives gamma - 1 in place of gamma."""
         return self.binding.record.has_gain and self.conventions.get("gain") == "one-plus-gamma"
 
     @property
@@ -201,16 +201,17 @@ class Subject:
 
     @property
     def calls(self) -> int:
-        """How often the target was called for this subject."""
+        """Number of calls made for this subject."""
         return 0 if self._counted is None else self._counted.asked
 
     def ahead(self, case: Case, calls: Iterable[Callable[[], object]]) -> None:
         """
-        Have what these calls of a case or its like ask for asked in one request, where it crosses to a worker.
+        Send these calls of a case, or of variations of it, to the worker in one request.
 
-        It changes nothing but the time: the calls are made afterwards, in this order, and find their answers.
+        This only saves time: the check makes the calls afterwards, in this order, and finds their replies. Without a
+        worker it does nothing.
         """
-        if case.x.size >= LARGE:  # the way there is nothing then, and their results take memory
+        if case.x.size >= LARGE:  # the trip to a worker then hardly matters, and results take memory
             return
         asked = self.asked
         self.session.ask_ahead(calls)
@@ -218,10 +219,10 @@ class Subject:
 
     def ahead_of(self, cases: Iterable[tuple[Case, bool]]) -> None:
         """
-        The same for what observing several cases takes, whatever is asked in between.
+        Send all calls that observing these cases takes in one request; the replies are kept whatever runs in between.
 
-        Each case with whether its gradients are asked for. Where the target is lost on one of them, nothing more is
-        asked so: each loss takes a new worker.
+        Each case comes with whether its gradients are needed. Once the target is lost on one of them, this does nothing
+        more, because each loss takes a new worker.
         """
         small = [(case, gradients) for case, gradients in cases if case.x.size < _SMALL]
         if small and self._observes_ahead:
@@ -231,7 +232,7 @@ class Subject:
             self.asked = asked
 
     def unasked(self, case: Case, *, outputs: bool = True, gradients: bool = True) -> Iterator[Callable[[], object]]:
-        """The calls that observing a case still takes, for its outputs and its gradients, or for these alone."""
+        """The calls that observing a case still takes, for its outputs, its gradients or both."""
         observed = self._observed.get(id(case))
         if outputs and (observed is None or observed.lacks_outputs):
             yield partial(self.outputs, case)
@@ -241,14 +242,14 @@ class Subject:
     # -- calling the target ----------------------------------------------------------------------
 
     def start(self, case: Case, **options: Any) -> Evaluation:
-        """Call the target once; raise Unsupported where the binding does not take such a call."""
+        """Call the target once. Raises Unsupported if the binding does not take such a call."""
         self._require_accepted(case)
         if self.forward_only:
             options.setdefault("wrt", ())
         return self.session.start(case.inputs, case.settings, parts=case.parts, **options)
 
     def recall(self, case: Case, later: Case, *, fresh: bool) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The outputs and gradients of a later case on the memory of a first; see Session.recall."""
+        """Outputs and gradients of a later case in the memory of a first case; see Session.recall."""
         self._require_accepted(case)
         g = None if self.forward_only else later.g
         outputs, gradients = self.session.recall(
@@ -277,7 +278,7 @@ class Subject:
         return self.session.nested(kind, case.inputs, case.settings, tangents, other, parts=case.parts)
 
     def seams(self, case: Case) -> list[dict[str, np.ndarray]]:
-        """What a layer that brings its own sublayers records around them."""
+        """The recordings around the sublayers of a layer that brings its own."""
         self._require_accepted(case)
         inputs = {name: case.inputs[name] for name in ("x", "gamma", "beta")}
         return self.session.seams(inputs, case.settings, case.g)
@@ -291,30 +292,30 @@ class Subject:
             raise Unsupported(reason)
 
     def cannot_vary(self, case: Case) -> str | None:
-        """Why nobody can make the call of a case: the binding has a setting, size or parameter of its own."""
+        """Why nobody can make the call of a case: the binding fixes a setting, size or parameter; None if it can."""
         own = self.binding.fixed
         if not own:
             return None
         return own.declines(case.operator, case.x.shape, case.settings) or own.lacks(case.inputs)
 
     def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:
-        """The outputs of a fresh call, of the shapes that they must have."""
+        """The outputs of a fresh call, with their shapes checked."""
         return self.repeated_outputs(case, 1, mode)[0]
 
     def repeated_outputs(
         self, case: Case, times: int, mode: str = "training", *, alone: bool = False
     ) -> list[dict[str, np.ndarray]]:
-        """The outputs of so many calls, one after the other; ``alone``: each on one thread."""
+        """The outputs of ``times`` calls, one after the other; with ``alone``, each on one thread."""
         self._require_accepted(case)
         found = self.session.call(case.inputs, case.settings, parts=case.parts, mode=mode, times=times, alone=alone)
         return [checked_shapes(outputs, case) for outputs in found]
 
     def repetitions(self, case: Case) -> int:
-        """How often a call of this case is repeated."""
+        """How often a call of this case is repeated to provoke a race."""
         return self.repeats if case.x.size < LARGE else self.large_repeats
 
     def observe(self, case: Case) -> Observation:
-        """What the target makes of a case, remembered."""
+        """The results of the target on a case, remembered."""
         self.asked = case
         key = id(case)
         if key in self._observed:
@@ -327,12 +328,12 @@ class Subject:
         return observation
 
     def forget(self) -> None:
-        """Forget what the target made of cases: the next check asks it anew."""
+        """Forget all results: the next check calls the target again."""
         self._observed.clear()
         self.repeated.clear()
 
     def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
-        """Whether so many more calls of a case give this output or gradient with the bits that one call gave."""
+        """Whether ``times`` more calls of a case give this output or gradient with the same bits."""
         if name in OPERATORS[self.operator].outputs:
             runs = self.repeated_outputs(case, times)
         else:
@@ -340,13 +341,13 @@ class Subject:
         return all(name in run and np.array_equal(run[name], value, equal_nan=True) for run in runs)
 
     def declines(self, case: Case) -> str:
-        """Why the target declines the plain call of a case; empty where it takes it, whatever comes of that."""
-        if self.binding.seams is not None:  # it has no plain call: what is asked of it, its seams answer
+        """Why the target declines the plain call of a case; empty if it takes the call, even if the call then fails."""
+        if self.binding.seams is not None:  # it has no plain call: it is judged at its seams
             return ""
         self.target.begin()
         try:
             _ = self.observe(case).outputs
-        except TakesNoPart:  # it takes the call without that part
+        except TakesNoPart:  # it takes the same call without that part
             return ""
         except Unsupported as declined:
             return str(declined)
@@ -355,7 +356,7 @@ class Subject:
         return ""
 
     def lacking_gradients(self, case: Case) -> Unsupported | None:
-        """Why the target gives no gradients of a case; None where it gives them. What else it raises passes."""
+        """Why the target gives no gradients of a case; None if it gives them. Other exceptions propagate."""
         try:
             _ = self.observe(case).gradients
         except Unsupported as lacking:
@@ -363,14 +364,14 @@ class Subject:
         return None
 
     def require_gradients(self) -> None:
-        """Raise Unsupported where the user has said that there are none."""
+        """Raise Unsupported if the user said that there are no gradients."""
         if self.forward_only:
             raise Unsupported("declared forward-only")
 
     def pull(
         self, case: Case, g: np.ndarray | None = None, wrt: tuple[str, ...] | None = None
     ) -> dict[str, np.ndarray]:
-        """The gradients of a fresh call, by name: of all inputs, or of these alone."""
+        """The gradients of a fresh call by name: of all inputs, or only of those in ``wrt``."""
         return self.repeated_gradients(case, 1, g, wrt)[0]
 
     def repeated_gradients(
@@ -382,7 +383,7 @@ class Subject:
         *,
         alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
-        """The gradients of so many calls, one after the other; ``alone``: each on one thread."""
+        """The gradients of ``times`` calls, one after the other; with ``alone``, each on one thread."""
         self.require_gradients()
         self._require_accepted(case)
         g = case.g if g is None else g
@@ -390,14 +391,14 @@ class Subject:
         return [self.named_gradients(gradients, case) for gradients in found]
 
     def tracked(self, case: Case) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The outputs of a fresh call for which gradients are tracked, and its gradients by name."""
+        """The outputs of a fresh call with gradients tracked, and its gradients by name."""
         self.require_gradients()
         self._require_accepted(case)
         outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts)
         return checked_shapes(outputs, case), self.named_gradients(found, case)
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
-        """Gradients under the names "dx", "dgamma" and so on; BadOutput where a shape is wrong."""
+        """Gradients under the names "dx", "dgamma" and so on. Raises BadOutput if a shape is wrong."""
         named = {}
         for name, value in gradients.items():
             owner = case.inputs[name]
@@ -414,7 +415,7 @@ class Subject:
     # -- the truth under the declared and the normative conventions ------------------------------
 
     def relevant(self, output: str) -> tuple[str, ...]:
-        """The conventions that matter to an output in this dtype and differ from the normative choice."""
+        """The conventions that affect an output in this dtype and differ from the normative choice."""
         keys = ["variance_algorithm", "affine", "subnormals"]
         if self.narrow:
             keys += ["storage", "cast"]
@@ -457,7 +458,7 @@ class Subject:
         self, case: Case, name: str, got: np.ndarray, *, note: str = "", where: np.ndarray | None = None,
         range_rule: bool = True,
     ) -> Finding:  # fmt: skip
-        """Compare an output with the exact one, everywhere or where asked."""
+        """Compare an output with the exact one, everywhere or only ``where`` it is true."""
         bound = self.bound(case, name, range_rule=range_rule)
 
         def measure(normative: bool) -> Comparison:
@@ -480,11 +481,15 @@ class Subject:
         return self.finding(case, name, measure, note)
 
     def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Bound, note: str = "") -> Finding:
-        """Compare with exact values; ``bounds(normative)`` returns the envelope."""
+        """Compare a result with exact values; ``bounds(normative)`` returns the envelope."""
         return self.finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
 
     def finding(self, case: Case, name: str, measure: Callable[[bool], Comparison], note: str) -> Finding:
-        """What ``measure(normative)`` says under the declared conventions, and whether it needs them."""
+        """
+        The finding of ``measure`` under the declared conventions.
+
+        If it passes, but would fail under the normative conventions, it names the conventions that it needs.
+        """
         result: Comparison = measure(False)
         violated = result.judged > 0 and result.ratio > 1
         deviates: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 """
-Translated calls: what a target is handed and returns where its conventions say that it takes something else.
+Translated calls, for targets whose conventions say that they take other arrays than a case holds.
 
-A case holds what the operator is of. A target that declares `gain=one-plus-gamma` is handed gamma - 1; one that
-declares `float64=float32` is handed a float32 case in float64, and has its results read in float32. Checks see neither:
-they know the case alone. It is done on this side of a session, so that no worker has to know of it.
+A case holds the operator's own arguments. A target that declares `gain=one-plus-gamma` receives gamma - 1. A target
+that declares `float64=float32` receives a float32 case in float64, and its results are read in float32. Checks know
+only the case and see no translation. It happens on this side of the session, so workers need not know of it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 from ...spec.errors import BadOutput, Unsupported
 
-#: Names that a gain has: among inputs, tangents, and cotangents of its gradient. The others are differences.
+#: Name of the gain among the inputs. Tangents and cotangents are differences, so the 1 does not change them.
 _GAIN = "gamma"
 
-#: How far from a float32 number the float64 number lies that stands for it: half of half a unit roundoff, so that
-#: rounding to nearest leads back, wherever between two powers of two it lies, and cutting off digits does not.
+#: Relative distance of a float64 number from the float32 number that it stands for. It is half of half a unit roundoff:
+#: rounding to nearest leads back to the float32 number anywhere between two powers of two, but truncation does not.
 _OFF = 2.0**-26
 
 Arrays = Mapping[str, "np.ndarray | None"]
@@ -28,42 +28,42 @@ Arrays = Mapping[str, "np.ndarray | None"]
 
 @attrs.frozen
 class Translation:
-    """What a target is handed in the place of a case's arrays."""
+    """How the arrays of a case are translated for a target, and its results back."""
 
-    #: Whether gamma - 1 stands for gamma.
+    #: Whether the target receives gamma - 1 for gamma.
     gain: bool = False
-    #: Whether float64 stands for float32.
+    #: Whether the target receives float64 arrays for float32 ones.
     wide: bool = False
-    #: Whether x lies beside float32 numbers there: not where parts are to be handed its own bits.
+    #: Whether x is then moved slightly off float32 numbers. Not for operators whose parts must receive the bits of x.
     beside: bool = False
 
     def __bool__(self) -> bool:
         return self.gain or self.wide
 
     def inputs(self, arrays: Arrays) -> dict[str, np.ndarray | None]:
-        """The inputs by name. Raises Unsupported where gamma - 1 is no number of its dtype."""
+        """The translated inputs by name. Raises Unsupported if gamma - 1 is not exact in its dtype."""
         found = {name: self.array(value) for name, value in arrays.items()}
         gamma = found.get(_GAIN)
         if self.gain and gamma is not None:
             found[_GAIN] = less = _less_one(gamma)
             x = found.get("x")
             dtype = gamma.dtype if x is None else x.dtype
-            if _held(less, dtype) and not _held(gamma, dtype):  # 1 + w of a w in the dtype of x; see between
+            if _held(less, dtype) and not _held(gamma, dtype):  # w of 1 + w is in x's dtype; see between
                 found = {name: None if value is None else value.astype(dtype) for name, value in found.items()}
         if self.beside and found.get("x") is not None:
             found["x"] = _beside(np.asarray(found["x"]))
         return found
 
     def array(self, value: Any) -> Any:
-        """One array of which nothing is taken away: a cotangent, a tangent."""
+        """One translated array from which no 1 is subtracted: a cotangent or a tangent."""
         return value.astype(np.float64) if self.wide and isinstance(value, np.ndarray) else value
 
     def arrays(self, arrays: Arrays) -> dict[str, Any]:
-        """Several of these."""
+        """Several such arrays by name."""
         return {name: self.array(value) for name, value in arrays.items()}
 
     def result(self, value: Any, what: str) -> Any:
-        """A result as the case has it. Raises BadOutput where it is not in the dtype that was handed over."""
+        """A result in the dtype of the case. Raises BadOutput if it does not have the dtype of the inputs."""
         if not self.wide or not isinstance(value, np.ndarray):
             return value
         if value.dtype != np.float64:
@@ -75,7 +75,7 @@ class Translation:
         return {name: self.result(value, f"{what}{name}") for name, value in arrays.items()}
 
     def given_back(self, arrays: Arrays) -> dict[str, Any]:
-        """Inputs that were read again, as the case has them."""
+        """Inputs that were read again, translated back to those of the case."""
         found = self.results(arrays)
         gamma = found.get(_GAIN)
         if self.gain and gamma is not None:
@@ -83,7 +83,7 @@ class Translation:
         return found
 
     def seen(self, value: Any) -> Any:
-        """What a part was handed or returned: in the dtype of the call, or in the one that it is computed in."""
+        """An input or result of a part, whether in the dtype of the call or in the one that it is computed in."""
         return _narrowed(value) if self.wide and isinstance(value, np.ndarray) else value
 
 
@@ -100,17 +100,17 @@ def _less_one(gamma: np.ndarray) -> np.ndarray:
 
 
 def _less(gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """gamma - 1 in gamma's dtype, and where that is exact; that of a NaN is one."""
+    """gamma - 1 in gamma's dtype, and a mask of where it is exact; a NaN counts as exact."""
     wide = gamma.astype(np.float64)
     less = wide - 1
-    one = less - wide  # with the error of the difference, as Knuth has it, float64 need not hold it either
+    one = less - wide  # Knuth's error of a difference, since float64 need not hold gamma - 1 exactly either
     error = (wide - (less - one)) + (-1 - one)
     held = less.astype(gamma.dtype)
     return held, np.isnan(wide) | ((error == 0) & (held.astype(np.float64) == less))
 
 
 def one_plus(gamma: np.ndarray) -> np.ndarray:
-    """A gain near this one, or 2, of which gamma - 1 is exact in its dtype."""
+    """A gain whose gamma - 1 is exact in its dtype: one near this gain, or else 2."""
     less, exact = _less(gamma)
     near = np.where(exact, gamma, (less.astype(np.float64) + 1).astype(gamma.dtype)) + np.zeros((), gamma.dtype)
     return np.where(_less(near)[1], near, np.asarray(2, gamma.dtype))
@@ -118,9 +118,10 @@ def one_plus(gamma: np.ndarray) -> np.ndarray:
 
 def between(gamma: np.ndarray) -> np.ndarray | None:
     """
-    Gains 1 + w in float32, for w of gamma's 16-bit dtype, of which some are no number of that dtype; None for none.
+    Float32 gains 1 + w for w of gamma's 16-bit dtype, some of which that dtype does not hold; None if there are none.
 
-    Beside an x of that dtype, who stores gamma - 1 is handed w in it, and has to add the 1 in more digits.
+    With an x of that dtype, an implementation that stores gamma - 1 receives w in it, and must add the 1 in more
+    digits.
     """
     wide = (gamma * gamma.dtype.type(2.0**-6)).astype(np.float32) + np.float32(1)
     less, exact = _less(wide)
@@ -128,20 +129,24 @@ def between(gamma: np.ndarray) -> np.ndarray | None:
 
 
 def _held(values: np.ndarray, dtype: np.dtype) -> bool:
-    """Whether all of these are numbers of a dtype."""
+    """Whether a dtype holds all of these values."""
     with np.errstate(all="ignore"):
         return bool(np.array_equal(values.astype(dtype).astype(values.dtype), values, equal_nan=True))
 
 
 def _beside(x: np.ndarray) -> np.ndarray:
-    """Numbers of float64 that round to these of float32, on either side by the last digit: a function of the value."""
+    """
+    Float64 numbers that round to these float32 numbers without being equal.
+
+    The last bit of each value decides on which side its neighbour lies, so equal values stay equal.
+    """
     odd = x.astype(np.float32).view(np.uint32) & 1
     with np.errstate(all="ignore"):
         return x * np.where(odd == 1, 1 + _OFF, 1 - _OFF)
 
 
 class TranslatedSession:
-    """As adapters.session.Session, with a translation before and after each call."""
+    """An adapters.session.Session with a translation before and after each call."""
 
     def __init__(self, session: Any, translation: Translation) -> None:
         self._session, self._translation = session, translation
@@ -159,7 +164,7 @@ class TranslatedSession:
     def vjp(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The gradients of several calls, and what the first returned."""
+        """The outputs of the first call, and the gradients of all calls."""
         handed = self._translation
         tracked, found = self._session.vjp(handed.inputs(inputs), settings, handed.array(g), **options)
         return handed.results(tracked), [handed.results(one, "the gradient of ") for one in found]
@@ -167,7 +172,7 @@ class TranslatedSession:
     def recall(
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, g: np.ndarray | None = None, **options: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A second call on the memory of a first."""
+        """A second call in the memory of a first."""
         handed = self._translation
         outputs, gradients = self._session.recall(
             handed.inputs(inputs), settings, handed.inputs(then), g=handed.array(g), **options
@@ -183,7 +188,7 @@ class TranslatedSession:
     def vjp_vjp(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, cotangents: Arrays, **options: Any
     ) -> dict[str, Any]:
-        """Second order."""
+        """Second-order gradients."""
         handed = self._translation
         found = self._session.vjp_vjp(
             handed.inputs(inputs), settings, handed.array(g), handed.arrays(cotangents), **options
@@ -200,18 +205,18 @@ class TranslatedSession:
         return handed.results(found, "the nested derivative of ")
 
     def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
-        """Ask for what these calls ask for."""
+        """Send these calls ahead in one request."""
         return self._session.ask_ahead(calls, keep=keep)
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
-        """What was recorded around a layer's own sublayers."""
+        """The recordings around a layer's own sublayers."""
         handed = self._translation
         found = self._session.seams(handed.inputs(inputs), settings, handed.array(g), **options)
         return [{name: handed.seen(value) for name, value in block.items()} for block in found]
 
 
 class TranslatedEvaluation:
-    """As adapters.evaluation.Evaluation."""
+    """An adapters.evaluation.Evaluation with translated arrays."""
 
     def __init__(self, evaluation: Any, translation: Translation) -> None:
         self._evaluation, self._translation = evaluation, translation
@@ -233,7 +238,7 @@ class TranslatedEvaluation:
 
 
 class TranslatedPulled:
-    """As adapters.evaluation.Pulled."""
+    """An adapters.evaluation.Pulled with translated arrays."""
 
     def __init__(self, pulled: Any, translation: Translation) -> None:
         self._pulled, self._translation = pulled, translation
@@ -248,11 +253,11 @@ class TranslatedPulled:
 
 
 class TranslatedRecorder:
-    """As adapters.recording.Recorder."""
+    """An adapters.recording.Recorder with translated arrays."""
 
     def __init__(self, recorder: Any, seen: Callable[[Any], Any]) -> None:
         self._recorder, self._seen = recorder, seen
-        #: The calls as they were recorded, each beside its translation.
+        #: Pairs of a recorded call and its translation.
         self._pairs = [(call, self._translated(call)) for call in recorder.calls]
         self.calls = [translated for _, translated in self._pairs]
 
@@ -267,9 +272,9 @@ class TranslatedRecorder:
         return self._recorder.lists_are_whole()
 
     def handed_now(self, call: Any) -> list[Any]:
-        """What the part was handed, as it is now."""
+        """The inputs of the part, as they are now."""
         return [self._seen(value) for value in self._recorder.handed_now(self._original(call))]
 
     def returned_now(self, call: Any) -> Any:
-        """What the part returned, as it is now."""
+        """The result of the part, as it is now."""
         return self._seen(self._recorder.returned_now(self._original(call)))

@@ -1,4 +1,4 @@
-"""The truth about a case: exact values, and the envelope around them, each worked out once."""
+"""The truth about a case: its exact values and their envelopes, each computed once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...reference.normalisation import Normalisation, normalisation
 from ..cases.case import Case
 from ..kept.methods import Keeping, kept, once
 
-#: Names of the gradients of the normalisations, by the input they belong to.
+#: Names of the gradients of the normalisations, by input.
 GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
 
 
@@ -28,16 +28,16 @@ def gradient_name(name: str) -> str:
 
 
 def owner_of(name: str) -> str:
-    """The input that an output or gradient has the shape and dtype of."""
+    """The name of the input whose shape and dtype an output or gradient has."""
     return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
 
 
-#: Tangents or cotangents in the shapes of x, gamma and beta, by these names.
+#: Tangents or cotangents by the names of the inputs whose shapes they have: x, gamma, beta.
 Directions = Mapping[str, Any]
 
 
 def in_order(directions: Directions) -> tuple[Any, Any, Any]:
-    """The directions of x, gamma and beta; None for those of what is not there."""
+    """The directions of x, gamma and beta; None for an input that is absent."""
     return directions["x"], directions.get("gamma"), directions.get("beta")
 
 
@@ -48,7 +48,7 @@ class Truth(Keeping):
     case: Case
     #: "exact" or "float32": whether eps is rounded to float32 first.
     eps_dtype: str = "exact"
-    #: "biased" or "bessel": what the running variance averages.
+    #: "biased" or "bessel": the variance that the running variance averages.
     running_variance: str = "biased"
 
     @property
@@ -57,12 +57,12 @@ class Truth(Keeping):
 
     @property
     def _narrower(self) -> bool:
-        """Whether all of the data is narrower than float64, so that float64 is exact enough."""
+        """Whether all inputs are narrower than float64, so that float64 is exact enough."""
         return all(v is None or v.dtype != np.float64 for v in self.case.inputs.values())
 
     @property
     def _float64(self) -> Float64Values:
-        """Plain float64 values; any arithmetic will do, they do not depend on it."""
+        """Plain float64 values. They do not depend on the arithmetic, so any will do."""
         return Float64Values(self.envelope(arithmetic_of(self.case, AccuracyClass())))
 
     @property
@@ -78,7 +78,7 @@ class Truth(Keeping):
 
     @property
     def _exact(self) -> Normalisation:
-        """The call in double-double, as accurate as float64 data needs."""
+        """The call in double-double, which is accurate enough for float64 data."""
         return normalisation(self.case.operator, self.case.inputs, self.settings)
 
     @property
@@ -101,12 +101,12 @@ class Truth(Keeping):
 
     @property
     def _judged_in_rows(self) -> bool:
-        """Whether there are values in every group: a batch without samples is a case of its own."""
+        """Whether the groups have values. A batch without samples has none and is computed separately."""
         return self.case.x.size > 0
 
     @kept
     def nearly(self) -> np.ndarray:
-        """y in float64 arithmetic, whatever the data: near enough for the size of a bound."""
+        """y in float64 arithmetic for any data: near enough for the size of a bound."""
         return self._float64.y().hi
 
     def _running(self, values: Float64Values) -> dict[str, DD]:
@@ -121,7 +121,7 @@ class Truth(Keeping):
         return found
 
     def _with_bessel(self, biased: DD) -> DD:
-        """The running variance that averages n/(n-1) v in place of v; one value counts as v = 0."""
+        """The running variance that averages n/(n-1) v instead of v; a single value has v = 0."""
         x, settings = self.case.x, self.settings
         axis = settings["channel_axis"] % x.ndim
         n = x.size // x.shape[axis] if x.shape[axis] else 0
@@ -146,7 +146,7 @@ class Truth(Keeping):
 
     @kept
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD | None]:
-        """The exact "dx", "dgamma", "dbeta" for a cotangent, the case's own by default."""
+        """The exact "dx", "dgamma" and "dbeta" for a cotangent, by default that of the case."""
         g = self.case.g if g is None else g
         with np.errstate(all="ignore"):
             found = self._float64.gradients(g) if self._narrower else self._exact.vjp(g)
@@ -185,7 +185,7 @@ class Truth(Keeping):
 
     @kept
     def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
-        """The envelopes of these."""
+        """The envelopes of these second-order gradients."""
         return self.envelope(arithmetic).vjp_vjp(g, *in_order(second))
 
     @once
@@ -217,27 +217,27 @@ class Truth(Keeping):
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
     ) -> np.ndarray:
-        """The envelope of one output or gradient; infinite, and so not judged, outside the range rules."""
+        """The envelope of one output or gradient. It is infinite, so nothing is judged, outside the range rules."""
         gradient = name in GRADIENTS.values()
         envelope = (self.gradient_bounds(arithmetic, g) if gradient else self.output_bounds(arithmetic))[name]
         return self._within(name, arithmetic, envelope, g) if range_rule and name != "dbeta" else envelope
 
     def _within(self, name: str, arithmetic: Arithmetic, envelope: np.ndarray, g: np.ndarray | None) -> np.ndarray:
-        """An envelope, infinite outside the range rules."""
+        """The envelope made infinite outside the range rules."""
         whole = self.envelope(arithmetic)
         if name == "dx":
             inside = whole.in_range(gradient=True, gain=True, g=self.case.g if g is None else g)
         else:
             inside = whole.in_range(gain=name == "y")
-        if name not in ("y", "dx"):  # a sum over groups is judged where all of them are
-            layout = self.case.layout  # and a value of a channel where all of the channel is
+        if name not in ("y", "dx"):  # a sum over groups is judged only if all the groups are in range,
+            layout = self.case.layout  # and a channel's value only if all of the channel is
             inside = layout.stretches(layout.rows(inside)).all(axis=(0, 2)).reshape(layout.parameter_shape)
-        # The envelope, too, is a size that something on the way may reach (R6).
+        # An intermediate value may be as large as the envelope, so the envelope too must not overflow (R6).
         return np.where(inside & (envelope < arithmetic.largest / 4), envelope, np.inf)
 
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
-    """Return the arithmetic of a case's dtypes in an accuracy class, without what the class says of others."""
+    """Return the arithmetic of a case's dtypes in an accuracy class, without rules that do not apply to it."""
     wide = not format_of(case.x.dtype).narrow
     if wide:
         accuracy = attrs.evolve(accuracy, storage="H0")

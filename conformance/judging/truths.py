@@ -1,4 +1,4 @@
-"""The truth about a case, of whatever kind its operator has."""
+"""The right kind of truth for a case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a Python that was built without SQLite has none
 
 
 def truth_of(case: Case, store: Store | None, eps: str = "exact", running: str = "biased") -> Truth | ComposedTruth:
-    """The exact values and envelopes of a case, made once, under the two conventions that change values."""
+    """The exact values and envelopes of a case under the two conventions that change values; made once per case."""
     kind = ComposedTruth if case.record.composed or case.record.formula else Truth
-    # Keys know this package's code, and not that of an operator from elsewhere.
+    # Keys of the store cover this package's code, but not the code of an operator defined elsewhere.
     return case.truth(eps, running, partial(kind, store=None if case.record.file else store))

@@ -1,4 +1,4 @@
-"""Verdicts: what a run established about each requirement."""
+"""Verdicts on requirements, and the records a report is made of."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Verdict(str, enum.Enum):
-    """What a run established about one requirement, in one dtype of one binding."""
+    """The verdict on one requirement, for one binding in one dtype."""
 
-    #: Exercised, and within the requirement on every case.
+    #: Exercised, and fulfilled on every case.
     PASS = "pass"
     #: At least one case violates the requirement, which is a MUST: the target does not conform.
     FAIL = "fail"
-    #: At least one case violates the requirement, which is a SHOULD: the target conforms all the same.
+    #: At least one case violates the requirement, which is a SHOULD: the target still conforms.
     ADVICE = "advice"
     #: Differs from the normative choice exactly as the binding declares.
     DEVIATES = "deviates"
-    #: The target lacks what the requirement is about; the reason says what.
+    #: The target lacks a feature that the requirement needs; the reason names it.
     UNSUPPORTED = "unsupported"
     #: Nothing ran that could have failed. Never counted as a pass.
     NOT_EXERCISED = "not-exercised"
@@ -36,7 +36,7 @@ class Verdict(str, enum.Enum):
 
     @property
     def is_violation(self) -> bool:
-        """Whether a case violates the requirement: fail, or advice."""
+        """Whether a case violates the requirement: FAIL or ADVICE."""
         return self in (Verdict.FAIL, Verdict.ADVICE)
 
 
@@ -44,45 +44,45 @@ class Verdict(str, enum.Enum):
 class Counterexample:
     """The smallest case found that violates a requirement."""
 
-    #: The arrays handed to the target in the call that shows it, by argument name; None where the argument was None.
-    #: "g" is the cotangent of y.
+    #: The arrays of the call that shows the violation, by argument name; None for an argument that was None. "g" is the
+    #: cotangent of y.
     inputs: Mapping[str, np.ndarray | None]
     #: The keyword arguments: eps, axes, momentum, ...
     settings: Mapping[str, Any]
-    #: Which output or gradient is wrong ("y", "dx", ...), or what else was observed.
+    #: The output or gradient that is wrong ("y", "dx", ...), or the name of something else that was observed.
     output: str
-    #: Index of the worst element in that output; () where the finding is not about one element.
+    #: Index of the worst element in that output; () if the finding is not about one element.
     index: tuple[int, ...] = ()
-    #: The exact value there, the value received, and the largest error a sound algorithm can make.
+    #: At that element: the exact value, the value received, and the largest error a sound algorithm can make.
     expected: float | None = None
     got: float | None = None
     envelope: float | None = None
-    #: What was done to provoke the violation, in words ("x strided", "the group alone", an exception).
+    #: How the violation was provoked, in words ("x strided", "the group alone", an exception).
     note: str = ""
-    #: How it fails, where the numbers do not say: "raises", "missing", "shape", "dtype", "accepts", ...
+    #: How it fails, if the numbers do not show it: "raises", "missing", "shape", "dtype", "accepts", ...
     failure: str = ""
-    #: What a composed operator is handed for its roles.
+    #: The parts given to a composed operator, by role.
     parts: Parts = attrs.field(factory=dict)
-    #: All that the check asked of the target, in order, until the violation showed, and the place there of the call
-    #: that shows it; None where no single one does.
+    #: All calls that the check made until the violation showed, in order, and the index of the call that shows it; None
+    #: if no single call does.
     calls: tuple[Ask, ...] = ()
     shown_by: int | None = None
-    #: The case that the check was put to, of which it makes its calls; None where that is not known.
+    #: The case that the check ran on; its calls are made from it. None if it is not known.
     case: Case | None = attrs.field(default=None, repr=False)
 
     @property
     def call(self) -> Ask | None:
-        """The call that shows it."""
+        """The call that shows the violation; None if no single call does."""
         return None if self.shown_by is None else self.calls[self.shown_by]
 
     @property
     def raised(self) -> Raised | None:
-        """The exception that is the violation; None where it is none."""
+        """The exception, if raising it is the violation; otherwise None."""
         return self.call.raised if self.failure == "raises" and self.call is not None else None
 
     @property
     def multiple(self) -> float | None:
-        """The error of this very case in envelopes, where it is a number."""
+        """The error at this element divided by the envelope; None if that is not a finite number."""
         if self.expected is None or self.got is None or not self.envelope:
             return None
         multiple = abs(self.got - self.expected) / self.envelope
@@ -90,7 +90,7 @@ class Counterexample:
 
     @property
     def why(self) -> str:
-        """Why it is a violation, in one sentence."""
+        """One sentence that says why this is a violation."""
         if self.failure:
             return WHY.get(self.failure, self.note)
         if self.expected is None or self.got is None:
@@ -108,7 +108,7 @@ class Counterexample:
         return f"the error is {self.multiple:.3g} times the largest that a sound algorithm makes"
 
 
-#: Why it is a violation, by how it fails.
+#: Sentences for ``Counterexample.why``, by failure.
 WHY = {
     "raises": "the call raised, and must return",
     "missing": "a derivative is missing",
@@ -118,13 +118,13 @@ WHY = {
 
 @attrs.frozen
 class Deviation:
-    """A known violation of a binding, and in how many comparisons of a run it showed."""
+    """A known violation of a binding, and the number of comparisons of a run in which it showed."""
 
     reason: str
-    #: Its limits in words: dtypes, modes, what was done, which outputs.
+    #: Its limits in words: dtypes, modes, provocations, outputs.
     scope: str
     links: tuple[str, ...]
-    #: 0: the run put it to the test, and nothing of it showed.
+    #: 0 means that the run tested it and it did not show.
     shown: int
 
 
@@ -141,44 +141,44 @@ class Result:
     device: str
     mode: str
     verdict: Verdict
-    #: Worst error / envelope over all cases; None where the requirement is not about a magnitude.
+    #: Worst error / envelope over all cases; None if the requirement is not about a magnitude.
     ratio: float | None = None
-    #: How many of the ratios lie in each bin (ratios.py).
+    #: Number of ratios in each bin (ratios.py).
     ratios: Mapping[int, int] = attrs.field(factory=dict)
     #: The worst ratio by kind of data (cases/regimes.py).
     kinds: Mapping[str, float] = attrs.field(factory=dict)
     #: Number of cases judged.
     cases: int = 0
-    #: On how many cases the target declined the call, or lacked a derivative, by the reason: nothing was judged there.
+    #: Number of cases by the reason why the target declined the call or lacked a derivative. Nothing was judged there.
     declined: Mapping[str, int] = attrs.field(factory=dict)
-    #: Why it is unsupported, deviates, is violated or could not be judged.
+    #: Why the requirement is unsupported, deviates, is violated or could not be judged.
     reason: str = ""
     counterexample: Counterexample | None = None
-    #: The description of the smallest case found that violates it (cases/description.py), to be judged again.
+    #: Description of the smallest violating case found (cases/description.py); the case can be judged again from it.
     violated_on: Any = None
-    #: The requirement that fails on the same case for the same reason, and tells more; empty where none does.
+    #: A more telling requirement that fails on the same case for the same reason; empty if there is none.
     same_case_as: str = ""
-    #: The first of the faults of the cause that explains the violation (diagnosis/cause.py), or its sentence where it
-    #: has no name; None where no cause explains it.
+    #: The first fault of the cause that explains the violation (diagnosis/cause.py), or the cause's sentence if it has
+    #: no name; None if no cause explains the violation.
     diagnosis: str | None = None
-    #: The violated requirements that it fails because of, and for nothing else (diagnosis/following_from.py); empty for
-    #: what stands as a cause.
+    #: The violated requirements that alone make this one fail (diagnosis/following_from.py); empty if this one stands
+    #: as a cause.
     follows_from: tuple[str, ...] = ()
-    #: The traceback of a defect of normspec; empty where there was none.
+    #: The traceback of a defect of normspec; empty if there was none.
     traceback: str = ""
-    #: The binding's known violations of this requirement that the run put to the test.
+    #: The binding's known violations of this requirement that the run tested.
     known: tuple[Deviation, ...] = ()
-    #: Since when it has been kept, as `2026-11-23T09:12:05Z`; empty where this run established it.
+    #: When a kept result was stored, as `2026-11-23T09:12:05Z`; empty if this run established it.
     kept: str = ""
 
 
 @attrs.frozen
 class Taken:
     """
-    How many of the cases put to a binding in one dtype it took.
+    Number of cases that a binding was given in one dtype, and those that it declined.
 
-    Each is a call that the specification allows. Not counted are those in another rank than a batch_norm takes, with
-    an optional part that a function lacks, and 16-bit data with float32 parameters: a target may lack these.
+    Each is a call that the specification allows. Calls that a target may lack are not counted: ranks that a batch_norm
+    does not take, optional parts that a function lacks, and 16-bit data with float32 parameters.
     """
 
     target: str
@@ -186,9 +186,9 @@ class Taken:
     op: str
     dtype: str
     cases: int
-    #: The cases whose plain call it declined, by the reason.
+    #: Number of cases whose plain call it declined, by reason.
     declined: Mapping[str, int] = attrs.field(factory=dict)
-    #: "training" or "inference" where batch_norm was judged in that mode alone; "" for both, and other operators.
+    #: "training" or "inference" if batch_norm was judged in that mode alone; "" for both modes and for other operators.
     mode: str = ""
-    #: Why, where nobody asked for that mode.
+    #: Why it was judged in that mode alone; empty if the user asked for the mode.
     mode_reason: str = ""

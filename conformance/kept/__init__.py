@@ -1,1 +1,1 @@
-"""Truths that are kept: each is computed once for a case, and found again in memory and on disk."""
+"""Kept truths: each is computed once for a case and found again, in memory or on disk."""

@@ -1,4 +1,4 @@
-"""Truths as bytes: arrays of float64, pairs of them, values with their errors, and what has names."""
+"""Encodes truths as bytes: float64 arrays, pairs of them, values with errors, lists and dicts of these."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from ...reference.composed import Value
 from ...reference.double_double import DD
 
-#: Each thing begins with a letter: what it is.
+#: Each encoded value begins with a letter for its type.
 _NOTHING, _ARRAY, _FULL, _PAIR, _VALUE, _LIST, _NAMED = b"n", b"a", b"f", b"p", b"v", b"l", b"m"
 
 _COUNT = struct.Struct("<I")
 
 
 class Undecodable(ValueError):
-    """The bytes are not what `encoded` gives."""
+    """The bytes do not come from `encoded`."""
 
 
 def encoded(value: Any) -> bytes:
-    """A truth as bytes: what a method marked ``kept`` returns. Raises TypeError for anything else."""
+    """A truth, as methods marked ``kept`` return it, as bytes. Raises TypeError for anything else."""
     pieces: list[bytes] = []
     _write(value, pieces)
     return b"".join(pieces)
@@ -52,7 +52,7 @@ def _write(value: Any, pieces: list[bytes]) -> None:
     elif isinstance(value, np.ndarray) and value.dtype == np.float64:
         bits = np.ascontiguousarray(value, "<f8").reshape(-1)
         words = bits.view(np.int64)
-        full = words.size > 1 and bool((words == words[0]).all())  # as low words are that are all 0
+        full = words.size > 1 and bool((words == words[0]).all())  # for example low words that are all 0
         shape = [_COUNT.pack(value.ndim), *map(_COUNT.pack, value.shape)]
         pieces += [_FULL if full else _ARRAY, *shape, (bits[:1] if full else bits).tobytes()]
     else:
@@ -60,7 +60,7 @@ def _write(value: Any, pieces: list[bytes]) -> None:
 
 
 def decoded(words: bytes) -> Any:
-    """The truth that these bytes are, its arrays read-only. Raises Undecodable."""
+    """The truth in these bytes, with read-only arrays. Raises Undecodable."""
     reader = _Reader(words)
     try:
         value = reader.value()

@@ -1,4 +1,4 @@
-"""The content of what a truth depends on, as keys: equal for equal values, in every process."""
+"""Keys from the values that a truth depends on: equal values give equal keys, in every process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from ...reference.accuracy import Arithmetic
 from ..sources import sources
 
-#: Bytes of a key: two of 10^12 contents have the same with odds of 10^-14.
+#: Bytes of a key. Among 10^12 contents, two have the same key with probability 10^-14.
 KEY = 16
 
-#: Where all the code stands that a truth runs, below the package: a test compares it with what truths import.
+#: All code that a truth runs, below the package. A test compares the list with what truths import.
 CODE = (
     "reference",
     "spec",
@@ -30,7 +30,7 @@ CODE = (
 
 
 def token(value: Any) -> Hashable:
-    """What stands for a value in a key."""
+    """The hashable form of a value in a key."""
     if isinstance(value, np.ndarray):
         return value.dtype.name, value.shape, hashlib.blake2b(value.tobytes(), digest_size=KEY).digest()
     if isinstance(value, Mapping):
@@ -41,17 +41,17 @@ def token(value: Any) -> Hashable:
 
 
 def fingerprint(*tokens: Hashable) -> bytes:
-    """One token for many."""
+    """One token for several."""
     return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY).digest()
 
 
 def digest(*tokens: Hashable) -> bytes:
-    """The key of what so many tokens stand for, computed by this version."""
+    """The key for several tokens and this version of the code."""
     return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY, key=_version()).digest()
 
 
 def _told(value: Any) -> Any:
-    """A token as something whose text is the same in every process."""
+    """A token in a form whose repr is the same in every process."""
     if isinstance(value, tuple):
         return tuple(map(_told, value))
     return _arithmetic(value) if isinstance(value, Arithmetic) else value
@@ -60,11 +60,11 @@ def _told(value: Any) -> Any:
 @lru_cache
 def _arithmetic(value: Arithmetic) -> str:
     numbers = attrs.asdict(value)
-    numbers["accuracy"]["flushes"] = sorted(numbers["accuracy"]["flushes"])  # a set is told in any order
+    numbers["accuracy"]["flushes"] = sorted(numbers["accuracy"]["flushes"])  # the order of a set varies
     return repr(numbers)
 
 
 @lru_cache(maxsize=1)
 def _version() -> bytes:
-    """What the results depend on beside the values: our code, NumPy's, and the machine's kind."""
+    """The version that results depend on: our code, NumPy's, and the kind of machine."""
     return hashlib.blake2b(f"{sources(*CODE)} {np.__version__} {platform.machine()}".encode()).digest()

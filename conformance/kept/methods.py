@@ -1,4 +1,4 @@
-"""Methods of a truth that are worked out once: ``once`` in memory, ``kept`` on disk as well."""
+"""Caching of a truth's methods: ``once`` in memory, ``kept`` also on disk."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ S = TypeVar("S", bound="Keeping")
 
 @attrs.define(eq=False)
 class Keeping:
-    """What has methods that are worked out once."""
+    """Base of classes with cached methods."""
 
-    #: Where results are kept beyond this process; None: nowhere.
+    #: The store on disk; None if results are kept in memory only.
     store: Store | None = attrs.field(default=None, kw_only=True)
     _found: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
 
     @property
     def identity(self) -> Hashable:
-        """All that the results depend on, beside arguments."""
+        """All that the results depend on, apart from the arguments."""
         raise NotImplementedError
 
 
 def once(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Work a method out once for the same arguments, arrays among them by content."""
+    """Compute a method once for the same arguments; arrays are compared by content."""
 
     @wraps(method)
     def found(self: S, *arguments: P.args, **named: P.kwargs) -> T:
@@ -47,7 +47,7 @@ def once(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], 
 
 
 def kept(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """The same, for a method that returns arrays: on disk too, where there is a store."""
+    """As ``once``, for a method that returns arrays; its results are also kept in the store, if there is one."""
 
     def recalled(self: S, *arguments: P.args, **named: P.kwargs) -> T:
         if self.store is None:
@@ -57,7 +57,7 @@ def kept(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], 
         if words is not None:
             try:
                 return decoded(words)
-            except Undecodable:  # it is not what we wrote: work it out
+            except Undecodable:  # it is not what we wrote: compute it
                 pass
         value = method(self, *arguments, **named)
         self.store.put(key, encoded(value))

@@ -1,4 +1,4 @@
-"""Where truths and results are kept: the folder named, that of NORMSPEC_CACHE, or the user's cache folder."""
+"""The folder where truths and results are kept: a given one, that of NORMSPEC_CACHE, or the user's cache folder."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ...spec.errors import NormspecError
 if TYPE_CHECKING:
     from .store import Store
 
-#: The variable that names the folder where no option does.
+#: The variable that names the folder if no option does.
 VARIABLE = "NORMSPEC_CACHE"
 
-#: The variable that says ``none`` where truths are kept and results are not, as whoever changes normspec wants it.
+#: If this variable is ``none``, truths are kept but results are not. Set it when you change normspec itself.
 RESULTS = "NORMSPEC_RESULTS"
 
-#: What stands for no folder, in the variables and in requests.
+#: The word for no folder, in the variables and in requests.
 NOWHERE = "none"
 
 
 class UnusableCache(NormspecError):
-    """The folder that was named for the cache cannot be used."""
+    """The given cache folder cannot be used."""
 
 
 def checked_cache(cache: str | os.PathLike[str] | bool | None) -> str:
     """
-    Where truths are kept, as a request has it: a folder, ``none``, or "" for the usual place.
+    The value of Request.cache: a folder, ``none``, or "" for the usual place.
 
-    Raises UnusableCache where a folder is named, here or in NORMSPEC_CACHE, and nothing can be written into it.
+    Raises UnusableCache if a folder is named, here or in NORMSPEC_CACHE, and nothing can be written into it.
     """
     if isinstance(cache, bool):
         return "" if cache else NOWHERE
@@ -51,12 +51,12 @@ def checked_cache(cache: str | os.PathLike[str] | bool | None) -> str:
 
 
 def store_at(cache: str) -> Store | None:
-    """The store of truths of a request's cache; None where there is none, or the usual place cannot be used."""
+    """The store of truths of a request's cache; None if there is none, or the usual place cannot be used."""
     return _at(cache, "truths")
 
 
 def results_at(cache: str) -> Store | None:
-    """The store of results, likewise; None too where NORMSPEC_RESULTS says that none are kept."""
+    """The store of results of a request's cache; also None if NORMSPEC_RESULTS says that no results are kept."""
     return None if os.environ.get(RESULTS) == NOWHERE else _at(cache, "results")
 
 
@@ -64,20 +64,20 @@ def _at(cache: str, what: str) -> Store | None:
     where = cache or os.environ.get(VARIABLE, "")
     if where == NOWHERE:
         return None
-    # No such place, a user without a home, or a Python that was built without SQLite.
+    # The place may not exist, the user may have no home, or Python may be built without SQLite.
     with contextlib.suppress(OSError, RuntimeError, ImportError):
         return _store(Path(where).expanduser() if where else usual(), what, os.getpid())
     return None
 
 
 def usual() -> Path:
-    """The user's cache folder. Raises RuntimeError where there is no home."""
+    """The user's cache folder. Raises RuntimeError if there is no home."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
 
 
 @cache
 def _store(folder: Path, what: str, _process: int) -> Store:
-    """One store a folder and process: a fork must not use its parent's."""
+    """One store for each folder and process, because a fork must not use its parent's."""
     from .store import LIMIT, Store
 
     _prepare(folder)

@@ -1,8 +1,8 @@
 """
-The store: what was worked out, on disk by key, in one SQLite file that several processes read and write at once.
+The store: computed values by key in one SQLite file, which several processes read and write at once.
 
-It is a cache and never more: what cannot be read, was damaged or belongs to something else is as if it were not there.
-Each entry has a checksum of its key and its bytes. The file is bounded; half of the entries make room.
+It is only a cache. An entry that cannot be read, is damaged or belongs to something else counts as missing. Each entry
+has a checksum of its key and its bytes. The size of the file is limited; when it is full, half of the entries go.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from pathlib import Path
 #: The file of truths in its folder.
 FILE = "truths.sqlite"
 
-#: The most bytes of the file, unless the caller says otherwise: `standard` of all operators takes half of it.
+#: Default limit of the file in bytes. `standard` of all operators takes half of it.
 LIMIT = 1 << 30
 
-#: Bytes of entries that wait in memory to be written together.
+#: Entries wait in memory until they have this many bytes, and are then written together.
 _WAITING = 4 << 20
 
-#: Bytes from which on an entry is not kept: at `standard` one in 200 is larger, takes two thirds of all the room, and
-#: saves a sixth of the time.
+#: Larger entries are not kept. At `standard` one in 200 is larger; these would take two thirds of the room, and save
+#: a sixth of the time.
 _LARGE = 1 << 20
 
 _CHECK = 16
 _PAGE = 4096
 
-#: What a damaged file raises: of names in it that are no text, Python's module raises what reading them does.
+#: Exceptions from a damaged file. If names in it are not text, Python's module raises the decoding error.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 
-#: Seconds that a write waits for another process's.
+#: Seconds that a write waits for another process's write.
 _PATIENCE = 5.0
 
 
 class Store:
-    """Entries by key in a folder's file."""
+    """Entries by key in one file."""
 
     def __init__(self, folder: Path, limit: int = LIMIT, *, what: str = "truths", largest: int = _LARGE) -> None:
         self._file = folder / f"{what}.sqlite"
@@ -46,11 +46,11 @@ class Store:
         self._waiting: dict[bytes, bytes] = {}
         self._size = 0
         self._connection = self._opened()
-        #: Entries found and not found, for benchmarks and tests.
+        #: Number of entries found and not found, for benchmarks and tests.
         self.hits = self.misses = 0
 
     def find(self, key: bytes) -> bytes | None:
-        """The bytes under a key; None where there are none, or not the ones that were written."""
+        """The bytes under a key; None if there are none, or if they are damaged."""
         words = self._waiting.get(key) or self._read(key)
         if words is None or _checksum(key, words[_CHECK:]) != words[:_CHECK]:
             self.misses += 1
@@ -59,7 +59,7 @@ class Store:
         return words[_CHECK:]
 
     def put(self, key: bytes, words: bytes) -> None:
-        """Keep bytes under a key, in place of any others."""
+        """Keep bytes under a key, replacing any others."""
         if self._connection is None or len(words) > self._largest:
             return
         self._waiting[key] = _checksum(key, words) + words
@@ -68,14 +68,14 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits. What cannot be written is computed again another time."""
+        """Write the waiting entries. An entry that cannot be written is computed again another time."""
         waiting, self._waiting, self._size = list(self._waiting.items()), {}, 0
         if not waiting or self._connection is None:
             return
         try:
             self._write(waiting)
         except sqlite3.OperationalError as error:
-            if "full" not in str(error):  # locked too long, or the disk is gone
+            if "full" not in str(error):  # it was locked too long, or the disk is gone
                 return
             with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
                 self._make_room()
@@ -84,7 +84,7 @@ class Store:
             self._begin_anew()
 
     def close(self) -> None:
-        """Write what waits and let go of the file."""
+        """Write the waiting entries and close the file."""
         self.flush()
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -97,9 +97,9 @@ class Store:
         for _ in range(2):
             try:
                 return self._connected()
-            except sqlite3.OperationalError:  # it may not be written, or is locked too long
+            except sqlite3.OperationalError:  # we may not write it, or it was locked too long
                 return None
-            except _DAMAGED:  # it is no database: another begins
+            except _DAMAGED:  # it is not a database: replace it
                 self._remove()
         return None
 
@@ -109,8 +109,8 @@ class Store:
             for setting in (
                 f"page_size={_PAGE}",
                 "journal_mode=WAL",
-                "synchronous=OFF",  # a power cut may damage it, and that is noticed
-                "mmap_size=0",  # a file that is cut off while it is mapped would end the process
+                "synchronous=OFF",  # a power cut may damage the file, which we notice
+                "mmap_size=0",  # a mapped file that another process truncates would end this process
                 f"max_page_count={max(16, self._limit // _PAGE)}",
                 f"journal_size_limit={_WAITING}",
             ):
@@ -121,7 +121,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        weakref.finalize(self, connection.close)  # Python 3.13 warns of one that is dropped while it is open
+        weakref.finalize(self, connection.close)  # Python 3.13 warns of an open connection that is dropped
         return connection
 
     def _read(self, key: bytes) -> bytes | None:
@@ -148,12 +148,17 @@ class Store:
             raise
 
     def _make_room(self) -> None:
-        """Forget any half: of what does not fit, the next run then finds a part, and of the oldest half nothing."""
+        """
+        Delete a random half of the entries.
+
+        Then a run whose entries do not all fit finds some of them next time. If the oldest half went, it would find
+        none.
+        """
         assert self._connection is not None
         self._connection.execute(f"DELETE FROM {self._what} WHERE random() % 2")
 
     def _begin_anew(self) -> None:
-        """Throw a damaged file away; the process that has it open as well goes on without."""
+        """Delete a damaged file and start a new one. Another process that has it open continues without it."""
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()

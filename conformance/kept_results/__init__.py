@@ -1,1 +1,1 @@
-"""Results that are kept: what did not change is not run again, and a run that was interrupted goes on."""
+"""Kept results: targets that did not change are not run again, and an interrupted run can be continued."""

@@ -1,4 +1,4 @@
-"""All that results depend on, as keys: of a target in a request, and of one of its units."""
+"""Keys of all that results depend on: for a target in a request, and for its units."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from .following import followed
 from .installed import Installed
 from .surroundings import surroundings
 
-#: What of a request no result depends on: where things are kept, and which targets there are beside one another.
+#: Fields of a request that no result depends on: where things are kept, and which other targets there are.
 _APART = {"targets", "cache", "part", "files"}
 
 
 @attrs.frozen
 class Dependence:
-    """What the results of a target depend on."""
+    """All that the results of a target depend on."""
 
-    #: Of all that can be told, and of that without what a unit does not depend on.
+    #: The key of a target's results, and the key without the fields that units do not depend on.
     key: bytes
     of_units: bytes
-    #: Why more may matter than can be told; empty where nothing does. The target is then run again, whatever the keys.
+    #: Why results may depend on more than the keys hold, so that the target is always run; empty if they do not.
     obstacle: str
-    #: The target's own files, with the digest of each.
+    #: The target's own files with their digests.
     files: Mapping[Path, str]
 
     def holds(self) -> bool:
-        """Whether the target's own files are still those."""
+        """Whether the target's own files are unchanged."""
         return all(content_of(file) == content for file, content in self.files.items())
 
 
 def dependence(request: Request, target: str, beside: Sequence[str], installed: Installed) -> Dependence:
     """
-    What the results of a target of a request depend on, as it is now.
+    All that the results of a target in a request depend on now.
 
-    ``beside``: the targets that count too, since what is asked may be about some of them alone.
-    ``installed``: what is installed now.
+    ``beside`` holds the targets that also count, because options of the request may be about only some of them.
+    ``installed`` holds the packages that are installed now.
     """
     obstacle, files = _at_once(request, target), dict[Path, str]()
     packages: dict[str, None] = {"numpy": None, "ml_dtypes": None}
@@ -60,14 +60,14 @@ def dependence(request: Request, target: str, beside: Sequence[str], installed: 
     there, unrecorded = installed.for_key(packages)
     told = [sources(), target, *beside, *(f"{file} {content}" for file, content in files.items()), *around, *there]
     said = {field.name: getattr(request, field.name) for field in attrs.fields(Request) if field.name not in _APART}
-    # A unit is one operator in one dtype, whichever others there are; which operator a function is, its key has to say.
+    # A unit does not depend on the other operators and dtypes. But the key of a function must hold its operator.
     many = ("dtypes", "op") if target in KNOWN else ("dtypes",)
     few = {name: value for name, value in said.items() if name not in many}
     return Dependence(_key(told, said), _key(told, few), obstacle or unknown or unrecorded, files)
 
 
 def _at_once(request: Request, target: str) -> str:
-    """Why a target cannot be followed, whatever its files hold."""
+    """Why a target cannot be followed, whatever its files contain; empty if it may be."""
     if target.startswith(EXEC):
         return "it is a command"
     if not ISOLATES:
@@ -80,7 +80,7 @@ def _at_once(request: Request, target: str) -> str:
 
 
 def content_of(file: Path) -> str:
-    """A digest of a file; of one that cannot be read, that it cannot."""
+    """A digest of a file, or "unreadable"."""
     try:
         return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
     except OSError:

@@ -1,8 +1,8 @@
 """
-The files that a target is made of: its own, and whatever these import from outside the installed packages.
+Finds the files that a target is made of: its own, and those that they import from outside the installed packages.
 
-They are read, and never run. What cannot be followed by reading is told as an obstacle: the target is then always run.
-Only names that are known to reach nothing outside can be followed.
+The files are read and never run. If reading is not enough, that is an obstacle, and the target is always run. Only
+names that are known to reach nothing outside can be followed.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from .reach import defined, local_name, reaches, unknown_import
 #: The folders in which packages are installed.
 _INSTALLED = {"site-packages", "dist-packages"}
 
-#: Our own package, whose sources are part of every key.
+#: Our own package, whose sources are in every key.
 _OURS = __name__.partition(".")[0]
 
 
 class _Obstacle(Exception):
-    """Something cannot be followed; the message says what."""
+    """Something cannot be followed. The message says what."""
 
 
 @attrs.define
 class Followed:
-    """What a target is made of."""
+    """The files and packages that a target is made of."""
 
     #: Its source files outside the installed packages.
     files: dict[Path, None] = attrs.field(factory=dict)
-    #: Each of these as it was read, and what it calls modules of the target, and what they define.
+    #: Each file with its syntax tree, and the names that it gives to modules of the target and to their contents.
     _sources: list[tuple[Path, ast.Module, set[str]]] = attrs.field(factory=list)
-    #: The installed packages that these import, by name.
+    #: Names of the installed packages that they import.
     packages: dict[str, None] = attrs.field(factory=dict)
-    #: Why it cannot be followed to its end; empty where it can.
+    #: Why the target cannot be followed completely; empty if it can.
     obstacle: str = ""
 
     def read(self, file: Path, tree: ast.Module) -> set[str]:
-        """Enter a source; the names of modules of the target are put into the set that is returned."""
+        """Add a source. The caller adds the names of modules of the target to the returned set."""
         modules: set[str] = set()
         self._sources.append((file, tree, modules))
         return modules
 
     def reaching(self) -> str:
-        """What in the sources reaches outside of the program; empty where nothing does."""
+        """The first use in the sources that may reach outside the program; empty if there is none."""
         own = set[str]().union(*(defined(tree) for _, tree, _ in self._sources))
         for file, tree, modules in self._sources:
             if outward := reaches(tree, own, modules):
@@ -62,7 +62,7 @@ class Followed:
 
 
 def followed(target: str) -> Followed:
-    """What FILE.py:NAME or package.module:NAME is made of."""
+    """Follow the target FILE.py:NAME or package.module:NAME."""
     importlib.invalidate_caches()
     found, place = Followed(), target.rpartition(":")[0]
     try:
@@ -72,7 +72,7 @@ def followed(target: str) -> Followed:
             file = Path(place).expanduser().resolve()
             _follow(file, [str(file.parent), *sys.path], found)
         else:
-            # The worker finds it with the working directory first on its import path, as `python -m` has it.
+            # The worker has the working directory first on its import path, as `python -m` does.
             _import(place, [os.getcwd(), *sys.path], found)
             if not found.files and not found.packages:
                 raise _Obstacle(f"{place} is not found")
@@ -102,7 +102,7 @@ def _follow(file: Path, path: Sequence[str], found: Followed) -> None:
 def _follow_alias(
     node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path, path: Sequence[str], found: Followed
 ) -> bool:
-    """Follow what an import names, and tell whether that is the target's own."""
+    """Follow one name of an import. Returns whether it belongs to the target itself."""
     own = False
     for name in _imports(node, alias, file):
         own |= _beside(name, path, found) if isinstance(name, Path) else _import(name, path, found)
@@ -111,9 +111,9 @@ def _follow_alias(
 
 def _imports(node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path) -> Iterator[str | Path]:
     """
-    What a statement imports: modules by name, or the paths, without an ending, where those of its package would be.
+    The modules that a statement may import: names, or for relative imports paths without an ending.
 
-    `from a import b` names a.b too, which need not be a module.
+    `from a import b` also yields a.b, which need not be a module.
     """
     if isinstance(node, ast.Import):
         yield alias.name
@@ -126,7 +126,7 @@ def _imports(node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path) ->
 
 
 def _beside(place: Path, path: Sequence[str], found: Followed) -> bool:
-    """Follow a module of the same package, and the `__init__.py` of each package on the way to it."""
+    """Follow a module of the same package, and the `__init__.py` of each package above it."""
     for file in (place / "__init__.py", place.with_name(f"{place.name}.py")):
         if file.is_file():
             _follow(file.resolve(), path, found)
@@ -138,7 +138,7 @@ def _beside(place: Path, path: Sequence[str], found: Followed) -> bool:
 
 
 def _import(name: str, path: Sequence[str], found: Followed) -> bool:
-    """Follow a module by its name, and tell whether a file of the target's own holds it."""
+    """Follow a module by name. Returns whether it is in a file of the target itself."""
     root = name.partition(".")[0]
     if root == _OURS:
         return True
@@ -151,7 +151,7 @@ def _import(name: str, path: Sequence[str], found: Followed) -> bool:
     for depth in range(len(parts)):
         spec = _spec(".".join(parts[: depth + 1]), within, first=not depth)
         if spec is None:
-            return own  # it is not there; once it is, it is found, and the target is another one
+            return own  # there is no such module now; if it appears, it is followed, and the key changes
         if spec.origin and _is_installed(spec.origin):
             _enter(root, found)
             return own
@@ -170,21 +170,21 @@ def _import(name: str, path: Sequence[str], found: Followed) -> bool:
 
 
 def _enter(package: str, found: Followed) -> None:
-    """Enter an installed package, if what it does is known."""
+    """Add an installed package. Raises _Obstacle if its names are not known."""
     if package not in PACKAGES:
         raise _Obstacle(f"imports {package}, and what that reaches is not known")
     found.packages[package] = None
 
 
 def _local(root: str, path: Sequence[str]) -> ModuleSpec | None:
-    """A module in the target's own folder that stands before one of the standard library."""
+    """A module in the target's own folder that hides one of the standard library."""
     return PathFinder.find_spec(root, list(path[:1]))
 
 
 def _spec(name: str, within: list[str] | None, *, first: bool) -> ModuleSpec | None:
     try:
         spec = PathFinder.find_spec(name, within)
-        # A package that is installed in place may have a finder of its own.
+        # A package in editable mode may have its own finder.
         return spec if spec is not None or not first else importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
         raise _Obstacle(f"imports {name}, which cannot be looked for") from None

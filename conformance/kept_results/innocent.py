@@ -1,9 +1,9 @@
 """
-The names that reach nothing outside of a program: of Python, of array libraries, and of the layers of frameworks.
+Names that reach nothing outside a program: names of Python, of array libraries, and of the layers of frameworks.
 
-A source that uses another name of an installed package is always run: a name that is missing here costs a run, and one
-that stands here by mistake could cost a verdict. So no name stands here that may read a file, a variable, a clock, the
-network or the machine, or call a compiler of the system, in any of PACKAGES.
+A source that uses any other name of an installed package is always run. So a missing name costs a run, but a name that
+is here by mistake could cost a verdict. Therefore no name is here that, in any of PACKAGES, may read a file, a
+variable, a clock, the network or the machine, or call a compiler of the system.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ MODULES = frozenset({
     "statistics", "string", "struct", "textwrap", "types", "typing", "warnings", "weakref",
 })  # fmt: skip
 
-#: Installed packages whose names are known here. What another package does when it is imported or called is not.
+#: Installed packages whose names are known here. It is not known what any other package does when imported or called.
 PACKAGES = frozenset({
     "attr", "attrs", "einops", "equinox", "flax", "jax", "jaxtyping", "keras", "ml_dtypes", "mxnet", "numpy", "scipy",
     "tensorflow", "torch", "transformers", "triton", "typing_extensions",
 })  # fmt: skip
 
-#: Functions and classes of Python itself, beside its exceptions.
+#: Functions and classes of Python itself, except its exceptions.
 BUILT_IN = frozenset({
     "Ellipsis", "NotImplemented", "__debug__", "__name__", "abs", "all", "any", "bool", "bytearray", "bytes",
     "callable", "chr", "classmethod", "complex", "dict", "divmod", "enumerate", "filter", "float", "format",
@@ -30,7 +30,7 @@ BUILT_IN = frozenset({
     "round", "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
 })  # fmt: skip
 
-#: Those of them that take the name of an attribute, which has to stand there as a text to be known.
+#: Built-in functions that take the name of an attribute. The name is known only if it is a literal text.
 BY_NAME = frozenset({"getattr", "hasattr", "setattr"})
 
 
@@ -38,7 +38,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What stands behind a dot, or is imported from one of PACKAGES.
+#: Attribute names, and names imported from one of PACKAGES.
 NAMES = (
     # Python's own types
     _words(

@@ -1,4 +1,4 @@
-"""What is installed, as text for a key: every distribution as its installer recorded it, and what was edited since."""
+"""Installed packages as text for a key: the record of every distribution, and files edited since."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from pathlib import Path
 
 import attrs
 
-#: What beside distributions decides on what is imported.
+#: Files apart from distributions that affect imports.
 _STARTING = (".pth", ".egg-link")
 _CUSTOM = {"sitecustomize.py", "usercustomize.py"}
 
-#: Seconds by which a file may be younger than the record of its installation.
+#: Seconds by which a file may be newer than the record of its installation.
 _SLACK = 2.0
 
 
 @attrs.frozen
 class _Record:
-    """The record of a distribution: a line for each file, with its size."""
+    """The RECORD file of a distribution: a line for each file, with its size."""
 
     path: Path
     content: bytes
 
     def has(self, package: str) -> bool:
-        """Whether it installed a package, or a module, of this name."""
+        """Whether the distribution installed a package or module of this name."""
         lines = b"\n" + self.content
         return any(f"\n{package}{rest}".encode() in lines for rest in ("/__init__.py,", ".py,", "/"))
 
 
 @attrs.frozen
 class Installed:
-    """All that is installed beside this interpreter, as it was when this was made."""
+    """All packages installed for this interpreter, at the time when this was made."""
 
     _told: tuple[str, ...]
     _records: tuple[_Record, ...]
 
     @classmethod
     def now(cls) -> Installed:
-        """What is installed now."""
+        """The packages installed now."""
         told, records = [f"path {entry}" for entry in sys.path], list[_Record]()
         for folder in dict.fromkeys(sys.path):
             told += _of_folder(Path(folder or "."), records)
@@ -49,9 +49,10 @@ class Installed:
 
     def for_key(self, packages: Iterable[str]) -> tuple[list[str], str]:
         """
-        All of it, and of these packages what was edited after it was installed.
+        The texts for a key: everything installed, and the files of these packages that were edited after installation.
 
-        Also why one of them cannot be followed, or "": it is used where it was built, and has no record.
+        Also returns why one of the packages cannot be followed, or "". A package has no record if it is used where it
+        was built.
         """
         told = list(self._told)
         for package in sorted(set(packages)):
@@ -83,7 +84,7 @@ def _of_folder(folder: Path, records: list[_Record]) -> Iterator[str]:
 
 
 def _edited(record: _Record, folder: Path) -> Iterator[str]:
-    """The files of a package that are not as they were installed, with their content."""
+    """The files of a package that changed after installation, with digests, and those that are gone."""
     home, since = folder.parent, record.path.stat().st_mtime + _SLACK
     recorded = {row[0]: row[2] for row in csv.reader(record.content.decode("utf-8", "replace").splitlines()) if row[2:]}
     there: set[str] = set()
@@ -99,7 +100,7 @@ def _edited(record: _Record, folder: Path) -> Iterator[str]:
 
 
 def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """The files below a folder but for what Python compiled, in the order of their names."""
+    """The files below a folder in the order of their names, without files that Python compiled."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -121,7 +122,7 @@ def _digest(content: bytes) -> str:
 
 
 def _digest_of(path: Path) -> str:
-    """The digest of a file; of one that cannot be read, that it cannot."""
+    """The digest of a file, or "unreadable"."""
     try:
         return _digest(path.read_bytes())
     except OSError:

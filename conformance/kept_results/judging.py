@@ -1,4 +1,4 @@
-"""Judging a request unit by unit: each is looked for on the shelf, and put there when it is judged."""
+"""Judges a request unit by unit: each unit is looked up on the shelf, and put there when it is judged."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .shelf import Shelf
 
 
 def judged_and_kept(request: Request, shelf: Shelf, jobs: int | None, listener: Listener | None) -> Report:
-    """The report on a request, by as many processes as asked for; units that are on the shelf are not judged again."""
+    """The report on a request, judged by ``jobs`` processes; units that are on the shelf are not judged again."""
     return judged(request, _Keeping(executor(request, jobs=jobs), shelf), listener)
 
 
 class _Keeping:
-    """An executor that looks for each unit on the shelf, and puts there what it has judged."""
+    """An executor that looks up each unit on the shelf, and puts there the units that it judged."""
 
     def __init__(self, judges: Any, shelf: Shelf) -> None:
         assert isinstance(judges, (Alone, Processes))
@@ -43,11 +43,11 @@ class _Keeping:
         self._judges.__exit__(*exception)
 
     def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
-        """Every unit of the request."""
+        """All units of the request."""
         return self._judges.units(seeds)
 
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
-        """Each unit with its report: first what is kept of all of them, then the rest as they come."""
+        """Each unit with its report: first the kept ones of all units, then the others as they are judged."""
         self._paces = self._judges.measure()
         asked: dict[Unit, Unit] = {}
         for unit in units:
@@ -74,20 +74,20 @@ class _Keeping:
             self._shelf.keep_unit(name, unit, *self._way(name), report)
 
     def _way(self, name: str) -> tuple[str, str]:
-        """How a target is judged: its pace, and the dtype in which it is checked most thoroughly."""
+        """The pace of a target, and the dtype in which it is checked most thoroughly."""
         return self._paces.get(name, ""), self._foremost[name]
 
     def stop(self) -> Sequence[Judged]:
-        """What has been established of what is in progress; what is whole of it is kept."""
+        """The reports on units in progress; complete ones are kept."""
         found = self._judges.stop()
         for unit, report in found:
             self._keep(unit, report)
         return found
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
-        """What is judged, as it stands in a report."""
+        """The subjects, as they stand in a report."""
         return self._judges.subjects()
 
     def explained(self, report: Report) -> Report:
-        """The report with causes, and with what its bindings would have to declare."""
+        """The report with causes, and the declarations under which bindings would conform."""
         return self._judges.explained(report)

@@ -1,4 +1,8 @@
-"""Judging what is not kept: reports of targets that have not changed, and units of a run that was interrupted."""
+"""
+Reports from kept results: only the targets without one are judged.
+
+Kept are reports on targets that have not changed, and units of an interrupted run.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from .shelf import Shelf
 
 
 class NothingToResume(NormspecError):
-    """What an interrupted run found was not kept where this one could find it."""
+    """There are no kept results of an interrupted run that this one could continue."""
 
 
 def report_on(
@@ -30,14 +34,14 @@ def report_on(
     listener: Listener | None = None,
 ) -> Report:
     """
-    The report on a request, of which only what is not kept is judged.
+    The report on a request; only targets without kept results are judged.
 
-    ``resume``: go on with the last run of this request, if it was interrupted, whatever cannot be followed of its
-    targets. Raises the NormspecError of the first target that cannot be had, or NothingToResume.
+    With ``resume``, continue the last run of this request, if it was interrupted, even if its targets cannot be
+    followed. Raises the NormspecError of the first target that cannot be opened, or NothingToResume.
     """
     started, names = time.perf_counter(), request.names
     targets = [name for name in names if isinstance(name, str)]
-    # A callable of this process has no file that tells all of it, and a cluster's machines have files of their own.
+    # A callable of this process has no file that determines it, and the machines of a cluster have their own files.
     store = results_at(request.cache) if cluster is None and len(targets) == len(names) else None
     if store is None:
         if resume:
@@ -52,7 +56,7 @@ def report_on(
     left = [name for name in targets if name not in reports or (together and len(reports) < len(targets))]
     if left:
         part = attrs.evolve(request, targets=tuple(left), part=request.part or len(left) < len(targets))
-        # What judges is imported where something is left to judge: that takes longer than all else of a second run.
+        # Import the judging code only if something is left: the import takes longer than the rest of a second run.
         from .judging import judged_and_kept
 
         found = judged_and_kept(part, shelf, jobs, listener)
@@ -63,7 +67,7 @@ def report_on(
 
 
 def shelf_of(request: Request) -> Shelf | None:
-    """Where the units of a request on one target are kept; None for several, or one that is always run."""
+    """The shelf for the units of a request on one target; None for several targets, or one that is always run."""
     name, store = request.names[0], results_at(request.cache)
     if len(request.names) > 1 or not isinstance(name, str) or store is None:
         return None
@@ -71,7 +75,7 @@ def shelf_of(request: Request) -> Shelf | None:
 
 
 def _is_asked_of_all(request: Request) -> bool:
-    """Whether something is asked that need be about some of the targets alone, so that each depends on the others."""
+    """Whether the request has options that may be about only some targets, so that results depend on the others."""
     return bool(request.only or request.binding or request.require or request.conventions)
 
 
@@ -84,7 +88,7 @@ def _why_not(request: Request, cluster: str | None) -> str:
 
 
 def _together(request: Request, targets: Sequence[str], reports: Sequence[Report]) -> Report:
-    """The report that these are parts of, each on some of the targets."""
+    """The report merged from reports on some of the targets each."""
     if len(reports) == 1:
         return reports[0]
     order = {name: place for place, name in enumerate(targets)}

@@ -1,8 +1,8 @@
 """
-Results as bytes: pickles, of which none but values of ours and arrays are read.
+Results as bytes: pickles that may contain only our own value classes and arrays.
 
-A pickle can name anything to be called. Here a name that is none of an attrs class, dataclass or enumeration of this
-package, or of what makes an array, is refused, so that no file of a cache runs anything.
+A pickle can name anything to be called. Here only attrs classes, dataclasses and enumerations of this package are
+allowed, and the functions that make an array. Thus no file of a cache can run anything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import attrs
 #: Our own package.
 _OURS = __name__.partition(".")[0]
 
-#: What else values are made of: arrays, their dtypes and scalars, and containers.
+#: The other allowed names: arrays, their dtypes and scalars, and containers.
 _FOREIGN = {
     ("builtins", "set"),
     ("builtins", "frozenset"),
@@ -42,15 +42,15 @@ _FOREIGN = {
 
 
 class Unreadable(ValueError):
-    """The bytes are not what `pickled` gives."""
+    """The bytes do not come from `pickled`."""
 
 
 class Unwritable(ValueError):
-    """A value holds what no other process could read."""
+    """A value contains something that another process could not read."""
 
 
 def pickled(value: Any) -> bytes:
-    """A value of ours as bytes. Raises Unwritable, and does for what `unpickled` would refuse."""
+    """A value of ours as bytes. Raises Unwritable, also for a value that `unpickled` would refuse."""
     try:
         words = zlib.compress(pickle.dumps(value, protocol=5), level=1)
         unpickled(words)
@@ -60,7 +60,7 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(words: bytes) -> Any:
-    """The value that these bytes are. Raises Unreadable, and then nothing was run."""
+    """The value in these bytes. Raises Unreadable, and then nothing was run."""
     try:
         return _Reader(io.BytesIO(zlib.decompress(words))).load()
     except (zlib.error, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, ImportError) as error:
@@ -69,7 +69,7 @@ def unpickled(words: bytes) -> Any:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """What a pickle names, where that is a class of values."""
+        """The class that a pickle names, if it is allowed."""
         if (module, name) in _FOREIGN:
             return super().find_class(module, name)
         if module.partition(".")[0] == _OURS and "." not in name:

@@ -1,4 +1,4 @@
-"""Whether all that a source uses is known to reach nothing outside of the program: every name of it has to be."""
+"""Decides whether a source reaches nothing outside the program: every name that it uses must be known."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from .innocent import BUILT_IN, BY_NAME, NAMES
 
-#: The languages of kernels, in which `load` reads memory.
+#: Kernel languages, in which `load` reads memory and not a file.
 _OF_KERNELS = ("triton.language", "jax.experimental.pallas")
 
-#: Words with which names begin that reach outside, and those with which they end: a name of one's own that has one does
-#: not make that name known, which might be another's too.
+#: Words at the beginning (and in _WORD also at the end) of names that may reach outside. If a target defines such a
+#: name itself, the name still does not count as known, because an object from elsewhere may have the same name.
 _BEGINNING = (
     "argv", "cdll", "compil", "connect", "ctypes", "dlopen", "download", "environ", "exec", "extension", "file",
     "getenv", "hub", "import", "librar", "load", "memmap", "mmap", "open", "path", "pickl", "popen", "pretrained",
@@ -26,16 +26,16 @@ _EXCEPTIONS = {name for name, one in vars(builtins).items() if isinstance(one, t
 
 
 def defined(tree: ast.Module) -> set[str]:
-    """The names that a source gives to attributes, functions, classes and values of its own."""
+    """The names of a source's own attributes, functions, classes and values, without those that may reach outside."""
     return {name for name in {*_bound(tree), *_attributes_set(tree)} if not _is_outward(name)}
 
 
 def reaches(tree: ast.Module, own: Container[str], modules: Container[str]) -> str:
     """
-    What a source uses that may reach outside of the program, in words; empty where nothing does.
+    The first use in a source that may reach outside the program, in words; empty if there is none.
 
-    ``own``: what the sources of the target define. ``modules``: the names that this one gives to modules of the
-    target, whose attributes are such.
+    ``own`` holds the names that the sources of the target define. ``modules`` holds the names that this source gives to
+    modules of the target, whose attributes are then names of the target's own.
     """
     return next(_Reading(tree, own, modules).found(), "")
 
@@ -50,7 +50,7 @@ class _Reading:
         self.looked_up = {id(call.func) for call in calls if self._is_known_look_up(call)}
 
     def found(self) -> Iterator[str]:
-        """Every use of a name that is not known to be innocent."""
+        """All uses of names that are not known to be innocent."""
         for node in ast.walk(self.tree):
             for name in self._unknown(node):
                 yield f"uses {name} (line {getattr(node, 'lineno', 1)})"
@@ -68,12 +68,12 @@ class _Reading:
             yield from (name for name in node.kwd_attrs if not self._is_known(name))
 
     def _is_known(self, name: str, of: ast.expr | None = None) -> bool:
-        """Whether an attribute reaches nothing; ``of`` a package it has to be known by its name."""
+        """Whether an attribute reaches nothing outside. An attribute ``of`` a package must be in NAMES."""
         whose = of.id if isinstance(of, ast.Name) else ""
         return whose in self.kernels or name in NAMES or (name in self.own and whose not in self.foreign)
 
     def _is_known_look_up(self, node: ast.AST) -> bool:
-        """Whether it is `getattr(a, "b")`, or one like it, for a known b."""
+        """Whether this is `getattr(a, "b")`, `hasattr` or `setattr` with a known name b."""
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BY_NAME):
             return False
         name = node.args[1] if len(node.args) > 1 else None
@@ -83,7 +83,7 @@ class _Reading:
 
 
 def unknown_import(node: ast.Import | ast.ImportFrom, names: Sequence[str]) -> str:
-    """What an import names of installed packages that is not known, or everything of a module; empty for neither."""
+    """The unknown name that an import takes from an installed package, or its `*`; empty if there is none."""
     if isinstance(node, ast.Import):
         return next((name for name in names if name not in _OF_KERNELS and not _all_known(name.split(".")[1:])), "")
     module = node.module or "."
@@ -101,7 +101,7 @@ def _all_known(names: Iterable[str]) -> bool:
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    """The names that a source binds, wherever, but for what it imports."""
+    """All names that a source binds, except by imports."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name
@@ -116,14 +116,14 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
-    """The names that a source gives to what it imports."""
+    """The local names of a source's imports."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from map(local_name, node.names)
 
 
 def local_name(alias: ast.alias) -> str:
-    """What a source calls what it imports."""
+    """The local name of one import."""
     return alias.asname or alias.name.partition(".")[0]
 
 
@@ -138,7 +138,7 @@ def _is_outward(name: str) -> bool:
 
 
 def _kernel_languages(tree: ast.Module) -> set[str]:
-    """What the languages of kernels are called in a source."""
+    """The local names of kernel languages in a source."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

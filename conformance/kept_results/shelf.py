@@ -1,8 +1,8 @@
 """
-The shelf: reports on targets and on their units, each under the key of all that it depends on.
+The shelf: kept reports on targets and on their units, each under a key of all that it depends on.
 
-A target that cannot be followed to its end is never taken from it, but for the units of a run that was interrupted,
-where the caller asks to go on with that.
+Nothing is taken from it for a target that cannot be followed completely, except units of an interrupted run that the
+caller asks to continue.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .dependence import Dependence, dependence
 from .installed import Installed
 from .pickled import Unreadable, Unwritable, pickled, unpickled
 
-#: What stands before the keys: a whole target, one unit of it, and the run that is going on with a target.
+#: Prefixes of keys: for the report on a target, for one on a unit, and for the name of a target's current run.
 _WHOLE, _UNIT, _RUN = b"whole", b"unit", b"run"
 
 
-#: Reasons that lie in the moment: another process had the memory, the disk or the time.
+#: Reasons that may be temporary: another process may have used the memory, the disk or the time.
 _OF_THE_MOMENT = re.compile(
     "(out|want) of memory|MemoryError|bad_alloc|can.?t allocate|failed to allocate|RESOURCE.?EXHAUSTED|no space left"
     "|took longer|timed? ?out|TimeoutError|SIG[A-Z]{3}|connection (refused|reset)",
@@ -39,19 +39,23 @@ _OF_THE_MOMENT = re.compile(
 
 @attrs.define
 class Shelf:
-    """What is kept of the targets of one request."""
+    """The kept reports on the targets of one request."""
 
     _store: Store
     _request: Request
-    #: What each target depends on, by its name, as it is when the run begins; and the targets that count too.
+    #: The dependence of each target at the start of the run, by target name; and the targets that each also depends on.
     _needs: Mapping[str, Dependence]
     _beside: tuple[str, ...]
-    #: The name of the run that is going on with a target, which the keys of its units have where it has an obstacle.
+    #: The random name of the current run of each target with an obstacle. Keys of its units contain the name.
     _runs: dict[str, bytes] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, store: Store, request: Request, targets: Sequence[str], *, together: bool, resume: bool) -> Shelf:
-        """The shelf of these targets, each on its own, or ``together``; ``resume``: with what was interrupted."""
+        """
+        The shelf of these targets.
+
+        With ``together``, each also depends on the others. With ``resume``, units of an interrupted run are found.
+        """
         beside = tuple(targets) if together else ()
         there = Installed.now()
         shelf = cls(store, request, {name: dependence(request, name, beside, there) for name in targets}, beside)
@@ -64,7 +68,7 @@ class Shelf:
 
     @classmethod
     def of_followed(cls, store: Store, request: Request, target: str, *, together: bool) -> Shelf | None:
-        """The shelf of one target, for its units alone; None where it cannot be followed to its end."""
+        """The shelf for the units of one target; None if the target cannot be followed completely."""
         beside = (target,) if together else ()
         need = dependence(request, target, beside, Installed.now())
         return None if need.obstacle else cls(store, request, {target: need}, beside)
@@ -72,19 +76,19 @@ class Shelf:
     # -- targets -----------------------------------------------------------------------------------------------
 
     def whole(self, name: str) -> Report | None:
-        """The report on a target alone, causes and all; None where it has to be judged."""
+        """The whole kept report on a target, causes included; None if the target has to be judged."""
         need = self._needs[name]
         return None if need.obstacle else self._found(_key(_WHOLE, need.key), name)
 
     def keep_whole(self, names: Sequence[str], report: Report) -> None:
-        """Keep the report on each target that was judged to its end, if all that it depends on is still the same."""
+        """Keep the report on each target that was judged completely, if all that it depends on is still the same."""
         there = Installed.now()
         for name in names:
             need, alone = self._needs[name], report.target(name) if name in report.targets else None
             if alone is None or not _is_final(alone):
                 continue
             if need.obstacle:
-                self._keep(_key(_RUN, need.key), b"")  # its run is over: there is nothing to go on with
+                self._keep(_key(_RUN, need.key), b"")  # the run is complete: there is nothing to continue
             elif dependence(self._request, name, self._beside, there) == need:
                 self._keep_report(_key(_WHOLE, need.key), alone)
 
@@ -92,14 +96,14 @@ class Shelf:
 
     def unit(self, name: str, unit: Unit, pace: str, foremost: str) -> Report | None:
         """
-        What was found of a target in a unit, in this run or one like it; None where it has to be judged.
+        The kept report on a target in a unit, from this run or one like it; None if it has to be judged.
 
-        ``pace``: why fewer cases run on it. ``foremost``: the dtype in which it is checked most thoroughly.
+        ``pace`` says why fewer cases run on the target. ``foremost`` is the dtype that is checked most thoroughly.
         """
         return self._found(self._unit_key(name, unit, pace, foremost), name)
 
     def keep_unit(self, name: str, unit: Unit, pace: str, foremost: str, report: Report) -> None:
-        """Keep what was found of a target in a unit; it outlives this process from now on."""
+        """Keep the report on a target in a unit; it is on disk when this returns."""
         alone = report.target(name)
         if _is_final(alone) and self._needs[name].holds():
             self._keep_report(self._unit_key(name, unit, pace, foremost), attrs.evolve(alone, seconds=0.0))
@@ -132,10 +136,10 @@ class Shelf:
 
 def _is_final(report: Report) -> bool:
     """
-    Whether a report would come out the same another time.
+    Whether the report would be the same another time.
 
-    What a time limit or a crash kept from being judged, or a defect of ours, need not be there again; nor need what was
-    raised for want of memory, which others may have used.
+    Time limits, crashes and defects of normspec need not occur again. Nor need exceptions for lack of memory, which
+    other processes may have used.
     """
     passing = any(_may_pass(one) for one in report.results)
     return not (passing or report.partial or report.lost or report.defects or report.notes)

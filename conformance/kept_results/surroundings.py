@@ -1,4 +1,4 @@
-"""What beside code decides on results: the interpreter, the machine, and variables that libraries read."""
+"""What results depend on apart from code: the interpreter, the machine, and variables that libraries read."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..cores import cores
 
-#: With what the variables begin that an interpreter, a loader, and libraries of arithmetic read. To these come the
-#: names of the packages that a target imports: TORCH_, JAX_.
+#: Prefixes of variables that the interpreter, the loader and arithmetic libraries read. The names of the packages that
+#: a target imports are added: TORCH_, JAX_.
 _READ = [
     "ACCELERATE_",
     "ATEN_",
@@ -56,20 +56,20 @@ _READ = [
     "XLA_",
 ]
 
-#: Of these one changes nothing that is computed.
+#: Variables with such a prefix that do not change results.
 _INNOCENT = {"PYTHONSTARTUP", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONWARNINGS"}
 
-#: Where Linux says which processor there is, and the driver of NVIDIA which GPUs.
+#: Files of Linux that describe the processor, and of NVIDIA's driver that describe the GPUs.
 _PROCESSOR, _GPUS = Path("/proc/cpuinfo"), Path("/proc/driver/nvidia")
 
 
 def surroundings(packages: Iterable[str], device: str) -> tuple[list[str], str]:
     """
-    What surrounds a run on a device, where these packages are imported.
+    The surroundings of a run on a device that imports these packages, as texts for a key.
 
-    Also why it cannot be told, or "": off the CPU, the driver of another maker than NVIDIA.
+    Also returns why they are not fully known, or "". Off the CPU, this is a driver of another maker than NVIDIA.
     """
-    # The cores decide in how many parts a sum is taken.
+    # A library may split a sum by the number of cores.
     told = [sys.version, sys.executable, platform.platform(), platform.machine(), _processor(), f"{cores()} cores"]
     beginning = (*_READ, *(f"{package.upper()}_" for package in packages))
     told += [
@@ -88,7 +88,7 @@ def surroundings(packages: Iterable[str], device: str) -> tuple[list[str], str]:
 
 
 def _processor() -> str:
-    """The kind of processor, and what it can do."""
+    """The kind of processor and its features."""
     lines = _text(_PROCESSOR).splitlines()
     named = ("vendor_id", "model", "cpu family", "stepping", "flags", "Features", "CPU implementer", "CPU part")
     return "\n".join(dict.fromkeys(line for line in lines if line.startswith(named))) or platform.processor()

@@ -1,1 +1,1 @@
-"""What a user asks for, read and checked: targets, requirements, conventions, limits, and the plan that comes of it."""
+"""Reads and checks a user's request: targets, requirements, conventions, limits; and makes the plan of the run."""

@@ -1,4 +1,4 @@
-"""The arguments of check, compare and campaigns: each read in one place, with one error that says what to give."""
+"""Checks the arguments of check, compare and campaigns; each error says what to give instead."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ...spec.conventions import validate
 from ...spec.errors import NormspecError, UnknownFramework, UnknownTarget, choices
 from .limits import WrongLimit, bytes_of, seconds_of
 
-#: What a target may be, for messages.
+#: Lists the forms of a target, for messages.
 _TARGETS = "a name such as 'torch', FILE.py:NAME, package.module:NAME, or a callable"
 
 
 class WrongType(NormspecError, TypeError):
-    """An argument is of another type than it can be."""
+    """An argument has a wrong type."""
 
 
 class WrongValue(NormspecError, ValueError):
-    """An argument is of the right type, and has a value that it cannot have."""
+    """An argument has the right type, but a wrong value."""
 
 
 def targets_of(value: Any) -> tuple[Any, ...]:
@@ -57,7 +57,7 @@ def text_of(value: Any, name: str, example: str) -> str:
 
 
 def texts_of(value: Any, name: str, example: str) -> tuple[str, ...]:
-    """One text, or several. Raises WrongType, or WrongValue where there is none."""
+    """One text or several. Raises WrongType, or WrongValue if there is none."""
     if isinstance(value, str):
         return (text_of(value, name, example),)
     if not isinstance(value, Iterable) or isinstance(value, (Mapping, bytes)):
@@ -92,14 +92,14 @@ def seed_of(value: Any) -> int:
 
 
 def framework_of(value: Any) -> str | None:
-    """The name of a framework, None for none. Raises WrongType or UnknownFramework."""
+    """The name of a framework, or None. Raises WrongType or UnknownFramework."""
     if value is not None and text_of(value, "framework", "torch") not in FRAMEWORKS:
         raise UnknownFramework(f"unknown framework {value!r}{choices(value, FRAMEWORKS)}")
     return value
 
 
 def conventions_of(value: Any) -> dict[str, str]:
-    """Declared conventions; none for None. Raises WrongType or UnknownConvention."""
+    """Declared conventions; empty for None. Raises WrongType or UnknownConvention."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -108,7 +108,7 @@ def conventions_of(value: Any) -> dict[str, str]:
 
 
 def pairs_of(value: Any, name: str, example: str, plain: tuple[type, ...] = (str,)) -> dict[str, str]:
-    """A dict from names to what is said of them, one of these types, as texts; empty for None. Raises WrongType."""
+    """A dict from names to values of the types in ``plain``, as texts; empty for None. Raises WrongType."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) and isinstance(v, plain) for k, v in value.items()):
@@ -117,7 +117,11 @@ def pairs_of(value: Any, name: str, example: str, plain: tuple[type, ...] = (str
 
 
 def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -> Declared:
-    """What is said of layers and of functions that are not called canonically. Raises WrongType or WrongDeclaration."""
+    """
+    What the user declares about layers and about functions with another than the canonical signature.
+
+    Raises WrongType or WrongDeclaration.
+    """
     return Declared(
         pairs_of(parameters, "parameters", '{"gamma": "g"}'),
         "" if layout is None else text_of(layout, "layout", LAYOUTS[-1]),
@@ -127,7 +131,7 @@ def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -
 
 
 def interpreters_of(value: Any) -> dict[str, str]:
-    """The interpreters by target, that of all others under ""; none for None. Raises WrongType."""
+    """The interpreters by target, with that of all other targets under ""; empty for None. Raises WrongType."""
     if value is None or value == "":
         return {}
     pairs = value.items() if isinstance(value, Mapping) else [("", value)]
@@ -142,7 +146,7 @@ def interpreters_of(value: Any) -> dict[str, str]:
 
 
 def limits_of(seconds: Any, memory: Any, device: str) -> Limits:
-    """The limits of a target; None for none, and off the CPU there is none of memory. Raises WrongLimit."""
+    """The limits of a target; None means no limit. Off the CPU, memory is not limited. Raises WrongLimit."""
     unlimited = seconds is None or (isinstance(seconds, float) and seconds == math.inf)
     found = None if unlimited else _limit("time_limit", seconds_of, seconds)
     size = None if memory is None else _limit("memory_limit", bytes_of, memory)
@@ -157,7 +161,7 @@ def _limit(name: str, read: Callable[[Any], Any], value: Any) -> Any:
 
 
 def listener_of(value: Any) -> Any:
-    """What is told of progress; None for nobody. Raises WrongType."""
+    """The function that receives progress events, or None. Raises WrongType."""
     if value is not None and not callable(value):
         raise WrongType(f"progress is {value!r}: give a function that takes a Progress")
     return value

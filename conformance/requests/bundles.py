@@ -1,4 +1,4 @@
-"""Bundles: requirements that are asked for together, under a name that says what for."""
+"""Bundles: sets of requirements under a name that says their purpose."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...spec import Level, requirements
 class Bundle:
     """Requirements under one name."""
 
-    #: What holds of a target that meets them, in one sentence.
+    #: The property of a target that meets them, in one sentence.
     meaning: str
     requirements: tuple[str, ...]
 
 
-#: The bundles by name, but for `everything`. Each id is a SHOULD: what every target must meet is asked of it anyway.
+#: The bundles by name, except `everything`. Each id is a SHOULD, because a MUST applies to every target anyway.
 BUNDLES: Mapping[str, Bundle] = MappingProxyType(
     {
         "deterministic": Bundle("One hundred repetitions of a call give the same bits.", ("CM-P3",)),
@@ -39,11 +39,11 @@ BUNDLES: Mapping[str, Bundle] = MappingProxyType(
     }
 )
 
-#: The name of the bundle that has every SHOULD there is, those of operators from elsewhere too.
+#: Name of the bundle of every SHOULD, including those of user-defined operators.
 EVERYTHING = "everything"
 
 
 def bundles() -> dict[str, Bundle]:
-    """Every bundle by its name."""
+    """All bundles by name."""
     advice = tuple(one.id for one in requirements().values() if one.level is Level.SHOULD)
     return {**BUNDLES, EVERYTHING: Bundle("No advice is left.", advice)}

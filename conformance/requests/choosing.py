@@ -1,8 +1,8 @@
 """
-What a run is asked for, in words: the id of a requirement, a pattern of ids, a subject, or a bundle.
+Words that select requirements: an id, a pattern of ids, a subject, or a bundle.
 
-`LN-F3` is a requirement and `LN-G*` are several. A subject is the heading of a section of the pages: `gradients`,
-`running-statistics`. The bundles are those of bundles.py.
+`LN-F3` is one requirement and `LN-G*` are several. A subject is the heading of a section on the pages, such as
+`gradients` or `running-statistics`. The bundles are in bundles.py.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from .bundles import bundles
 
-#: How many names are suggested for one that does not exist.
+#: Number of names suggested for an unknown one.
 _NEAREST = 3
 
 
 class UnknownSelection(NormspecError):
-    """A word is no requirement, pattern, subject or bundle."""
+    """A word is not a requirement, pattern, subject or bundle."""
 
 
 class UnknownBinding(NormspecError):
-    """No binding of the targets has such a name."""
+    """No binding of the targets has this name."""
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """The words of some texts, each of which may hold several with commas between them; each word once."""
+    """The words in some texts, each once. A text may hold several words with commas between them."""
     return tuple(dict.fromkeys(word for text in texts for part in text.split(",") if (word := part.strip())))
 
 
 def checked_words(texts: Iterable[str], what: str) -> tuple[str, ...]:
-    """The words of some texts, each of which selects requirements. Raises UnknownSelection."""
+    """The words in some texts, checked to select requirements. Raises UnknownSelection."""
     words = words_of(texts)
     selected(words or ("",), what)
     return words
@@ -43,10 +43,10 @@ def checked_words(texts: Iterable[str], what: str) -> tuple[str, ...]:
 
 def selected(words: Iterable[str], what: str) -> tuple[str, ...]:
     """
-    The ids that words select, in the order of the pages.
+    The ids that the words select, in the order of the pages.
 
-    Raises UnknownSelection, which names every word that selects nothing, and what may have been meant; ``what`` says
-    what the words were given for, and is empty where that is told elsewhere.
+    Raises UnknownSelection, which names every word that selects nothing, and suggests others. ``what`` names the option
+    in the message; it is empty if the caller adds that.
     """
     found: set[str] = set()
     unknown = []
@@ -65,18 +65,18 @@ def selected(words: Iterable[str], what: str) -> tuple[str, ...]:
 
 
 def subjects() -> tuple[str, ...]:
-    """Every subject, as it is asked for."""
+    """All subjects, in the form in which they are asked for."""
     return tuple(dict.fromkeys(subject_of(one.subject) for one in requirements().values()))
 
 
 def subject_of(heading: str) -> str:
-    """A subject as it is asked for: `The formula in training` is about the `formula`."""
+    """The word for a heading: `formula` for `The formula in training`."""
     plain = re.sub(r"^the | in training$", "", heading.lower())
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
 
 def operators_of(ids: Iterable[str]) -> tuple[str, ...]:
-    """The operators that some of these requirements are about."""
+    """The operators that at least one of these requirements is about."""
     from ..checks.registry import is_about  # it imports the cases
 
     wanted = tuple(ids)
@@ -84,13 +84,13 @@ def operators_of(ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name is one of these, or matches one of them; every name does where there are none."""
+    """Whether a name matches one of the patterns; every name does if there are none."""
     given = tuple(patterns)
     return not given or any(fnmatchcase(name, pattern) for pattern in given)
 
 
 def check_bindings(patterns: Iterable[str], names: Collection[str]) -> None:
-    """Raise UnknownBinding unless each pattern matches one of these names of bindings."""
+    """Raise UnknownBinding unless each pattern matches one of these binding names."""
     for pattern in patterns:
         if not any(matches(name, (pattern,)) for name in names):
             near = difflib.get_close_matches(pattern, names, n=_NEAREST, cutoff=0.5)
@@ -111,7 +111,7 @@ def _ids(word: str) -> set[str]:
 
 
 def _meant(word: str) -> str:
-    """What may have been meant by a word that selects nothing, as the end of a sentence about it."""
+    """A suggestion for a word that selects nothing, as the end of a sentence about it."""
     successors = withdrawn().get(word.upper())
     if successors:
         return f" (it was withdrawn; {', '.join(successors)} say now what it said)"
@@ -124,5 +124,5 @@ def _meant(word: str) -> str:
 
 
 def _titled(word: str) -> list[str]:
-    """The first requirements that have the word in their titles."""
+    """The first six requirements with the word in their titles."""
     return [one.id for one in requirements().values() if word.lower() in re.findall(r"\w+", one.title.lower())][:6]

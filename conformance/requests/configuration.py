@@ -1,7 +1,7 @@
 """
-The configuration: ``[tool.normspec]`` of a project's pyproject.toml, which flags of the command override.
+The configuration: ``[tool.normspec]`` in a project's pyproject.toml. Flags of the command override it.
 
-A relative path in it is relative to the file that it stands in, from wherever the command is run.
+A relative path in it is relative to the file, not to the working directory.
 """
 
 from __future__ import annotations
@@ -33,35 +33,36 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib  # pyright: ignore[reportMissingImports]
 
-#: The file that is looked for, and the table in it.
+#: The name of the file, and of the table in it.
 NAME = "pyproject.toml"
 TABLE = "[tool.normspec]"
 
-#: The file beside it that has the same keys without a table: what one of the two says, the other may not.
+#: A file beside it with the same keys and without a table. A key may stand in only one of the two files.
 OWN = "normspec.toml"
 
 
 class WrongConfiguration(NormspecError):
-    """The configuration cannot be read, or says something that it cannot say."""
+    """The configuration cannot be read, or has a wrong key or value."""
 
 
 @attrs.frozen
 class Configuration:
-    """What a project has written down."""
+    """The configuration of a project."""
 
-    #: The file, as seen from the working directory; empty where there is none.
+    #: Path of the file, relative to the working directory; empty if there is none.
     file: str = ""
-    #: What it says, by key, each value as the API takes it.
+    #: Values by key, each in the form that the API takes.
     values: Mapping[str, Any] = attrs.field(factory=dict)
 
     def wrong(self, key: str, message: object) -> WrongConfiguration:
-        """The error that this key's value is."""
+        """The error for a wrong value of this key."""
         return WrongConfiguration(f"{self.file}: {key}: {message}")
 
 
 def configuration(file: str | None = None) -> Configuration:
     """
-    The configuration in the file named, or in the nearest pyproject.toml upwards that has the table.
+    The configuration in the given file, or in the nearest folder upwards with a normspec.toml or a pyproject.toml that
+    has the table.
 
     Raises WrongConfiguration, which names the file and the key.
     """
@@ -85,7 +86,7 @@ def configuration(file: str | None = None) -> Configuration:
 
 
 def _together(found: Sequence[Configuration]) -> Configuration:
-    """What the files of a folder say. Raises WrongConfiguration where both say something of one key."""
+    """The configurations of a folder's two files merged. Raises WrongConfiguration if both have the same key."""
     first, *others = found
     for other in others:
         for key in other.values.keys() & first.values.keys():
@@ -98,7 +99,7 @@ def expected_failures(given: Any) -> tuple[Expected, ...]:
     """
     The expected failures of a file of configuration, or of a list of tables.
 
-    Raises WrongConfiguration or WrongExpected, which say which entry is wrong and what it lacks.
+    Raises WrongConfiguration or WrongExpected, which name the wrong entry and say what it lacks.
     """
     if not isinstance(given, (str, os.PathLike)):
         return entries_of(given)
@@ -109,13 +110,17 @@ def expected_failures(given: Any) -> tuple[Expected, ...]:
 
 
 def _table(path: Path, *, passing: bool = False) -> Any:
-    """The table of a file, None where it has none. `passing`: a broken file that never names normspec is not ours."""
+    """The table of a file; None if it has none. With `passing`, a broken file that never names normspec is ignored."""
     tool = _read(path, passing=passing).get("tool")
     return tool.get("normspec") if isinstance(tool, dict) else None
 
 
 def _read(path: Path, *, passing: bool = False) -> dict[str, Any]:
-    """What a file holds. `passing`: nothing of a broken one that never names normspec. Raises WrongConfiguration."""
+    """
+    The content of a file. Raises WrongConfiguration.
+
+    With `passing`, a broken file that never names normspec counts as empty.
+    """
     name = _from_here(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -148,7 +153,7 @@ def _checked(path: Path, table: Any) -> Configuration:
 
 
 def _from_here(path: Path) -> str:
-    """A path as short as it can be written from the working directory."""
+    """A path relative to the working directory."""
     try:
         return os.path.relpath(path)
     except (ValueError, OSError):  # another drive, or no working directory
@@ -163,7 +168,7 @@ def _expected(what: str, value: object) -> WrongConfiguration:
 
 
 def _texts(value: Any, what: str) -> tuple[str, ...]:
-    """The texts of a list that holds some, each once."""
+    """The texts of a list that is not empty, each once."""
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         raise _expected(f"a list of {what}", value)
     return tuple(dict.fromkeys(value))
@@ -181,12 +186,12 @@ def _targets(value: Any, folder: Path) -> tuple[str, ...]:
 
 
 def _file(name: str, folder: Path) -> str:
-    """A file all of whose functions are targets, as seen from the working directory."""
+    """A target FILE.py, which stands for all functions in it, relative to the working directory."""
     return _from_here(folder / Path(name.rstrip(":")).expanduser())
 
 
 def _target(name: str, folder: Path) -> str:
-    """A target by the name under which it is checked. Raises UnknownTarget."""
+    """The full name of a target. Raises UnknownTarget."""
     if name in TARGETS:
         return full_name(name)
     check_target(name)
@@ -263,17 +268,17 @@ def _interpreters(value: Any, folder: Path) -> dict[str, str]:
 
 
 def _interpreter(path: str, folder: Path) -> str:
-    """The path of an interpreter or virtual environment; a bare word that is no file there is a command."""
+    """The path of an interpreter or virtual environment. A bare word is a command, unless such a file exists."""
     beside = os.path.abspath(folder / Path(path).expanduser())
     return beside if os.path.dirname(path) or os.path.exists(beside) else path
 
 
 def _cache(value: Any, folder: Path) -> str:
-    """A folder, relative to the file's own."""
+    """A folder, relative to that of the file."""
     return str(folder / Path(_text(value, "the path of a folder")).expanduser())
 
 
-#: The keys, and what reads the value of each.
+#: The keys, each with the function that reads its value.
 KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "targets": _targets,
     "ops": _ops,

@@ -1,4 +1,4 @@
-"""Limits as they are written: ``60`` seconds, ``8GiB`` of memory, or ``none``; and ``2`` jobs."""
+"""Reads limits: ``60`` seconds, ``8GiB`` of memory, or ``none``; and ``2`` jobs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ...spec.errors import NormspecError
 #: The word for no limit.
 NONE = "none"
 
-#: What a size may end in, in lower case, and the bytes that it stands for.
+#: Units of sizes in lower case, and their bytes.
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}ib": 1 << 10 * power for power, letter in enumerate("kmgt", start=1)}
 _UNITS |= {f"{letter}b": 10 ** (3 * power) for power, letter in enumerate("kmgt", start=1)}
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
-#: No interpreter that has imported NumPy fits in less: 8 for "8GiB" is a slip, and is told as one.
+#: No interpreter that has imported NumPy fits in less. So 8 for "8GiB" is a slip, and is reported as one.
 LEAST_MEMORY = 16 << 20
 
 
 class WrongLimit(NormspecError, ValueError):
-    """The text is no limit of that kind."""
+    """The value is not a limit of that kind."""
 
 
 def seconds_of(value: Any) -> float | None:
-    """The seconds that a text or a number says, None for no limit. Raises WrongLimit."""
+    """Seconds from a text or a number; None for no limit. Raises WrongLimit."""
     if _is_none(value):
         return None
     try:
@@ -40,7 +40,7 @@ def seconds_of(value: Any) -> float | None:
 
 
 def bytes_of(value: Any) -> int | None:
-    """The bytes that a text or a number says, None for no limit. Raises WrongLimit."""
+    """Bytes from a text or a number; None for no limit. Raises WrongLimit."""
     if _is_none(value):
         return None
     match = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
@@ -56,14 +56,14 @@ def bytes_of(value: Any) -> int | None:
 
 
 def jobs_of(value: Any) -> int:
-    """The number of jobs that a number says. Raises WrongLimit."""
+    """The number of jobs, checked. Raises WrongLimit."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise WrongLimit(f"{value!r} is no number of jobs: give a whole number from 1 on")
     return value
 
 
 def size_in_words(size: int | None) -> str:
-    """A size as :func:`bytes_of` reads it."""
+    """A size as a text that :func:`bytes_of` reads."""
     if size is None:
         return NONE
     for unit, power in (("GiB", 30), ("MiB", 20)):

@@ -1,4 +1,4 @@
-"""What is said of one target alone: in Python by `per_target`, in pyproject.toml by a table of its own."""
+"""Settings of single targets: `per_target` in Python, a table for each target in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ...spec.errors import NormspecError, UnknownFramework, choices
 from .arguments import declared_of
 from .mode import checked_mode
 
-#: The name that stands for every target: what is said of it counts as far as a target is about it.
+#: The name that stands for every target. Its settings apply to each target that they fit.
 EVERY = ""
 
 
 class WrongPerTarget(NormspecError, ValueError):
-    """What is said of one target is not what can be said of one."""
+    """The settings of a target are wrong."""
 
 
 def checked_per_target(given: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
     """
-    What is said of each target, by its name, in plain values.
+    The settings of each target, by name, checked and in plain values.
 
     Raises WrongPerTarget, or the NormspecError of the value.
     """
@@ -36,7 +36,7 @@ def checked_per_target(given: Mapping[str, Mapping[str, Any]] | None) -> dict[st
 
 
 def said(name: str, about: Any) -> dict[str, Any]:
-    """What is said of one target, each value as it is checked. Raises WrongPerTarget."""
+    """The checked settings of one target. Raises WrongPerTarget."""
     if not isinstance(about, Mapping):
         raise WrongPerTarget(f"what is said of {name} is {about!r}: give a dict, {_EXAMPLE}")
     found = {}
@@ -49,13 +49,13 @@ def said(name: str, about: Any) -> dict[str, Any]:
 
 
 def ensure_meant(target: Target, own: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise UnknownConvention where what was declared of this target alone is about none of its operators."""
+    """Raise UnknownConvention if a convention declared for this target alone is about none of its operators."""
     mine = own.get(target.name, {}).get("conventions", {})
     ensure_about(mine, (binding.operator for binding in target.bindings), f"{target.name} is")
 
 
 def declared(target: Target, own: Mapping[str, Mapping[str, Any]]) -> Target:
-    """The target, each of its bindings with the conventions that were declared for it, as far as they are about it."""
+    """The target, each binding with the conventions declared for the target that are about its operator."""
     found = {**own.get(EVERY, {}).get("conventions", {}), **own.get(target.name, {}).get("conventions", {})}
     if not found:
         return target
@@ -67,7 +67,7 @@ def declared(target: Target, own: Mapping[str, Mapping[str, Any]]) -> Target:
 
 
 def of(own: Mapping[str, Mapping[str, Any]], name: object, key: str) -> Any:
-    """What is said of a target under a key, or of every target; None where nothing is."""
+    """The setting of a target under a key, or else that of every target; None if there is none."""
     return own.get(str(name), {}).get(key, own.get(EVERY, {}).get(key))
 
 
@@ -105,7 +105,7 @@ def _flag(value: Any) -> bool:
 
 
 def _declared(key: str) -> Callable[[Any], Any]:
-    """Reads one of the three that layers are declared by; see arguments.declared_of."""
+    """The reader of one of the three declarations about layers; see arguments.declared_of."""
 
     def read(value: Any) -> Any:
         return getattr(declared_of(**{**dict.fromkeys(("parameters", "layout", "fixed")), key: value}), key)
@@ -113,7 +113,7 @@ def _declared(key: str) -> Callable[[Any], Any]:
     return read
 
 
-#: What can be said of one target, and what reads it.
+#: The settings that a target can have, each with the function that reads its value.
 KEYS: Mapping[str, Callable[[Any], Any]] = {
     "op": _op,
     "framework": _framework,

@@ -1,4 +1,4 @@
-"""The plan of one run: what is checked, on what, and how thoroughly."""
+"""The plan of one run: its targets, requirements and cases."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:  # a Python that was built without SQLite has none
 
 @attrs.frozen
 class Plan:
-    """What one run does."""
+    """All settings of one run."""
 
     targets: Sequence[Target]
-    #: None: every dtype that the target is written for.
+    #: The dtypes to check; None means all that a target supports.
     dtypes: tuple[str, ...] | None
     device: str
-    #: Conventions declared by the user, over those of each binding.
+    #: Conventions declared by the user, which override those of each binding.
     conventions: dict[str, str]
     profile: Profile
     seed: int
     forward_only: bool = False
-    #: Whether calls are slow, so that fewer cases run; None: taken from a table for frameworks, measured for functions.
+    #: Whether calls are slow, so that fewer cases run. None means: known for frameworks, measured for functions.
     slow: bool | None = None
-    #: Whether violations are shrunk and explained; a self-test only counts them.
+    #: Whether violations are shrunk and explained. A self-test only counts them.
     explain: bool = True
-    #: Only these requirements, where given.
+    #: The only requirements that are judged; None means all.
     requirements: frozenset[str] | None = None
     #: Requirements that are a MUST in this run, whatever their pages say.
     required: frozenset[str] = frozenset()
-    #: "training" or "inference": batch_norm is judged in that mode alone.
+    #: "training" or "inference" if batch_norm is judged in that mode alone; "" for both.
     mode: str = ""
-    #: What is said of one target alone, by its name (per_target.py).
+    #: Settings of single targets, by target name (per_target.py).
     own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    #: Where truths are kept for other runs; None: nowhere.
+    #: Store that keeps truths for later runs; None keeps nothing.
     store: Store | None = None
 
     def mode_for(self, target: str) -> str:
-        """The mode that a target's batch_norm is judged in alone; "" for both."""
+        """The only mode in which a target's batch_norm is judged; "" for both."""
         return self.mode or of(self.own, target, "mode") or ""
 
     def has_no_gradients(self, target: str) -> bool:
-        """Whether a target is said to have no gradients."""
+        """Whether the user said that a target has no gradients."""
         return self.forward_only or bool(of(self.own, target, "forward_only"))
 
     def level(self, identifier: str) -> Level:
@@ -58,5 +58,5 @@ class Plan:
 
 
 def level_of(identifier: str, required: Collection[str]) -> Level:
-    """How binding a requirement is where these are a MUST, whatever their pages say."""
+    """How binding a requirement is if those in ``required`` are a MUST, whatever their pages say."""
     return Level.MUST if identifier in required else requirement(identifier).level

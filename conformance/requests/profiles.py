@@ -1,4 +1,4 @@
-"""Profiles: how much a run does."""
+"""Profiles: how many cases and repetitions a run has."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ from ..cases.generate import generate
 
 @attrs.frozen
 class Profile:
-    """How many cases a run generates beside the fixed deck, and how often it repeats a call."""
+    """How many cases a run generates in addition to the fixed deck, and how often it repeats a call."""
 
     name: str
-    #: Generated cases for each operator: free ones, and variations of every case of the deck (cases/generate.py).
+    #: Generated cases for each operator: the number of free ones, and rounds of variations of every case of the deck
+    #: (cases/generate.py).
     free: int
     rounds: int
-    #: Repetitions of one call, a multiple of 32 (checks/purity.py), of the gradients as often. A race that shows once
-    #: in sixty calls goes unseen with probability (59/60)^k: 34% for 64 calls, 0.02% for 512, so that in twenty runs of
-    #: `standard` it does with 0.4%, and 3e-8 for 1024.
+    #: Repetitions of one call, a multiple of 32 (checks/purity.py); gradients are repeated as often. A race that shows
+    #: once in sixty calls goes unseen in k calls with probability (59/60)^k: 34% for 64 calls, 0.02% for 512 (0.4% in
+    #: one of twenty runs of `standard`), and 3e-8 for 1024.
     repeats: int
-    #: How many cases each requirement gets at least in the secondary bindings of an operator, which wrap the same
-    #: code as the first; None: all.
+    #: Minimum number of cases of each requirement in the secondary bindings of an operator, which wrap the same code as
+    #: the first. None means all cases.
     secondary_bindings: int | None = None
-    #: The same where a call of a new shape takes 10 to 100 ms: for the first binding of an operator in such a framework
-    #: in float32, and for a function of the user's. Secondary bindings and other dtypes have one case each there.
+    #: The minimum if a call of a new shape takes 10 to 100 ms: in such a framework for the first binding of an operator
+    #: in float32, and for a user's function. Secondary bindings and other dtypes of such a framework get one case each.
     slow: int | None = None
     slow_own: int | None = None
-    #: Repetitions in such a framework: a call takes milliseconds there.
+    #: Repetitions in such a framework, where a call takes milliseconds.
     slow_repeats: int = 64
-    #: Repetitions of a call of 65,536 values or more, which takes milliseconds everywhere, but in the one dtype in
-    #: which it is repeated as often as any: a race between threads is one in every dtype.
+    #: Repetitions of a call of 65,536 values or more, which takes milliseconds in any framework. In one dtype such a
+    #: call is repeated as often as a small one. One is enough, because a race between threads occurs in every dtype.
     large_repeats: int = 64
 
     def cases(self, operator: str, seed: int) -> tuple[Description, ...]:
-        """The cases of an operator, in the order they run: the fixed deck first."""
+        """The cases of an operator in the order in which they run: the fixed deck first."""
         return _cases(self, operator, seed)
 
     def repeated(self, *, slow: bool, large: bool = False) -> int:
-        """How often one call is repeated; ``large``: of many values, and not in the dtype where that is done."""
+        """How often one call is repeated. ``large`` is for calls of many values, except in the one thorough dtype."""
         most = (self.repeats, *((self.slow_repeats,) if slow else ()), *((self.large_repeats,) if large else ()))
         return min(most)
 
     def minimum(self, dtype: str, *, slow: bool, first: bool, own: bool) -> int | None:
-        """How many cases each requirement gets at least; None: all that there are."""
+        """Minimum number of cases of each requirement; None means all cases."""
         if not slow:
             return None if first else self.secondary_bindings
         if own or self.slow is None:
@@ -55,7 +56,7 @@ class Profile:
         return self.slow if first and dtype == "float32" else 1
 
 
-@lru_cache(maxsize=64)  # each dtype asks for the same
+@lru_cache(maxsize=64)  # all dtypes have the same cases
 def _cases(profile: Profile, operator: str, seed: int) -> tuple[Description, ...]:
     return (*deck(operator, profile.name, seed), *generate(operator, seed, profile.free, profile.rounds))
 
@@ -71,7 +72,7 @@ PROFILES: dict[str, Profile] = {
 
 
 def profile_of(name: str) -> Profile:
-    """Return a profile by name; raise UnknownProfile naming those there are."""
+    """Return a profile by name. Raises UnknownProfile, which lists the profiles."""
     if name not in PROFILES:
         raise UnknownProfile(f"unknown profile {name!r}{choices(name, PROFILES)}")
     return PROFILES[name]

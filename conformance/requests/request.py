@@ -1,4 +1,4 @@
-"""Requests: what a user asks to be checked, in plain values, and the targets and the plan that come of it."""
+"""Requests: what a user wants checked, in plain values. A request opens its targets and makes the plan."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from .sound_names import names_a_variant
 
 
 class NothingAsked(NormspecError):
-    """None of the targets has anything that is asked for."""
+    """The request asks for something that no target has."""
 
 
-#: A target as it is asked for: the name of one, or a callable.
+#: A target as the user gives it: its name, or a callable.
 Asked = str | Callable[..., Any]
 
 
 @attrs.frozen
 class Request:
-    """What is to be checked."""
+    """What a user wants checked, in plain values."""
 
     targets: tuple[Asked, ...]
     op: tuple[str, ...] | None
@@ -53,34 +53,36 @@ class Request:
     slow: bool | None = None
     #: "training" or "inference" for batch_norm; "" for both.
     mode: str = ""
-    #: The Python interpreter of a target's worker, by the target's name; "" is for all others.
+    #: Python interpreters of workers by target name; "" stands for all other targets.
     pythons: Mapping[str, str] = attrs.field(factory=dict)
     limits: Limits = attrs.field(factory=Limits)
-    #: Words for the requirements that alone are judged (choosing.py); none for all.
+    #: Words for the only requirements to judge (choosing.py); empty means all.
     only: tuple[str, ...] = ()
     #: Words for the requirements that are a MUST in this run, whatever their pages say.
     require: tuple[str, ...] = ()
-    #: Patterns of the names of bindings, of which alone those of frameworks are judged; none for all.
+    #: Name patterns for the only bindings of frameworks to judge; empty means all.
     binding: tuple[str, ...] = ()
-    #: What is said of one target alone, by its name (per_target.py): the arguments of the run outrank it.
+    #: Settings of single targets, by target name (per_target.py). The arguments of the run outrank them.
     own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    #: Whether these are some of the targets of a run: what then is about none of them may be about the others.
+    #: Whether these targets are only a part of a run's. Then a setting that is about none of them is no error, because
+    #: it may be about the others.
     part: bool = False
-    #: The folder where truths are kept, "none" for nowhere, "" for the usual place.
+    #: The folder where truths are kept; "none" keeps nothing, "" is the usual place.
     cache: str = ""
-    #: What is said of layers, and of functions that are not called canonically.
+    #: What the user declares about layers, and about functions with another than the canonical signature.
     declared: Declared = NOTHING
-    #: Where the file of a target FILE.py:NAME lies, by the target's name; empty where it lies there.
+    #: The place of the file of a target FILE.py:NAME, by target name, if it is not at FILE.py.
     files: Mapping[str, str] = attrs.field(factory=dict)
 
     def open(self, meanwhile: Iterator[object] = NOTHING_TO_DO, *, derivatives: bool = False) -> list[Target]:
         """
-        The targets, each in a worker of its own but for callables that have no name to be imported by.
+        Open the targets, each in its own worker. Callables that cannot be imported by name stay in this process.
 
-        All workers start at once, since importing a framework takes seconds, and ``meanwhile`` goes on step by step.
-        With ``derivatives`` they import what these take, too. Each target has those bindings alone that are asked for.
-        Raises the NormspecError of the first target that cannot be had,
-        UnknownBinding, NothingAsked, or UnknownConvention.
+        All workers start at once, because importing a framework takes seconds. The steps of ``meanwhile`` run in that
+        time. With ``derivatives``, workers also import what derivatives need. Each target keeps only the bindings that
+        are asked for.
+        Raises the NormspecError of the first target that cannot be opened, UnknownBinding, NothingAsked, or
+        UnknownConvention.
         """
         hosts: list[Host] = []
         try:
@@ -113,29 +115,29 @@ class Request:
 
     @property
     def operators(self) -> tuple[str, ...] | None:
-        """Those operators of a framework that something is asked about; None for all."""
+        """The operators of a framework that the request is about; None means all."""
         if not self.only:
             return self.op
         asked = operators_of(selected(self.only, "only"))
         return asked if self.op is None else tuple(name for name in self.op if name in asked)
 
     def python_of(self, name: str) -> str:
-        """The interpreter of a target's worker; empty for this one."""
+        """The interpreter of a target's worker; empty for the current one."""
         return self.pythons.get(name, self.pythons.get("", ""))
 
     def op_of(self, target: Asked) -> tuple[str, ...] | None:
-        """Of a function, which operator it is; of a framework, those whose bindings are imported."""
+        """The operator that a function is, or the operators of a framework whose bindings are imported."""
         if target in TARGETS:
             return self.operators or self.op
         own = of(self.own, target, "op")
         return self.op if own is None else (own,)
 
     def framework_of(self, target: Asked) -> str | None:
-        """Whose tensors a function takes, where that was said."""
+        """The framework whose tensors a function takes, if the user said it."""
         return self.framework or (None if target in TARGETS else of(self.own, target, "framework"))
 
     def declared_of(self, target: Asked) -> Declared:
-        """What is said of a layer, or of a function that is not called canonically."""
+        """What the user declares about a layer, or a function with another than the canonical signature."""
         run, own = self.declared, {key: of(self.own, target, key) for key in ("parameters", "layout", "fixed")}
         if not any(own.values()):
             return run
@@ -145,11 +147,11 @@ class Request:
 
     @property
     def names(self) -> tuple[Asked, ...]:
-        """The targets, callables by name where a worker would import the same one."""
+        """The targets; a callable is given by name if a worker would import the same one."""
         return tuple(one if isinstance(one, str) else importable_name(one) or one for one in self.targets)
 
     def _started(self, target: Asked, hosts: list[Host], *, derivatives: bool) -> Asked | Host:
-        """The host of a target by name, kept among the others; a callable as it is."""
+        """The host of a target given by name, also added to ``hosts``; a callable is returned unchanged."""
         if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
             return target
         host = hosted(
@@ -166,7 +168,7 @@ class Request:
         return host
 
     def _resolved(self, target: Asked) -> Target:
-        """A target that lives in this process."""
+        """The target that lives in this process."""
         if isinstance(target, str) and names_a_variant(target):
             from .specimens import variant  # it imports every sound function
 
@@ -175,7 +177,7 @@ class Request:
         return resolve(target, op=op, framework=framework, declared=self.declared_of(target))
 
     def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
-        """The targets with those of their bindings that are asked for. Raises UnknownBinding or NothingAsked."""
+        """The targets, each with only the bindings asked for. Raises UnknownBinding or NothingAsked."""
         known = [target for target in targets if target.name in KNOWN]
         if not self.part:
             names = dict.fromkeys(binding.name for target in known for binding in target.bindings)
@@ -194,7 +196,7 @@ class Request:
         return found
 
     def _ensure_about(self, found: Sequence[Target], targets: Sequence[Target]) -> None:
-        """Raise NothingAsked or UnknownConvention where what is asked for or declared is about no target."""
+        """Raise NothingAsked or UnknownConvention if something asked for or declared is about no target."""
         there = {binding.operator for target in found for binding in target.bindings}
         for what, words in (("only", self.only), ("require", self.require)):
             for word in words:
@@ -212,14 +214,14 @@ class Request:
 
 
 def _nothing(what: str, word: str, about: Sequence[str], targets: Sequence[Target]) -> str:
-    """That a word selects nothing of the targets, since it is about other operators than they have."""
+    """The message that a word is about operators that the targets do not have."""
     there = ", ".join(dict.fromkeys(binding.operator for target in targets for binding in target.bindings))
     whose = " and ".join(target.name for target in targets)
     return f"{what}: {word} is about {', '.join(about)}, and {whose} has {there or 'none of them'}"
 
 
 def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return the dtypes, each once; None for none. Raises UnknownDtype."""
+    """Return the dtypes, each once; None if none are given. Raises UnknownDtype."""
     if dtypes is None:
         return None
     names = tuple(dict.fromkeys(dtypes))

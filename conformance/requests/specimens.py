@@ -36,7 +36,7 @@ def target_of(
 
 
 def variants(op: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The names of all sound variants, or of those of some operators, as targets."""
+    """The target names of all sound variants, or of those of some operators."""
     return tuple(f"{PREFIX}{one.name}" for one in variants_there() if op is None or one.operator in op)
 
 

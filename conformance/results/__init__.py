@@ -1,1 +1,1 @@
-"""What came of a run: its outcome, the report, and what changed since another one."""
+"""Results of a run: its outcome, the report, and the changes since another report."""

@@ -1,4 +1,4 @@
-"""What changed between two reports: who began or ceased to conform, what is violated now, and what moved."""
+"""Changes between two reports: conformance, violations, causes, and ratios."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..diagnosis.cause import Cause
 from ..judging.verdicts import Result, Verdict
 from .outcome import Outcome
 
-#: A ratio is told where it is more than so many times what it was, or less than that part of it.
+#: A change of a ratio is reported if the larger is more than this many times the smaller.
 FOLD = 2.0
 
-#: Ratios below this are roundings that come and go; a report shows them as `<.01`.
+#: Changes of ratios below this are accidents of rounding; a report shows such ratios as `<.01`.
 LEAST = 0.01
 
-#: A result by the place that it has in every report: target, operator, binding, requirement and dtype.
+#: The place of a result in every report: target, operator, binding, requirement and dtype.
 Key = tuple[str, str, str, str, str]
 
-#: The results that the old and the new report have at one place; None where a report has none.
+#: The results of the old and the new report at one place; None if a report has none there.
 Pair = tuple[Result | None, Result | None]
 
 _JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
@@ -28,12 +28,12 @@ _JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 
 @attrs.frozen
 class Change:
-    """A requirement of an operator of a target whose verdict, or ratio, is another than it was."""
+    """A requirement of one target and operator whose verdict or ratio changed."""
 
     target: str
     op: str
     requirement: str
-    #: The results where it changed, binding by binding and dtype by dtype.
+    #: The old and new results that differ, one pair for each binding and dtype.
     pairs: tuple[Pair, ...]
 
     @property
@@ -53,29 +53,29 @@ class Change:
 
 @attrs.frozen
 class Changes:
-    """What a new report has that an old one has not, and the other way round."""
+    """The differences between an old and a new report."""
 
     old: Outcome
     new: Outcome
-    #: Targets that ceased to conform, and those that began to.
+    #: Targets that stopped conforming, and those that began to conform.
     ceased: tuple[str, ...]
     began: tuple[str, ...]
-    #: MUSTs that are violated and were not, and those that no longer are.
+    #: MUSTs that are newly violated, and those that are no longer violated.
     violated: tuple[Change, ...]
     mended: tuple[Change, ...]
-    #: Requirements that were judged and are not, and those that are judged now.
+    #: Requirements that are no longer judged, and those that are newly judged.
     unjudged: tuple[Change, ...]
     judged: tuple[Change, ...]
     #: Requirements satisfied in both whose error moved by more than FOLD.
     moved: tuple[Change, ...]
     new_causes: tuple[Cause, ...]
     gone_causes: tuple[Cause, ...]
-    #: How the two runs differ in what they were asked, in words: then they may differ in their verdicts for that alone.
+    #: How the requests of the two runs differ, in words. Such differences alone may change verdicts.
     asked: tuple[str, ...]
 
     @property
     def regression(self) -> bool:
-        """Whether something is worse: a violation or a cause that was not there, or what is no longer judged."""
+        """Whether something got worse: a new violation or cause, or something that is no longer judged."""
         return bool(self.ceased or self.violated or self.unjudged or self.new_causes)
 
     @property
@@ -86,7 +86,7 @@ class Changes:
 
 
 def changes(old: Outcome, new: Outcome) -> Changes:
-    """What changed from the old report to the new one. Results are compared by target, binding, operator and dtype."""
+    """The changes from the old report to the new one. Results are matched by their ``Key``."""
     before, after = _by_place(old), _by_place(new)
     pairs = {key: (before.get(key), after.get(key)) for key in {**before, **after}}
     conformed = {name: old.target(name).conforms for name in old.targets}
@@ -113,7 +113,7 @@ def _by_place(report: Outcome) -> dict[Key, Result]:
 
 
 def _grouped(pairs: Mapping[Key, Pair], chosen: Callable[[Result | None, Result | None], bool]) -> tuple[Change, ...]:
-    """The chosen pairs, those of one requirement together."""
+    """The chosen pairs, grouped by requirement."""
     found: dict[tuple[str, str, str], list[Pair]] = {}
     for (target, op, _, requirement, _), (one, two) in pairs.items():
         if chosen(one, two):
@@ -130,7 +130,7 @@ def _judged(result: Result | None) -> bool:
 
 
 def _moved(one: Result | None, two: Result | None) -> bool:
-    """Whether a requirement is satisfied in both, with an error that is more than FOLD times the other."""
+    """Whether a requirement is satisfied in both, and one error is more than FOLD times the other."""
     satisfied = (Verdict.PASS, Verdict.DEVIATES)
     if one is None or two is None or one.verdict not in satisfied or two.verdict not in satisfied:
         return False
@@ -141,7 +141,7 @@ def _moved(one: Result | None, two: Result | None) -> bool:
 
 
 def _causes_beyond(these: Sequence[Cause], those: Sequence[Cause]) -> tuple[Cause, ...]:
-    """The causes that are not among the others: no name that they have, or no sentence, is one of that operator's."""
+    """The causes in ``these`` that share no fault name (or sentence) with a cause of the same operator in ``those``."""
     known = {(one.target, one.op, name) for one in those for name in _names(one)}
     return tuple(one for one in these if not any((one.target, one.op, name) in known for name in _names(one)))
 
@@ -151,7 +151,7 @@ def _names(cause: Cause) -> tuple[str, ...]:
 
 
 def _asked(old: Outcome, new: Outcome) -> tuple[str, ...]:
-    """How the two runs differ in what was asked."""
+    """The differences between the requests of the two runs, in words."""
     words = [
         f"{name} {was} then, {now} now"
         for name in ("profile", "seed")

@@ -1,4 +1,4 @@
-"""What became of an expected failure in a run, as a report has it."""
+"""Expected failures in a report, and whether they occurred."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class Place:
-    """Where a requirement was expected to fail, and does not."""
+    """A place where a requirement was expected to fail, but does not."""
 
     op: str
     binding: str
@@ -20,10 +20,10 @@ class Place:
 
 @attrs.frozen
 class Expectation:
-    """An expected failure of one target, and what a run made of it."""
+    """An expected failure of one target, and its outcome in a run."""
 
     target: str
-    #: What it is about, and why it is expected: as it was written.
+    #: The entry as the user wrote it: the requirement, the reason, and the limits.
     requirement: str
     reason: str
     operator: str = ""
@@ -31,9 +31,9 @@ class Expectation:
     dtypes: tuple[str, ...] = ()
     link: str = ""
     until: str = ""
-    #: How many results violate what it says, and are not counted as failures for that.
+    #: Number of results that fail as expected and so do not count as failures.
     shown: int = 0
-    #: Where it does not fail.
+    #: The places where the requirement does not fail.
     passes: tuple[Place, ...] = ()
-    #: What is wrong with it; empty where it is met.
+    #: What is wrong with the entry; empty if the failure occurred as expected.
     wrong: str = ""

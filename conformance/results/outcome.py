@@ -1,4 +1,4 @@
-"""The outcome of a run: all of its results, and what they amount to, for all targets together and for each alone."""
+"""The outcome of a run: its results, and the conclusions for all targets together and for each alone."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ from .expectation import Expectation
 
 One = TypeVar("One", bound="Outcome")
 
-#: The verdicts of what was judged.
+#: The verdicts that mean that something was judged.
 _JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 
 
 @attrs.frozen
 class Outcome:
-    """All results of one run. A Report is one that can be read and written (report.py)."""
+    """All results of one run. Report (report.py) adds text, JSON and exceptions."""
 
     results: tuple[Result, ...]
     profile: str
     seed: int
-    #: What was run: one line a binding, with the framework's version, its declared conventions, and under
-    #: "passes_under" what it would have to declare where that would make it conform.
+    #: One entry for each binding that was run: the framework's version, its declared conventions, and under
+    #: "passes_under" the declaration that would make it conform, if there is one.
     subjects: tuple[Mapping[str, Any], ...] = ()
-    #: What the authors of the targets did wrongly, and which violations that explains.
+    #: The mistakes in the targets, each with the violations that it explains.
     causes: tuple[Cause, ...] = ()
-    #: The scripts that were asked for, one for each cause and for each violation without one.
+    #: The scripts that were asked for: one for each cause and for each violation without a cause.
     reproducers: tuple[Reproducer, ...] = ()
-    #: True when the run was interrupted or a target died: what is here was established, the rest was not.
+    #: True if the run was interrupted or a target died, so that some results are missing.
     partial: bool = False
-    #: The targets that died, where nothing else makes it partial: what is here of the others is all there is.
+    #: The targets that died, if nothing else makes the outcome partial. The results of other targets are complete.
     lost: tuple[str, ...] = ()
-    #: How long judging took; importing the targets is not counted.
+    #: Duration of judging, without the import of the targets.
     seconds: float = 0.0
     #: Tracebacks of defects of normspec that belong to no requirement.
     defects: tuple[str, ...] = ()
-    #: What is to be known of how it came about: machines of a cluster that did not judge, and why.
+    #: Notes on the run, such as machines of a cluster that did not judge, and why.
     notes: tuple[str, ...] = ()
-    #: What each binding took of its cases, and in which mode it was judged.
+    #: For each binding, how many cases it took, and the mode in which it was judged.
     taken: tuple[Taken, ...] = ()
-    #: What alone was judged, in the words of the caller: requirements, and bindings of frameworks; empty for all.
+    #: The only requirements and bindings of frameworks that were judged, in the words of the caller; empty means all.
     only: tuple[str, ...] = ()
     binding: tuple[str, ...] = ()
-    #: What was a MUST in this run whatever its page says, in the words of the caller.
+    #: The requirements that were a MUST in this run whatever their pages say, in the words of the caller.
     require: tuple[str, ...] = ()
-    #: The report whose failed cases alone were judged; empty for a run on cases of its own.
+    #: The report whose failed cases were judged again; empty for a normal run.
     replayed: str = ""
-    #: The expected failures that it was held to, and what became of each.
+    #: The expected failures, and whether each occurred.
     expected: tuple[Expectation, ...] = ()
-    #: The versions of Python and of the packages that it depends on, and the machine, as Python names it.
+    #: The versions of Python and of the packages that the run depends on, and Python's name for the machine.
     versions: Mapping[str, str] = attrs.field(factory=versions_here)
     platform: str = attrs.field(factory=platform.platform)
 
@@ -70,8 +70,8 @@ class Outcome:
         """
         The report on one target alone.
 
-        A defect of normspec that belongs to no requirement may have been met with any target, and so stands in each
-        one's report. Raises UnknownTarget, which lists the names.
+        A defect of normspec that belongs to no requirement may concern any target, so it is in each target's report.
+        Raises UnknownTarget, which lists the names.
         """
         if name not in self.targets:
             raise UnknownTarget(f"the report has no target {name!r}{choices(name, self.targets)}")
@@ -89,7 +89,7 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """The share of the cases that was taken, of all bindings and dtypes together; 1 where there was none."""
+        """The share of cases that the bindings took, over all bindings and dtypes; 1 if there were no cases."""
         cases = sum(one.cases for one in self.taken)
         return 1 - sum(sum(one.declined.values()) for one in self.taken) / cases if cases else 1.0
 
@@ -102,33 +102,33 @@ class Outcome:
         return tuple(r for r in self.results if r.verdict is Verdict.ADVICE)
 
     def unseen(self) -> tuple[tuple[Result, Deviation], ...]:
-        """The known violations that were put to the test and did not show, each with the result it belongs to."""
+        """The known violations that were tested and did not show, each with the result it belongs to."""
         return tuple((result, one) for result in self.results for one in result.known if not one.shown)
 
     def unmet(self) -> tuple[Expectation, ...]:
-        """The expected failures that are wrong: they pass, match nothing, or are past what they were expected until."""
+        """The expected failures that are wrong: they pass, match nothing, or are past their end date."""
         return tuple(one for one in self.expected if one.wrong)
 
     def errors(self) -> tuple[Result, ...]:
-        """The requirements on which the target raised where nothing could be judged."""
+        """The requirements that could not be judged because the target raised."""
         return tuple(r for r in self.results if r.verdict is Verdict.ERROR)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """The targets of which nothing was judged."""
+        """The targets for which nothing was judged."""
         judged = {r.target for r in self.results if r.verdict in _JUDGED}
         return tuple(name for name in self.targets if name not in judged)
 
     @property
     def conforms(self) -> bool:
-        """Whether something was judged of each target, everything asked for was, and no MUST is violated."""
+        """Whether no MUST is violated, something was judged for each target, and the run is complete."""
         judged = bool(self.targets) and not self.unchecked
         wrong = self.failures() or self.errors() or self.defects or self.unmet()
         return judged and not self.partial and not wrong
 
     @property
     def exit_status(self) -> int:
-        """0 conforms, 1 some MUST fails, 2 nothing was checked, 3 checked only in part, as where a target was not."""
+        """0 conforms, 1 a MUST is violated, 2 nothing was checked, 3 checked only in part (some targets, or errors)."""
         if self.partial:
             return 3
         if self.failures() or self.unmet():
@@ -140,7 +140,7 @@ class Outcome:
         return 3 if self.unchecked else 0
 
     def counts(self) -> dict[str, int]:
-        """How many results have each verdict."""
+        """Number of results by verdict."""
         tally = {verdict.value: 0 for verdict in Verdict}
         for result in self.results:
             tally[result.verdict.value] += 1

@@ -1,20 +1,21 @@
-"""Ratios of error to envelope, counted in bins: how near what was judged comes to what is still sound."""
+"""Histograms of error / envelope, which show how near results come to the limit of what is sound."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
 
-#: The upper edges of the bins, which are closed above: four to an octave, so that the last but one holds what uses 84
-#: to 100 % of its envelope. What lies below 2^-10 is one bin, exact results among it, and what lies above 1 is another.
+#: Upper edges of the bins, which include their upper edge. There are four bins to an octave, so the last but one holds
+#: results that use 84 to 100 % of their envelope. Ratios up to 2^-10, exact results included, share the first bin, and
+#: ratios above 1 the last.
 EDGES: tuple[float, ...] = tuple(2.0 ** (quarter / 4) for quarter in range(-40, 1))
 
-#: How many bins there are.
+#: Number of bins.
 BINS = len(EDGES) + 1
 
 
 def bin_of(ratio: float) -> int:
-    """The number of the bin of a ratio, from 0 on."""
+    """The index of the bin of a ratio."""
     return bisect_left(EDGES, ratio)
 
 

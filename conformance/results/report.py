@@ -18,21 +18,21 @@ from ..reporting.render import as_text
 from .changes import changes
 from .outcome import Outcome
 
-#: Raised by one when a reader of the old form of the JSON would misread the new one.
+#: Version of the JSON. It is raised by one when a reader of the old form would misread the new one.
 SCHEMA = 2
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of what `to_json` writes; `$id` carries the number of the form."""
+    """Return the JSON Schema (draft 2020-12) of the output of `to_json`; `$id` contains its version."""
     return json.loads((Path(__file__).parent / "report.schema.json").read_text(encoding="utf-8"))
 
 
-#: pytest shows so many characters of a value at most, and leaves out the middle of a longer one.
+#: pytest shows at most this many characters of a value, and leaves out the middle of a longer one.
 _REPR = 230
 
 
 class NotConforming(AssertionError):
-    """What was checked does not conform, or was not checked to the end; the message says what failed, in short."""
+    """The targets do not conform, or the check is incomplete. The message says in short what failed."""
 
 
 @attrs.frozen(repr=False)
@@ -40,22 +40,22 @@ class Report(Outcome):
     """All results of one run, of one target or of several."""
 
     def __str__(self) -> str:
-        """What a terminal shows of it, without colour, in 80 columns or as many as COLUMNS says."""
-        # With the symbols that standard output can show, since that is where a text usually goes.
+        """The report as a terminal shows it, without colour, in 80 columns or as many as COLUMNS says."""
+        # Use symbols that standard output can show, because a text usually goes there.
         return as_text(self, getattr(sys.stdout, "encoding", None) or "utf-8")
 
     def __repr__(self) -> str:
-        """The last word on it."""
+        """The conclusion in one line."""
         words = f"<Report: {last_word(self)[0]}>"
         return words if len(words) <= _REPR else f"{words[: _REPR - 4]}...>"
 
     def raise_if_failed(self) -> None:
         """
-        Do nothing where it conforms, which is exit status 0.
+        Do nothing if the report conforms, which is exit status 0.
 
         Raises NotConforming, an AssertionError that says in short what failed.
         """
-        __tracebackhide__ = True  # pytest shows the line of the test, and not this one
+        __tracebackhide__ = True  # pytest then shows the line of the test and not this one
         if not self.conforms:
             raise NotConforming(in_short(self))
 
@@ -65,9 +65,9 @@ class Report(Outcome):
 
     def to_markdown(self, against: Outcome | None = None) -> str:
         """
-        The report as GitHub's Markdown, such as for a comment: the verdict, causes, and what is violated beside them.
+        The report in GitHub's Markdown, for example for a comment: the verdict, causes, and other violations.
 
-        ``against``: an earlier report, such as `load_report` returns; what changed since then is told too.
+        With ``against``, an earlier report such as `load_report` returns, it also lists the changes since then.
         """
         return as_markdown(self, None if against is None else changes(against, self))
 

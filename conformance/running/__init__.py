@@ -1,1 +1,1 @@
-"""Who judges the units of a request: this process, several, or the machines of a cluster; and the one report of it."""
+"""Judging the units of a request in this process, in several, or on a cluster; and the report of all units."""

@@ -1,4 +1,4 @@
-"""What is done while a worker imports its target: the cases that it will be put to, and the truths about them."""
+"""Work done while a worker imports its target: building the cases that will run on it, and their truths."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from ..requests.profiles import profile_of
 from ..requests.request import Request
 from .unit import Unit
 
-#: Units that are begun: what is made of one takes some ten megabytes until it is judged.
+#: Number of units prepared. Cases and truths of one take about ten megabytes until it is judged.
 _MOST = 4
 
 
 @attrs.define
 class Ahead:
     """
-    The libraries of a request's units, filled as far as there is time.
+    The libraries of a request's first units, filled as far as there is time.
 
-    Nobody knows yet what the target is: it is taken for one that follows every norm. Where it does not, its cases and
-    truths are others, and made when they are needed.
+    The target is not open yet, so it is assumed to follow all normative conventions. If it does not, it needs other
+    cases and truths, which are made later.
     """
 
     request: Request
     _made: dict[tuple[str, str], Library] = attrs.field(factory=dict)
 
     def steps(self) -> Iterator[bool]:
-        """Make one thing after the other, each in a few milliseconds."""
-        with contextlib.suppress(Exception):  # ours: it shows where the thing is needed
+        """Make cases and truths one by one, each in a few milliseconds."""
+        with contextlib.suppress(Exception):  # a defect of normspec: it shows again when the case is judged
             yield from self._steps()
 
     def _steps(self) -> Iterator[bool]:
@@ -49,7 +49,7 @@ class Ahead:
         for operator, dtype in islice(self._units(), _MOST):
             library = self._made[operator, dtype] = Library(dtype)
             for description in profile.cases(operator, request.seed):
-                if description.large:  # a step would take long, and the memory of all of them is much
+                if description.large:  # a step would take long, and all of them much memory
                     continue
                 case = library.case(description)
                 yield True
@@ -68,12 +68,12 @@ class Ahead:
                     yield True
 
     def taken(self, unit: Unit) -> dict[tuple[str, ...], Library]:
-        """What was made for a unit, as a run shares libraries; it is let go of here."""
+        """The libraries made for a unit, in the form of Run.libraries. They are removed here."""
         library = self._made.pop((unit.operator, unit.dtype), None)
         return {} if library is None or unit.seed != self.request.seed else {(unit.operator, *library.kind): library}
 
     def _units(self) -> Iterator[tuple[str, str]]:
-        """The operators and dtypes that will be judged first, as far as names tell."""
+        """The operators and dtypes that will be judged first, as far as the targets' names show them."""
         operators = [operator for name in self.request.names if isinstance(name, str) for operator in self._of(name)]
         for operator in OPERATORS:
             if operator in operators:
@@ -82,7 +82,7 @@ class Ahead:
                         yield operator, dtype
 
     def _of(self, name: str) -> tuple[str, ...]:
-        """The operators of a target by its name; none where that does not tell."""
+        """The operators of a target, guessed from its name; empty if the name does not show them."""
         asked = self.request.op_of(name)
         if name in TARGETS or asked is not None:
             return tuple(OPERATORS) if asked is None else asked

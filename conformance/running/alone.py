@@ -1,4 +1,4 @@
-"""This process alone: the targets of a request opened here, and units judged with them one after the other."""
+"""The executor of a single process: it opens the targets of a request and judges the units one after the other."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .unit import Offer, Unit, units
 
 
 class Alone:
-    """Judges units in this process, or in one that is told which."""
+    """Judges units in this process. Other processes use it too, for the units that they are sent."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self._targets: dict[str, Target] = {}
-        #: Why fewer cases run on a target, by its name: measured here, once, unless it has been told.
+        #: Why fewer cases run on a target, by its name. Measured once here, unless another process sent it.
         self.paces: dict[str, str] = {}
         #: Whether the last unit was interrupted.
         self.interrupted = False
@@ -46,11 +46,11 @@ class Alone:
             target.close()
 
     def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
-        """Every unit, for all targets together."""
+        """All units, each for all targets together."""
         return units(self.offers(), seeds, together=True)
 
     def offers(self) -> list[Offer]:
-        """What each target offers."""
+        """The operators and dtypes of each target."""
         return [
             Offer(
                 name,
@@ -73,28 +73,28 @@ class Alone:
             yield unit, report
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
-        """The report on a unit, which the listener is told of; what was established, where it is interrupted."""
+        """The report on a unit; a partial one if it is interrupted. The listener receives its progress."""
         run = Run(self._plan(unit.targets, unit.seed), listener, self._ahead.taken(unit), paces=self.paces)
         report = run.report([(unit.operator, unit.dtype)])
         self.interrupted = run.interrupted
         return report
 
     def measure(self) -> Mapping[str, str]:
-        """The paces of all targets, measured now unless they have been: a target has the same cases everywhere."""
+        """The paces of all targets, measured once, so that a target has the same cases in every process."""
         self.run().measure_paces()
         return self.paces
 
     def stop(self) -> Sequence[Judged]:
-        """What was established of the unit that was interrupted."""
+        """The partial report on the unit that was interrupted."""
         left, self._left = self._left, []
         return left
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
-        """What is judged, as it stands in a report."""
+        """The subjects, as they stand in a report."""
         return self.run().report([]).subjects
 
     def described(self) -> Described:
-        """The one target of the request, as it is here. What depends on its pace is left out: that is measured once."""
+        """The single target of the request, as this machine has it, without its pace, which one machine measures."""
         (name,), (offer,) = self._targets, self.offers()
         run = Run(self._plan((name,), self.request.seed), paces={name: ""})
         (target,) = run.plan.targets
@@ -106,12 +106,12 @@ class Alone:
         return Described(offer, target.framework, target.version, run.report([]).subjects, found)
 
     def explained(self, report: Report) -> Report:
-        """The report, with the causes of its violations and what its bindings would have to declare."""
+        """The report with the causes of its violations, and the declarations under which bindings would conform."""
         run = Run(self._plan(tuple(self._targets), report.seed), paces=self.paces)
         return excused(run, diagnosed(run, report))
 
     def run(self) -> Run:
-        """A run on all targets, which has done nothing yet."""
+        """A new run on all targets."""
         return Run(self._plan(tuple(self._targets), self.request.seed), paces=self.paces)
 
     def _plan(self, names: Sequence[str], seed: int) -> Plan:
@@ -119,5 +119,5 @@ class Alone:
 
 
 def _new(name: str, taken: Mapping[str, object]) -> str:
-    """A name that is not taken: two callables may have one."""
+    """A name that is not taken, because two callables may have the same name."""
     return name if name not in taken else next(n for n in map(f"{name} {{}}".format, count(2)) if n not in taken)

@@ -1,4 +1,4 @@
-"""What another process does (other.py): it opens a request, and answers questions about it."""
+"""The main function of another process (other.py): it opens a request, and answers questions about it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .told import Told, unit_of
 
 
 def main() -> None:
-    """Be another process: a request and then questions on standard input, answers on standard output."""
+    """Read a request and then questions from standard input, and write answers to standard output."""
     die_with_parent()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first one has met Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first process sends it after Ctrl-C
     out = os.dup(1)
-    os.dup2(2, 1)  # what anything prints must not get between
+    os.dup2(2, 1)  # so that prints do not mix with the answers
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         try:
             _serve(out)
@@ -58,7 +58,7 @@ def _explain(alone: Alone, told: Mapping[str, Any]) -> Any:
     return alone.explained(pickle.loads(base64.b64decode(told["report"])))
 
 
-#: The questions, and what answers each.
+#: The questions, each with the function that answers it.
 _ANSWERS: Mapping[str, Callable[[Alone, Mapping[str, Any]], Any]] = {
     "judge": _judge,
     "describe": lambda alone, _: alone.described(),

@@ -1,4 +1,4 @@
-"""Which executor a request gets."""
+"""Chooses the executor of a request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from .alone import Alone
 from .executor import Executor
 from .processes import Processes
 
-#: The most processes that nobody asked for: each imports the framework anew, which takes half a gigabyte.
+#: Most processes that are started unless the user asks for more. Each imports the framework, which takes half a
+#: gigabyte.
 _MOST = 8
 
 
 def executor(request: Request, *, jobs: int | None = None, cluster: str | None = None, seeds: int = 1) -> Executor:
     """
-    The executor of a request: so many processes, or as many as it is worth with the cases of so many seeds; or the
-    cluster at an address, each of whose workers judges at most so many units at a time.
+    The executor of a request.
+
+    It has ``jobs`` processes, or as many as pay off for ``seeds`` seeds. With ``cluster`` it is the cluster at this
+    address, where each worker judges at most ``jobs`` units at a time.
 
     Raises NoDask.
     """
@@ -32,7 +35,7 @@ def executor(request: Request, *, jobs: int | None = None, cluster: str | None =
 
 
 class NoDask(NormspecError):
-    """The package that speaks to clusters is not installed."""
+    """Dask, which connects to clusters, is not installed."""
 
 
 def _on(cluster: str, request: Request, jobs: int | None) -> Executor:
@@ -47,16 +50,16 @@ def _on(cluster: str, request: Request, jobs: int | None) -> Executor:
 
 def worth(request: Request, asked: int | None, seeds: int = 1) -> int:
     """
-    How many processes a request is worth: no more than it has units, as many as are asked for, and otherwise one a
-    core.
+    How many processes a request gets: as many as are asked for, or else one a core, but no more than it has units.
 
-    Unasked, a GPU is not shared, and neither is what takes a few seconds: functions and NumPy at `quick`.
+    Unless asked for, several processes do not share a GPU, nor work that takes a few seconds: functions and NumPy at
+    `quick`.
     """
     names = request.names
     if not (ISOLATES and all(isinstance(name, str) for name in names)):
         return 1
     operators = max(len(request.op or OPERATORS) if name in TARGETS else 1 for name in names)
-    if any(map(names_a_variant, names)):  # which of them, their names do not say
+    if any(map(names_a_variant, names)):  # their names do not say which operators they are
         operators = len(request.op or OPERATORS)
     units = operators * len(request.dtypes or DTYPES) * seeds
     if asked is not None:

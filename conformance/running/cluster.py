@@ -1,4 +1,4 @@
-"""A Dask cluster: units go to the workers that have their target, and come back as reports."""
+"""The executor for a Dask cluster: it sends units to workers that have their target, and receives reports."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from .machine import forget, state
 from .told import Told, asked, asked_to_judge
 from .unit import Unit, units
 
-#: Seconds that a scheduler may take to answer.
+#: Seconds to wait for the scheduler to answer.
 _CONNECTING = 10.0
 
-#: Seconds that are waited after Ctrl-C for what workers have established.
+#: Seconds to wait after Ctrl-C for the partial reports of workers.
 _ANSWERING = 10.0
 
-#: So many workers are named in an error; with more, their number is.
+#: An error names at most this many workers, and counts the rest.
 _NAMED = 4
 
 
 class NoCluster(NormspecError):
-    """There is no cluster at the address, or none that can judge the target."""
+    """There is no cluster at the address, or it cannot judge the target."""
 
 
 class Cluster:
-    """Judges units on the workers of a Dask cluster that is there already."""
+    """Judges units on the workers of a running Dask cluster."""
 
     def __init__(self, request: Request, address: str, jobs: int | None = None) -> None:
         self._request, self._address, self._jobs = request, address, jobs
@@ -50,7 +50,7 @@ class Cluster:
         self._paces: dict[str, str] = {}
         self._known: set[str] = set()
         self._over = False
-        #: Which workers do not judge, or were lost, and why: for the report.
+        #: Notes for the report: which workers do not judge or were lost, and why.
         self.notes: list[str] = []
 
     # -- opening -----------------------------------------------------------------------------------------------
@@ -72,16 +72,16 @@ class Cluster:
         return self
 
     def _alone(self, name: str) -> Told:
-        """The request about one of its targets."""
+        """The request for only one of its targets."""
         request = self._told.request
-        # The folder of our cache is none of theirs: they keep truths where they usually do, or nowhere.
+        # Our cache folder means nothing there: workers keep truths in their usual place, or nowhere.
         cache = NOWHERE if request.cache == NOWHERE else ""
         return attrs.evolve(self._told, request=attrs.evolve(request, targets=(name,), part=True, cache=cache))
 
     def _connected(self) -> Client:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # versions that differ are told by worker, below
+                warnings.simplefilter("ignore")  # _fit reports workers with other versions
                 return Client(self._address, timeout=_CONNECTING, set_as_default=False, name="normspec")
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise NoCluster(
@@ -91,7 +91,7 @@ class Cluster:
             ) from None
 
     def _assemble(self) -> None:
-        """Find out what each worker has. Raises NoCluster where no worker has a target."""
+        """Open the targets on all workers. Raises NoCluster if no worker has a target."""
         threads = self._crew.threads()
         if not threads:
             raise NoCluster(f"the cluster at {self._address} has no workers: start some")
@@ -114,11 +114,11 @@ class Cluster:
         self.notes += lacking.values()
 
     def _fit(self, threads: Mapping[str, int]) -> list[Member]:
-        """Those workers that are like this machine; the others are noted."""
+        """The workers with the same versions as this machine; the others are noted."""
         self._known.update(threads)
         try:
             states = self._crew.client.run(state, workers=list(threads), on_error="return")
-        except Exception:  # the scheduler is gone, however that shows: each worker is left out, and noted
+        except Exception:  # the scheduler is gone, which shows in many ways: note each worker as left out
             states = {}
         own, members = state()["versions"], []
         for address, count in threads.items():
@@ -139,23 +139,23 @@ class Cluster:
         return members
 
     def _has(self, address: str) -> str:
-        """What is known of a worker that has not our normspec, or another one."""
+        """Describes a worker without normspec, or with another one."""
         try:
             found = self._crew.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
             python = ".".join(found["python"].split(".")[:3])
             return f"has no such normspec as this: {found['normspec'] or 'none'}, under Python {python}"
-        except Exception:  # the worker is gone, or an older Dask tells it otherwise
+        except Exception:  # the worker is gone, or an older Dask has another form
             return "has no such normspec as this"
 
     def _name(self, address: str) -> str:
-        """The name of a worker that normspec there does not tell."""
+        """The name of a worker, from the scheduler: used if the worker's normspec did not return it."""
         try:
             return str(self._crew.client.scheduler_info()["workers"][address]["name"])
-        except Exception:  # the same: its address will do
+        except Exception:  # as above: its address will do
             return ""
 
     def _opened(self, name: str, members: Sequence[Member], lacking: dict[str, str]) -> dict[Member, Described]:
-        """What workers say of a target, of those that have it; and of the others, why not."""
+        """The descriptions by the workers that have a target; ``lacking`` receives why the others do not."""
         found: dict[Member, Described] = {}
         answers = self._crew.all_answer([(member, Question(name, asked("describe"))) for member in members])
         for member, answer in zip(members, answers, strict=True):
@@ -170,7 +170,7 @@ class Cluster:
         return found
 
     def _take_in(self, name: str, found: Mapping[Member, Described]) -> None:
-        """Those workers that have the target as it was chosen; the others are noted."""
+        """Add a target to the workers whose description agrees with the chosen one; the others are noted."""
         for member, described in found.items():
             differs = alike(described, self._described[name])
             if differs:
@@ -182,7 +182,7 @@ class Cluster:
         self.notes.append(f"worker {worker} judges nothing: it {why}")
 
     def _joined(self, addresses: Sequence[str]) -> None:
-        """Take in workers that have come, once they have opened the targets."""
+        """Start to open the targets on new workers, which then join."""
         new = [address for address in addresses if address not in self._known]
         if new:
             self._known.update(new)
@@ -192,7 +192,7 @@ class Cluster:
     def _admit(self, addresses: Sequence[str]) -> None:
         try:
             self._take_in_all(addresses)
-        except Exception as error:  # it may be that all is over, and the client closed
+        except Exception as error:  # perhaps the run is over, and the client is closed
             if not self._over:
                 self.notes.append(f"workers that came later judge nothing: {one_line(error)}")
 
@@ -212,11 +212,11 @@ class Cluster:
     # -- judging -----------------------------------------------------------------------------------------------
 
     def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
-        """Every unit, each of one target."""
+        """All units, each for one target."""
         return units([self._described[name].offer for name in self._names], seeds, together=False)
 
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
-        """Each unit with its report, as they come."""
+        """Each unit with its report, as soon as it is judged."""
 
         def questions() -> Iterator[Question]:
             for unit in units:
@@ -231,9 +231,9 @@ class Cluster:
 
     def _report(self, unit: Unit, answer: bytes | Lost) -> Report:
         """
-        The report in an answer, which a process of ours has written on a worker.
+        The report in an answer, which our own process on a worker wrote.
 
-        Raises the NormspecError that it is, which here would have ended the run as well.
+        Raises the answer if it is a NormspecError, which would have ended a run on this machine too.
         """
         found = answer if isinstance(answer, Lost) else pickle.loads(answer)
         if isinstance(found, NormspecError):
@@ -246,7 +246,7 @@ class Cluster:
         return found
 
     def stop(self) -> Sequence[Judged]:
-        """What was established until now: workers are told to answer at once, and what is queued is cancelled."""
+        """The reports so far: workers are told to answer at once, and queued units are cancelled."""
         return [
             (question.about, self._report(question.about, answer))
             for question, answer in self._crew.interrupted(_ANSWERING)
@@ -254,7 +254,7 @@ class Cluster:
         ]
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
-        """What is judged, as it stands in a report."""
+        """The subjects, as they stand in a report."""
         return tuple(
             {**subject, "slow": self._paces.get(subject["target"], "")}
             for name in self._names
@@ -262,7 +262,7 @@ class Cluster:
         )
 
     def explained(self, report: Report) -> Report:
-        """The report, with its causes and what its bindings would have to declare, which each target's workers find."""
+        """The report with causes, and the declarations under which bindings would conform; workers search for them."""
         explained = self._explained(report)
         return attrs.evolve(explained, notes=(*explained.notes, *self.notes))
 
@@ -304,7 +304,7 @@ def _place_of(subject: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _content(file: str) -> bytes:
-    """What is in a file that a cluster is sent. Raises NotImportable."""
+    """The content of a file, to be sent to a cluster. Raises NotImportable."""
     try:
         return Path(file).expanduser().read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster that can judge, and the handing out of questions to them."""
+"""The workers of a Dask cluster that can judge, and the questions sent to them."""
 
 from __future__ import annotations
 
@@ -14,37 +14,36 @@ from distributed import Client, Future  # pyright: ignore[reportMissingImports]
 from ...spec.errors import one_line
 from . import machine
 
-#: Seconds between two looks at which workers there are, which is a question to the scheduler.
+#: Seconds between two requests to the scheduler for the list of workers.
 LOOK = 1.0
 
-#: Seconds for which a question waits for a worker where there is none that can answer it: a nanny starts a lost worker
-#: anew in a few, and it then imports normspec and the framework.
+#: Seconds for which a question waits if no worker can answer it. A nanny restarts a lost worker in a few seconds, and
+#: the worker then imports normspec and the framework.
 PATIENCE = 60.0
 
-#: Seconds for the way of an answer from a worker, which keeps it until it is fetched.
+#: Seconds to fetch an answer from the worker that holds it.
 HANDING_OVER = 30.0
 
-#: With how many workers a question may be lost: the second time it was alone on its worker.
+#: A question is given up when it was lost with this many workers. The second time it was alone on its worker.
 _TWICE = 2
 
-#: How many questions are looked at beyond those that nobody is free for, to find one for a worker that has another
-#: target.
+#: How many questions may wait while the list is searched for one about a target of a free worker.
 _AHEAD = 512
 
 
 @attrs.frozen
 class Question:
-    """What some worker is asked about a target."""
+    """A question about a target, for any worker that has it."""
 
     target: str
     text: str
-    #: What it is about, for whoever has asked.
+    #: The caller's own note of what it is about, such as a unit.
     about: Any = None
 
 
 @attrs.frozen
 class Lost:
-    """In place of an answer: why there is none."""
+    """Returned in place of an answer, with the reason why there is none."""
 
     reason: str
 
@@ -55,18 +54,18 @@ class Member:
 
     address: str
     name: str
-    #: How many questions it answers at a time.
+    #: Number of questions that it answers at a time.
     threads: int
-    #: The targets that it has.
+    #: The targets that it can judge.
     targets: set[str] = attrs.field(factory=set)
-    #: What it has been asked and not answered, by the future's key.
+    #: The questions that it has not answered yet, by the future's key.
     asked: dict[str, Future] = attrs.field(factory=dict)
-    #: Whether it is asked no second question meanwhile: the one that it has was lost with another worker.
+    #: Whether it gets no second question for now, because its question was lost before with another worker.
     closed: bool = False
 
     @property
     def free(self) -> bool:
-        """Whether it can be asked something now."""
+        """Whether it can take a question now."""
         return not self.closed and len(self.asked) < self.threads
 
     def __str__(self) -> str:
@@ -75,37 +74,37 @@ class Member:
 
 @attrs.define(eq=False)
 class Crew:
-    """Workers, and the questions that they have."""
+    """The workers, and the questions that they are working on."""
 
     client: Client
-    #: Under which the workers keep the request.
+    #: The key under which workers keep the request.
     key: str
-    #: The request with one target, as a process is told it, by the target.
+    #: The request for each target, as JSON, by target name.
     told: Mapping[str, str]
-    #: The files that the request names, and what is in them.
+    #: The files that the request names, with their contents.
     files: Mapping[str, bytes]
-    #: Is told of the addresses of workers that have come.
+    #: Called with the addresses of all present workers, to find new ones.
     joined: Callable[[Sequence[str]], None]
     members: dict[str, Member] = attrs.field(factory=dict)
     _asked: dict[str, tuple[Question, Member]] = attrs.field(factory=dict)
     _done: SimpleQueue[Future] = attrs.field(factory=SimpleQueue)
-    #: The addresses of the workers with which a question was lost, and how, by the question's text.
+    #: By the text of a question: the address of each worker with which it was lost, and how.
     _lost_with: dict[str, list[tuple[str, str]]] = attrs.field(factory=dict)
     _suspects: deque[Question] = attrs.field(factory=deque)
     _waiting: deque[Question] = attrs.field(factory=deque)
     _starved: Counter[str] = attrs.field(factory=Counter)
 
     def threads(self) -> dict[str, int]:
-        """The workers that there are now by address, and how many threads each has; none where nobody answers."""
+        """Number of threads of each present worker, by address; empty if the scheduler does not answer."""
         try:
             return dict(self.client.nthreads())
-        except Exception:  # the scheduler is gone: whatever the way in which that shows
+        except Exception:  # the scheduler is gone, which shows in many ways
             return {}
 
     # -- one question each -------------------------------------------------------------------------------------
 
     def all_answer(self, questions: Sequence[tuple[Member, Question]]) -> list[bytes | Lost]:
-        """The answer of each worker to its own question."""
+        """The answers, where each worker has its own question."""
         futures = [self._submit(member, question) for member, question in questions]
         found: dict[str, bytes | Lost] = {}
         while len(found) < len(futures):
@@ -124,11 +123,11 @@ class Crew:
 
     @staticmethod
     def _answer(future: Future) -> bytes | Lost:
-        """What a worker has answered, or why nothing will come."""
+        """The answer of a worker, or why there is none."""
         if future.status == "finished":
             try:
                 found = future.result(timeout=HANDING_OVER)
-            except Exception as error:  # it died between its answer and our asking for it
+            except Exception as error:  # the worker died before we fetched its answer
                 future.cancel()
                 return Lost(f"its answer was lost: {one_line(error)}")
             return found if isinstance(found, bytes) else Lost(found)
@@ -140,7 +139,7 @@ class Crew:
     # -- many questions ----------------------------------------------------------------------------------------
 
     def answers(self, questions: Iterable[Question]) -> Iterator[tuple[Question, bytes | Lost]]:
-        """Each question with its answer, as they come; `questions` may be long, and is read as far as it is needed."""
+        """Each question with its answer, as they come. `questions` may be long; it is read only as far as needed."""
         left, looked = iter(questions), time.monotonic()
         self._done, self._starved = SimpleQueue(), Counter()
         while True:
@@ -165,12 +164,12 @@ class Crew:
                 yield from self._starving()
 
     def _hand_out(self, left: Iterator[Question]) -> None:
-        """Ask every worker that is free: one question each, and again while one is asked."""
+        """Give each free worker one question, and repeat until no worker takes one."""
         asking = True
         while asking:
             asking = False
             members = sorted(self.members.values(), key=lambda one: len(one.asked) / one.threads)
-            # Those that are nearest to having nothing to do are asked nothing, until a suspect can be alone there.
+            # The workers with least to do get no new question, until a suspect can be alone on them.
             kept = [one for one in members if not one.closed][: len(self._suspects)]
             for member in members:
                 if not member.free:
@@ -185,14 +184,14 @@ class Crew:
 
     @staticmethod
     def _first(among: deque[Question], member: Member) -> Question | None:
-        """The first question that is about a target of the worker's."""
+        """The first question about a target of the worker, removed from the queue."""
         found = next((one for one in among if one.target in member.targets), None)
         if found is not None:
             among.remove(found)
         return found
 
     def _suspect(self, member: Member) -> Question | None:
-        """A question that was lost, and not with this worker unless there is no other."""
+        """A question that was lost before, with another worker unless only this one has its target."""
 
         def elsewhere(question: Question) -> bool:
             if self._lost_with[question.text][-1][0] != member.address:
@@ -220,7 +219,7 @@ class Crew:
 
     def _answered(self, future: Future) -> Iterator[tuple[Question, bytes | Lost]]:
         question, member = self._asked.pop(future.key, (None, None))
-        if question is None or member is None:  # it was given up
+        if question is None or member is None:  # the question was given up
             return
         del member.asked[future.key]
         member.closed = False
@@ -231,18 +230,18 @@ class Crew:
             yield question, answer
 
     def _gone(self, members: Sequence[Member]) -> Iterator[tuple[Question, bytes | Lost]]:
-        """These workers are there no more."""
+        """Remove workers that disappeared, and handle their questions."""
         for member in members:
             del self.members[member.address]
             for key, future in list(member.asked.items()):
-                if future.done():  # it comes by itself
+                if future.done():  # its answer is in the queue
                     continue
                 question, _ = self._asked.pop(key)
                 future.cancel()
                 yield from self._again(question, member, f"worker {member} itself")
 
     def _again(self, question: Question, member: Member, lost: str) -> Iterator[tuple[Question, bytes | Lost]]:
-        """A question that was lost is asked once more, of a worker that has nothing else to do."""
+        """Queue a lost question for a second try, alone on a worker; after that, answer it with Lost."""
         with_it = self._lost_with.setdefault(question.text, [])
         with_it.append((member.address, lost))
         if len(with_it) < _TWICE:
@@ -251,7 +250,7 @@ class Crew:
             yield question, Lost(f"lost twice with what judged it: {', and '.join(words for _, words in with_it)}")
 
     def _starving(self) -> Iterator[tuple[Question, bytes | Lost]]:
-        """Questions that nobody can answer are waited with for a while."""
+        """Answer questions with Lost if for a while no worker had their target."""
         served = {target for member in list(self.members.values()) for target in member.targets}
         waiting = {question.target for question in (*self._waiting, *self._suspects)} - served
         self._starved = Counter({target: self._starved[target] + 1 for target in waiting})
@@ -264,7 +263,7 @@ class Crew:
     # -- the end -----------------------------------------------------------------------------------------------
 
     def interrupted(self, seconds: float) -> Iterator[tuple[Question, bytes]]:
-        """What has been answered until now, once everybody was told to answer at once; the rest is cancelled."""
+        """Tell all workers to answer at once, and return the answers; the other questions are cancelled."""
         self._waiting.clear()
         self._suspects.clear()
         self.tell(machine.interrupt)
@@ -280,11 +279,11 @@ class Crew:
                 yield question, answer
 
     def tell(self, what: Any) -> None:
-        """Have every worker do something with the request."""
+        """Call a function of machine.py with the key of the request on every worker."""
         try:
             there = self.threads()
             workers = [address for address in self.members if address in there]
             if workers:
                 self.client.run(what, self.key, workers=workers, on_error="ignore")
-        except Exception:  # nobody is there to be told
+        except Exception:  # the scheduler is gone
             return

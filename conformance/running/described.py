@@ -1,4 +1,4 @@
-"""What a machine says of a target that it has opened: all that a report needs where nothing can be judged."""
+"""A machine's description of a target that it opened: all that a report needs if nothing can be judged."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .unit import Offer, Unit
 
 @attrs.frozen
 class Described:
-    """A target as a machine has it."""
+    """A target as it is installed on one machine."""
 
     offer: Offer
     framework: str
     #: The version of the framework.
     version: str
-    #: What stands in a report of each binding, but for its pace.
+    #: The entries of a report for its bindings, without their pace.
     subjects: tuple[Mapping[str, Any], ...]
-    #: The requirements on each binding, by operator, dtype and binding.
+    #: The requirements by operator, dtype and binding.
     requirements: Mapping[tuple[str, str, str], tuple[str, ...]]
 
     def lost(self, unit: Unit, reason: str, *, profile: str, device: str, required: Collection[str] = ()) -> Report:
         """
-        The report on a unit that could not be judged: each of its requirements is an error.
+        The report on a unit that could not be judged, with an error for each of its requirements.
 
-        ``required``: those that are a MUST in the run, whatever their pages say.
+        ``required`` holds those that are a MUST in the run, whatever their pages say.
         """
         bindings = [one["binding"] for one in self.subjects if one["op"] == unit.operator]
         return Report(
@@ -63,12 +63,12 @@ def _error(unit: Unit, target: str, binding: str, name: str, level: str, device:
 
 
 def alike(one: Described, other: Described) -> str:
-    """Why two machines do not have the same target; empty where they do."""
+    """Why the targets of two machines differ; empty if they are the same."""
     if (one.framework, one.version) != (other.framework, other.version):
         return f"has {one.framework} {one.version}, and others have {other.version}"
     return "" if one == other else f"describes {one.offer.name} otherwise than others do: its processor may differ"
 
 
 def most(found: Sequence[Described]) -> Described:
-    """The one that most of them are, the first of several."""
+    """The most common description; the first if several are equally common."""
     return max(found, key=lambda one: sum(not alike(one, other) for other in found))

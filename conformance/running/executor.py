@@ -1,4 +1,4 @@
-"""Executors: who judges units. Whoever keeps the reports knows no more of them than this."""
+"""Executors judge units. This interface is all that their callers use."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .unit import Unit
 #: A unit, and the report on it alone.
 Judged = tuple[Unit, Report]
 
-#: Receives how far each unit is, from any thread; it must return at once and never raise.
+#: Receives the progress of each unit, from any thread. It must return at once and never raise.
 UnitListener = Callable[[Unit, Progress], None]
 
 
 def whole(unit: Unit, report: Report) -> Progress:
-    """What is told of a unit that is done."""
+    """The progress event of a finished unit."""
     words = f"{', '.join(unit.targets)} {unit.operator} {unit.dtype}"
     return Progress(1, 1, words, len(report.failures()))
 
 
 class Executor(Protocol):
     """
-    Judges the units of one request, in whatever order, once its targets have been opened.
+    Judges the units of one request, in any order.
 
-    To open them, ``with executor:``. That raises the NormspecError of the first target that cannot be had.
+    ``with executor:`` opens the targets. It raises the NormspecError of the first target that cannot be opened.
     """
 
     def __enter__(self) -> Any: ...
@@ -34,26 +34,26 @@ class Executor(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
-        """Every unit of the request, with the cases of one seed after the other."""
+        """All units of the request, seed after seed."""
         ...
 
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """
-        Each unit with its report, as they come.
+        Each unit with its report, as soon as it is judged.
 
-        ``units`` may be long: it is asked for one unit whenever there is somebody to judge it, by any thread. On
-        Ctrl-C this ends in KeyboardInterrupt, and then, as after one anywhere else, `stop` has the rest.
+        ``units`` may be long. Any thread may take the next unit when a process is free to judge it. On Ctrl-C this
+        raises KeyboardInterrupt. After that, or a KeyboardInterrupt elsewhere, `stop` returns the remaining reports.
         """
         ...
 
     def stop(self) -> Sequence[Judged]:
-        """End what is in progress, and return what has been established of it: partial reports, and whole ones."""
+        """End the work in progress, and return its reports, whole or partial."""
         ...
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
-        """What is judged, as it stands in a report."""
+        """The subjects, as they stand in a report."""
         ...
 
     def explained(self, report: Report) -> Report:
-        """The report on one seed, with the causes of its violations, and what each binding would have to declare."""
+        """The report on one seed with causes, and the declarations under which bindings would conform."""
         ...

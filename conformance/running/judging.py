@@ -1,4 +1,4 @@
-"""One report of all units, whoever judged them."""
+"""Merges the reports on all units into one report, for any executor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .share import Share
 
 def judged(request: Request, executor: Executor, listener: Listener | None = None) -> Report:
     """
-    The report on a request; on Ctrl-C, what was established until then.
+    The report on a request; on Ctrl-C a partial report.
 
-    Raises the NormspecError of the first target that cannot be had.
+    Raises the NormspecError of the first target that cannot be opened.
     """
     with executor:
         found: list[Judged] = []
@@ -38,7 +38,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
             share.looking_for_declarations()
         try:
             report = executor.explained(attrs.evolve(report, seconds=time.perf_counter() - started))
-        except KeyboardInterrupt:  # all verdicts are there: what explains them is left out, and the report says so
+        except KeyboardInterrupt:  # all verdicts exist; only their explanations are missing, and the report says so
             report = attrs.evolve(report, notes=(*report.notes, "interrupted before its violations were explained"))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
 
@@ -46,7 +46,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
 def together(
     request: Request, subjects: Sequence[Mapping[str, Any]], reports: Sequence[Report], *, interrupted: bool = False
 ) -> Report:
-    """The report that these are parts of, each on some units of one seed."""
+    """The report merged from reports on units of one seed."""
     place = Order(subjects, request.dtypes).place
     stopped = interrupted or any(part.partial and not part.lost for part in reports)
     return Report(
@@ -66,7 +66,7 @@ def together(
 
 
 def _without_what_is_asked(request: Request, subjects: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """A note on each target by name that has nothing of what was asked for."""
+    """A note for each named target that nothing asked for is about."""
     found = {subject["target"] for subject in subjects}
     lacking = [one for one in request.names if isinstance(one, str) and one not in found]
     return tuple(f"{one}: nothing that is asked for is about it" for one in lacking if request.only or request.binding)

@@ -1,8 +1,8 @@
 """
-What runs in a worker of a Dask cluster: it keeps processes that judge (other.py), and hands them questions.
+Code that runs in a worker of a Dask cluster: it keeps processes that judge (other.py), and sends them questions.
 
-A process of its own for each, because a worker has several threads, and the targets of a process serve one at a time;
-and so that what a target does to the process that judges it does nothing to the cluster.
+Each question has its own process, because a worker has several threads, and the targets of a process serve only one at
+a time. Also, a target that harms the process that judges it then does no harm to the cluster.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ..reporting.versions import versions
 from ..sources import sources
 from .other import Gone, Other
 
-#: Seconds after which a request that nothing more has been asked of is let go of: whoever made it is gone.
+#: Seconds after the last question until a request is dropped, because the program that made it must be gone.
 FORGOTTEN = 600.0
 
-#: How many idle processes are kept where those of another target come: two targets are opened, and then judged, without
-#: opening the first again. Each may hold a framework, which takes half a gigabyte.
+#: How many idle processes are kept when one for another target is added. Thus two targets are opened and then judged
+#: without opening the first again. Each process may hold a framework, which takes half a gigabyte.
 KEPT = 2
 
 
 def state(dask_worker: Any = None) -> dict[str, Any]:
-    """What a machine has to have in common with the one that asks, by what it is; and the worker's name."""
+    """The versions that a machine must share with the one that asks, and the worker's name."""
     from ... import __version__
 
     return {
@@ -37,7 +37,7 @@ def state(dask_worker: Any = None) -> dict[str, Any]:
 
 
 class _Held:
-    """What is kept of one request: its files, and the processes that are told of it."""
+    """The files and processes of one request."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -63,7 +63,7 @@ class _Held:
             self._give_back(told, other, ended=bool(ended))
 
     def _taken(self, told: str) -> Other | None:
-        """An idle process that was told this."""
+        """An idle process that opened this request."""
         for place, (other_told, other) in enumerate(self._idle):
             if other_told == told:
                 del self._idle[place]
@@ -76,14 +76,14 @@ class _Held:
             closing = [other] if ended or self._over else []
             if not closing:
                 self._idle.append((told, other))
-                while len(self._idle) > KEPT and self._idle[0][0] != told:  # it is done with the target before
+                while len(self._idle) > KEPT and self._idle[0][0] != told:  # an earlier target is finished
                     closing.append(self._idle.pop(0)[1])
             self._wait()
         for one in closing:
             one.close()
 
     def _wait(self) -> None:
-        """Let go in a while, unless something is asked."""
+        """Start the timer that drops the request, unless a question is being answered."""
         if self._timer is not None:
             self._timer.cancel()
         if not (self._busy or self._over):
@@ -92,7 +92,7 @@ class _Held:
             self._timer.start()
 
     def _placed(self, told: str, files: Mapping[str, bytes]) -> str:
-        """What to tell, once its files lie in the folder."""
+        """Write the files into the folder, and return the message with their places."""
         places = {}
         for number, (name, content) in enumerate(sorted(files.items())):
             place = Path(self._folder.name, str(number), Path(name.replace("\\", "/")).name)
@@ -103,12 +103,12 @@ class _Held:
         return json.dumps({**json.loads(told), "places": places})
 
     def interrupt(self) -> None:
-        """Have what is being judged answer at once."""
+        """Make all busy processes answer at once."""
         for other in list(self._busy):
             other.interrupt()
 
     def close(self) -> None:
-        """End all of it."""
+        """End all processes and delete the files."""
         with self._changing:
             self._over, idle, self._idle = True, self._idle, []
             self._wait()
@@ -124,9 +124,9 @@ _HOLDING = threading.Lock()
 
 def answer(key: str, told: str, files: Mapping[str, bytes], question: str) -> bytes | str:
     """
-    The answer of a process that was told a request, as it was written; in words how it ended, where it did.
+    The answer of a process that opened the request, as bytes; or, if the process ended, a text that says how.
 
-    ``key``: under which the request is kept. ``files``: those that it names, and what is in them.
+    The request is kept under ``key``. ``files`` holds the files that it names, with their contents.
     """
     with _HOLDING:
         held = _HELD.setdefault(key, _HELD.get(key) or _Held(key))
@@ -134,14 +134,14 @@ def answer(key: str, told: str, files: Mapping[str, bytes], question: str) -> by
 
 
 def interrupt(key: str) -> None:
-    """Have what is being judged of a request answer at once with what has been established."""
+    """Make all processes of a request answer at once with their partial reports."""
     held = _HELD.get(key)
     if held is not None:
         held.interrupt()
 
 
 def forget(key: str) -> None:
-    """Let go of a request: nothing more will be asked."""
+    """Drop a request; no more questions will come."""
     with _HOLDING:
         held = _HELD.pop(key, None)
     if held is not None:

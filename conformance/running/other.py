@@ -1,8 +1,8 @@
 """
-Another process that judges: normspec started anew, which is told a request and then asked one thing after the other.
+Another process that judges: a new normspec that receives a request and then one question after the other.
 
-It hears JSON and answers by pickle: it holds no target, whose workers speak the protocol of adapters/worker, so that no
-target can forge what it says.
+It reads JSON and answers with pickles. That is safe: it holds no target itself, and its workers use the protocol of
+adapters/worker, so no target can forge an answer.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 
 from ...spec.errors import NormspecError
 
-#: What stands before an answer: how many bytes it has.
+#: Header of an answer: its number of bytes.
 LENGTH = struct.Struct("<Q")
 
-#: What runs it: this interpreter.
+#: The interpreter that runs it: the current one.
 _PYTHON = sys.executable
 
-#: What it runs, with this process's import path as its arguments.
+#: The code that it runs; its arguments are this process's import path.
 _CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__package__}.answering import main; main()"
 
-#: Seconds that a process which closed its pipe may take to end.
+#: Seconds to wait for a process to end after it closed its pipe.
 _ENDING = 2.0
 
 
 class Gone(Exception):
-    """The process has died, or what it says is no answer; the message says how it ended."""
+    """The process died, or wrote something that is not an answer. The message says how it ended."""
 
 
 class Other:
@@ -42,23 +42,23 @@ class Other:
 
     @classmethod
     def started(cls, told: str) -> Other:
-        """Start it on a request (Told.to_json), and leave it to open that meanwhile. Raises OSError."""
+        """Start a process on a request (Told.to_json), which it opens in the background. Raises OSError."""
         process = subprocess.Popen(
             [_PYTHON, "-c", _CODE, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
-            start_new_session=True,  # Ctrl-C is the first one's
+            start_new_session=True,  # so that only the first process receives Ctrl-C
         )
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # that it died shows when it is asked
+        with contextlib.suppress(OSError):  # if it died, the first question shows it
             process.stdin.write(told.encode() + b"\n")
         return cls(process)
 
     def ask(self, question: str) -> Any:
-        """The answer, waited for. Raises Gone, or the NormspecError that it is."""
+        """Wait for the answer. Raises Gone, or the answer if it is a NormspecError."""
         try:
-            found = pickle.loads(self.answer(question))  # what our own process wrote, on our own pipe
+            found = pickle.loads(self.answer(question))  # written by our own process on our own pipe
         except pickle.UnpicklingError as error:
             raise Gone("what it wrote is no answer") from error
         if isinstance(found, NormspecError):
@@ -66,9 +66,9 @@ class Other:
         return found
 
     def answer(self, question: str) -> bytes:
-        """The answer as it was written, or the NormspecError in its place. Raises Gone."""
+        """The bytes of the answer, which may be a NormspecError. Raises Gone."""
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it may have said why before it ended
+        with contextlib.suppress(OSError):  # it may have written the reason before it ended
             self._process.stdin.write(question.encode() + b"\n")
         try:
             return self._received()
@@ -103,11 +103,11 @@ class Other:
             return f"it was ended by signal {-status}"
 
     def interrupt(self) -> None:
-        """Have it answer at once with what it has established, and end."""
+        """Make it answer at once with a partial report, and end."""
         self._process.terminate()
 
     def close(self) -> None:
-        """End it, once nobody waits for it."""
+        """End the process; no question may be waiting for an answer."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.terminate()
         self._process.stdin.close()

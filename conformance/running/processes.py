@@ -1,4 +1,4 @@
-"""Several processes, each with workers of its own: this one, and others that take their units from the same list."""
+"""The executor of several processes: this one and others take units from the same list. Each has its own workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .unit import Offer, Unit
 
 
 class Left:
-    """The units that are left, for whoever takes one."""
+    """The remaining units; any thread may take one."""
 
     def __init__(self, units: Iterable[Unit]) -> None:
         self._units = iter(units)
@@ -31,18 +31,18 @@ class Left:
         self._over = False
 
     def take(self) -> Unit | None:
-        """The next; None where none is left."""
+        """The next unit; None if none is left."""
         with self._taking:
             return None if self._over else next(self._units, None)
 
     def clear(self) -> None:
-        """Nothing is left."""
+        """Drop the remaining units."""
         self._over = True
 
 
 @attrs.frozen
 class _Back:
-    """A unit that another process could not judge, and why, where that was our own fault."""
+    """A unit that another process could not judge, with the traceback if a defect of normspec caused it."""
 
     unit: Unit
     defect: str = ""
@@ -50,27 +50,27 @@ class _Back:
 
 @attrs.frozen
 class _Broken:
-    """What the units themselves raised when one was taken."""
+    """The exception that the iterator of units raised."""
 
     error: BaseException
 
 
 class Processes:
-    """Judges units in so many processes; where another cannot be had, or dies, the first judges its unit."""
+    """Judges units in several processes. If another process cannot be started or dies, the first judges its unit."""
 
     def __init__(self, request: Request, count: int, first: Alone | None = None) -> None:
-        """``first``: who judges in this process, if its targets are open already; they stay open."""
+        """``first`` judges in this process. If it is given, its targets are open already, and stay open."""
         self._first, self._opens = first or Alone(request), first is None
         self._told, self._count = Told.of(request), count
         self._others: list[Other] = []
         self._threads: list[threading.Thread] = []
         self._left = Left(())
-        #: What the others have done. None: one of them has nothing more to do.
+        #: Messages from the threads of the other processes. None means that one of them is finished.
         self._done: SimpleQueue[Judged | _Back | _Broken | None] = SimpleQueue()
 
     def __enter__(self) -> Processes:
-        # They open targets of their own meanwhile: importing a framework takes seconds.
-        with contextlib.suppress(OSError):  # the first does without
+        # The others open their targets at the same time, because importing a framework takes seconds.
+        with contextlib.suppress(OSError):  # if one cannot start, the first process judges its units
             for _ in range(self._count - 1):
                 self._others.append(Other.started(self._told.to_json()))
         try:
@@ -89,11 +89,11 @@ class Processes:
                 self._first.__exit__()
 
     def units(self, seeds: Iterable[int]) -> Iterator[Unit]:
-        """Every unit, for all targets together."""
+        """All units, each for all targets together."""
         return self._first.units(seeds)
 
     def offers(self) -> list[Offer]:
-        """What each target offers."""
+        """The operators and dtypes of each target."""
         return self._first.offers()
 
     def measure(self) -> Mapping[str, str]:
@@ -101,7 +101,7 @@ class Processes:
         return self._first.measure()
 
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
-        """Each unit with its report, as they come."""
+        """Each unit with its report, as soon as it is judged."""
         self._left, self._done, back = Left(units), SimpleQueue(), deque[_Back]()
         paces = self.measure()
         self._threads = [
@@ -132,7 +132,7 @@ class Processes:
                     yield done
 
     def _hand_out(self, other: Other, paces: Mapping[str, str], listener: UnitListener | None) -> None:
-        """Have another process judge one unit after the other, while there are any."""
+        """Let another process judge one unit after the other until none is left."""
         try:
             while (unit := self._left.take()) is not None:
                 try:
@@ -140,7 +140,7 @@ class Processes:
                     self._done.put((unit, report))
                     if listener is not None:
                         listener(unit, whole(unit, report))
-                except (Gone, NormspecError):  # the first meets the same error
+                except (Gone, NormspecError):  # the first process judges the unit and meets the same error
                     self._done.put(_Back(unit))
                     return
                 except Exception as error:
@@ -152,7 +152,7 @@ class Processes:
             self._done.put(None)
 
     def stop(self) -> Sequence[Judged]:
-        """What was established by all of them until now."""
+        """The reports of all processes so far."""
         self._left.clear()
         for other in self._others:
             other.interrupt()
@@ -167,11 +167,11 @@ class Processes:
         return found
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
-        """What is judged, as it stands in a report."""
+        """The subjects, as they stand in a report."""
         return self._first.subjects()
 
     def explained(self, report: Report) -> Report:
-        """The report, with the causes of its violations and what its bindings would have to declare."""
+        """The report with the causes of its violations, and the declarations under which bindings would conform."""
         return self._first.explained(report)
 
     def _close_others(self) -> None:

@@ -1,4 +1,4 @@
-"""How far a run is: the share of its units that is done, whoever judges them."""
+"""The progress of a run: the share of its units that is done, for any executor."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from ..engine.progress import FIRST, FURTHER, Listener, Progress
 from .unit import Unit
 
-#: How much must be done before the rest can be estimated from it.
+#: Share that must be done before the remaining time can be estimated.
 _TELLING = 0.02
 
 
 class Share:
     """
-    Adds up what is told of each unit, into a share of a total that is known beforehand.
+    Adds up the progress of all units into a share of a total that is known beforehand.
 
-    Units may be judged at the same time, and told of by several threads.
+    Units may be judged at the same time, and several threads may report progress.
     """
 
     def __init__(
@@ -31,19 +31,19 @@ class Share:
         self._weights = {unit: _weight(unit, subjects) for unit in units}
         self._total = sum(self._weights.values())
         self._listener, self._clock, self._started = listener, clock, clock()
-        #: What was told last of each unit.
+        #: The last progress event of each unit.
         self._last: dict[Unit, Progress] = {}
         self._telling = threading.Lock()
 
     def __call__(self, unit: Unit, event: Progress) -> None:
-        """Take in how far a unit is, and tell how far all of them are."""
+        """Receive the progress of a unit, and report that of all units."""
         with self._telling:
             self._last[unit] = event
             done = sum(self._weights[one] * told.share for one, told in self._last.items())
             self._tell(done, event.text)
 
     def looking_for_declarations(self) -> None:
-        """Tell that all units are done, and that a declaration is looked for under which violations would go."""
+        """Report that all units are done, and that the search for a declaration that removes violations begins."""
         with self._telling:
             self._tell(self._total, "looking for a declaration under which it would conform")
 
@@ -55,6 +55,6 @@ class Share:
 
 
 def _weight(unit: Unit, subjects: Sequence[Mapping[str, Any]]) -> float:
-    """What a unit weighs: the first binding of each of its targets, and its further ones."""
+    """The weight of a unit: that of the first binding of each target, and of its further ones."""
     counts = [sum(one["target"] == name and one["op"] == unit.operator for one in subjects) for name in unit.targets]
     return sum(FIRST + FURTHER * (count - 1) for count in counts if count)

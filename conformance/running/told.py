@@ -1,4 +1,4 @@
-"""What another process is told: a request, and then what it is asked, in plain values that any Python reads."""
+"""Messages to another process: a request and then questions, in plain values that any Python can read."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from .unit import Unit
 
 @attrs.frozen
 class Told:
-    """All that another process needs to open a request, each of whose targets has a name there."""
+    """All that another process needs to open a request whose targets are given by name."""
 
     request: Request
-    #: The files that enter operators from elsewhere, which the request names.
+    #: The files of user-defined operators that the request names.
     operators: tuple[str, ...] = ()
-    #: Where each file that the request names lies on that machine, if not there.
+    #: Places on the other machine of files that the request names, if they differ.
     places: Mapping[str, str] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, request: Request) -> Told:
-        """What there is to tell of a request."""
+        """The message for a request."""
         return cls(attrs.evolve(request, targets=request.names), files_of(request.op or ()))
 
     def to_json(self) -> str:
-        """The same in one line."""
+        """The message as one line of JSON."""
         request = attrs.asdict(self.request, recurse=False)
         return json.dumps({"operators": self.operators, "request": request, "places": dict(self.places)}, default=vars)
 
     @classmethod
     def from_json(cls, text: str) -> Told:
-        """What `to_json` wrote."""
+        """The message that `to_json` wrote."""
         found = json.loads(text)
         values: dict[str, Any] = {key: _value(value) for key, value in found["request"].items()}
         declared = Declared.heard(values["declared"])
@@ -52,7 +52,7 @@ class Told:
         return tuple(dict.fromkeys([*filter(None, named), *self.operators]))
 
     def heard(self) -> Request:
-        """The request, once its operators are known here. Raises what loading their files raises."""
+        """Load the operators that the request names, and return the request. Raises what loading their files raises."""
         load_operators(self.places.get(file, file) for file in self.operators)
         names = [name for name in self.request.targets if isinstance(name, str)]
         files = {name: self.places.get(file_of(name), "") for name in names}
@@ -60,12 +60,12 @@ class Told:
 
 
 def asked(do: str, **told: Any) -> str:
-    """A question in one line."""
+    """A question as one line of JSON."""
     return json.dumps({"do": do, **told})
 
 
 def asked_to_judge(unit: Unit, paces: Mapping[str, str]) -> str:
-    """The question for the report on a unit, with the paces of its targets."""
+    """The question that asks for the report on a unit, with the paces of the targets."""
     return asked("judge", unit=attrs.astuple(unit), paces=dict(paces))
 
 

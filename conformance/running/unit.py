@@ -1,4 +1,4 @@
-"""Units: the parts of a request that can be judged by themselves, anywhere, and again."""
+"""Units: the parts of a request that can be judged independently, in any process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...spec.operators import OPERATORS
 
 @attrs.frozen
 class Unit:
-    """One operator in one dtype, with the cases of one seed, of some targets, which then share its truths."""
+    """One operator in one dtype with the cases of one seed, for some targets, which share the truths."""
 
     operator: str
     dtype: str
     seed: int
-    #: The targets by name.
+    #: The names of the targets.
     targets: tuple[str, ...]
 
 
 @attrs.frozen
 class Offer:
-    """What a target offers: between which of its units there is to choose."""
+    """The operators and dtypes of a target, from which its units are made."""
 
     name: str
     operators: frozenset[str]
@@ -36,12 +36,12 @@ class Offer:
         return "float32" if "float32" in self.dtypes else next(iter(self.dtypes), "")
 
     def has(self, operator: str, dtype: str) -> bool:
-        """Whether it is judged on an operator in a dtype."""
+        """Whether it has this operator and this dtype."""
         return operator in self.operators and dtype in self.dtypes
 
 
 def units(offers: Sequence[Offer], seeds: Iterable[int], *, together: bool) -> Iterator[Unit]:
-    """The units of these targets, seed after seed; ``together``: one for all targets, and otherwise one for each."""
+    """The units of these targets, seed after seed. With ``together`` a unit holds all targets, otherwise one."""
     for seed in seeds:
         for operator in OPERATORS:
             for dtype in DTYPES:

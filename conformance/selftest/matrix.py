@@ -1,4 +1,4 @@
-"""What a self-test established: which requirement kills which known fault, and that no sound function is accused."""
+"""Results of a self-test: which requirement kills which known fault, and whether a sound function is accused."""
 
 from __future__ import annotations
 
@@ -10,67 +10,67 @@ class Seen:
     """One fault in one dtype, with the requirement that must kill it."""
 
     dtype: str
-    #: After how many cases it was killed; 0 where it was not.
+    #: Number of cases after which it was killed; 0 if it was not.
     cases: int = 0
-    #: Why it is not looked for there, as was measured; empty where the fault says that it shows.
+    #: Measured reason why the fault does not declare this dtype; empty if it declares it.
     unseen: str = ""
 
 
 @attrs.frozen
 class Named:
-    """What the diagnosis of a run over all its dtypes says of one fault in one of them."""
+    """The diagnosis of one fault in one dtype, from a run over all its dtypes."""
 
     dtype: str
-    #: The names of each cause: several where no case tells them apart, none where it is described.
+    #: The fault names of each cause: several if no case tells them apart, none if the cause is only described.
     names: tuple[tuple[str, ...], ...]
-    #: The violated requirements that stand as causes, and how many follow from these.
+    #: The violated requirements that stand as causes, and the number of those that follow from them.
     standing: tuple[str, ...]
     following: int
 
     def own(self, fault: str) -> bool:
-        """Whether it is diagnosed by its own name alone."""
+        """Whether the diagnosis is the fault's own name alone."""
         return self.names == ((fault,),)
 
     def grouped(self, fault: str) -> tuple[str, ...]:
-        """The names that no case tells apart from its own; empty where it is diagnosed otherwise."""
+        """The group of names that no case tells apart, if it contains the fault's own; otherwise empty."""
         return next((names for names in self.names if fault in names and len(names) > 1), ())
 
 
 @attrs.frozen
 class FaultRow:
-    """One fault, and what the suite said about it."""
+    """The results of the suite on one fault."""
 
     fault: str
     op: str
     #: The requirement that must kill it.
     requirement: str
-    #: Every requirement it was found to violate in some dtype, in page order, of those that it was run on.
+    #: The requirements that it violated in some dtype, in page order, of those that it was run on.
     killed_by: tuple[str, ...]
-    #: The dtypes that it was run in, and those of them in which the requirement that must kill it did not.
+    #: The dtypes that it was run in, and those in which the requirement that must kill it did not.
     dtypes: tuple[str, ...]
     survived: tuple[str, ...] = ()
     summary: str = ""
-    #: Each dtype, where that was asked for: those too in which it is not looked for.
+    #: One entry for each dtype, undeclared ones included; empty unless asked for.
     seen: tuple[Seen, ...] = ()
-    #: What the diagnosis says of it in each dtype that it was run in; empty where that was not asked for.
+    #: The diagnosis in each dtype that it was run in; empty unless asked for.
     named: tuple[Named, ...] = ()
 
     @property
     def killed(self) -> bool:
-        """Whether the requirement that must kill it did, in each dtype."""
+        """Whether the requirement that must kill it did so in each dtype."""
         return not self.survived
 
 
 @attrs.frozen
 class SoundRow:
-    """One sound function, and what the suite said about it."""
+    """The results of the suite on one sound function."""
 
     name: str
     op: str
-    #: Every MUST it was found to violate or could not be judged on: empty, unless the suite is wrong.
+    #: Every MUST that it violated or could not be judged on; empty unless the suite is wrong.
     accused_by: tuple[str, ...] = ()
     summary: str = ""
-    #: Its largest error in envelopes, and the MUST and dtype in which it is made; None where none was judged.
+    #: Its largest error / envelope, and the MUST and dtype where it occurred; None if none was judged.
     ratio: float | None = None
     largest_in: tuple[str, str] = ("", "")
 
@@ -83,14 +83,14 @@ class Matrix:
     sound: tuple[SoundRow, ...]
     profile: str
     seed: int
-    #: True when each fault was run on all requirements, not only on the one that must kill it.
+    #: Whether each fault was run on all requirements, not only on the one that must kill it.
     whole: bool = False
-    #: True when the run was interrupted: the rows that are here were established.
+    #: Whether the run was interrupted, so that some rows are missing.
     partial: bool = False
     seconds: float = 0.0
 
     def survivors(self) -> tuple[FaultRow, ...]:
-        """The faults that the requirement which must kill them did not kill in every dtype they were run in."""
+        """The faults that survived, in some dtype, the requirement that must kill them."""
         return tuple(row for row in self.faults if not row.killed)
 
     def accused(self) -> tuple[SoundRow, ...]:

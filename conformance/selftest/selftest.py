@@ -30,7 +30,7 @@ from ..sound import registered as variants_there
 from .matrix import FaultRow, Matrix, Named, Seen, SoundRow
 
 Row = FaultRow | SoundRow
-#: A function of this module and its arguments, so that another process can run it.
+#: A function of this module and its arguments, which another process can run.
 Job = tuple[Callable[..., Row], tuple[Any, ...]]
 
 
@@ -47,13 +47,13 @@ def selftest(
 ) -> Matrix:
     """Run the suite against every fault and every sound variant and return the matrix.
 
-    A fault is run on the check of the requirement that must kill it, in each of ``dtypes`` that it declares, all by
-    default, or in those it declares where none of ``dtypes`` is one. Where the profile's cases do not reach it (a size
-    beyond them), it is run again with `standard`'s.
+    A fault is run on the check of the requirement that must kill it, in each of ``dtypes`` (all by default) that it
+    declares. If it declares none of them, it is run in all that it declares. If the profile's cases do not reach it,
+    for example because it needs a larger size, it is run again with the cases of `standard`.
 
-    ``others``: it is run on all checks, to find what else it violates, which takes many times as long. ``table``: it is
-    diagnosed too, and each dtype says after how many cases it was killed, or why it is not looked for there. ``jobs``:
-    how many processes run, one a core by default.
+    With ``others``, faults are run on all checks to find what else they violate, which takes many times as long. With
+    ``table``, faults are also diagnosed, and each dtype says after how many cases the fault was killed, or why the
+    fault does not declare it. ``jobs`` is the number of processes, by default one a core.
 
     Raises a NormspecError for unknown names.
     """
@@ -83,7 +83,7 @@ def selftest(
 
 
 def _prepare(files: tuple[str, ...]) -> None:
-    """Make a process ready: Ctrl-C is the parent's, and operators from elsewhere are entered."""
+    """Prepare a process: leave Ctrl-C to the parent, and load user-defined operators."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     load_operators(files)
 
@@ -91,7 +91,7 @@ def _prepare(files: tuple[str, ...]) -> None:
 def _in_parallel(
     jobs: Sequence[Job], files: tuple[str, ...], processes: int, listener: Listener | None
 ) -> tuple[list[Row], bool]:
-    """Run the jobs in so many processes; on Ctrl-C return what is done, and that it is partial."""
+    """Run the jobs in several processes. On Ctrl-C return the finished rows, and True for partial."""
     found: dict[int, Row] = {}
     wrong = 0
     # spawn: a forked child would inherit the threads of whatever framework is loaded.
@@ -114,8 +114,8 @@ def _numbered(numbered: tuple[int, Job]) -> tuple[int, Row]:
     return place, work(*arguments)
 
 
-#: The libraries of the operator at hand, by operator, profile and seed: its cases and their truths are built once a
-#: process for all its faults and sound functions, which come one after the other.
+#: The libraries of the current operator, by operator, profile and seed. Its faults and sound functions run one after
+#: the other, so each process builds the cases and their truths only once.
 _libraries: dict[tuple[str, str, int], dict[Any, Library]] = {}
 
 
@@ -155,9 +155,10 @@ def judge_fault(
     name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int, others: bool = False, table: bool = False
 ) -> FaultRow:
     """
-    Return where the requirement that must kill one fault does.
+    Run one fault on the requirement that must kill it, and return the dtypes in which it was killed.
 
-    With ``others``, all requirements that kill it; with ``table``, what stands in the table of kills.
+    With ``others``, also return all requirements that kill it. With ``table``, also return its row of the table of
+    kills.
     """
     fault = next(f for f in faults_there() if f.name == name)
     shows = tuple(d for d in fault.dtypes if dtypes is None or d in dtypes) or fault.dtypes
@@ -181,7 +182,7 @@ def judge_fault(
 
 
 def _killed(report: Report) -> dict[tuple[str, str], int]:
-    """The requirements that are violated, each with the dtype: after how many cases."""
+    """By violated requirement and dtype: the number of cases after which the fault was killed."""
     return {(r.requirement, r.dtype): r.cases for r in report.results if r.verdict.is_violation}
 
 
@@ -193,7 +194,7 @@ def _seen(
     profile: str,
     seed: int,
 ) -> tuple[Seen, ...]:
-    """Each of these dtypes: after how many cases the fault was killed there, or why it is not looked for."""
+    """For each dtype, the number of cases after which the fault was killed, or why the fault does not declare it."""
     seen = [Seen(dtype, killed.get((fault.requirement, dtype), 0)) for dtype in dtypes if dtype in shows]
     others = [dtype for dtype in dtypes if dtype not in fault.dtypes]
     results = (
@@ -205,7 +206,7 @@ def _seen(
 
 
 def _why_unseen(fault: Fault, result: Result | None) -> str:
-    """Why a fault is not looked for in a dtype in which this came of it."""
+    """Why a fault does not declare a dtype, according to this result in it."""
     if result is None:
         return f"{fault.requirement} is not about it"
     if result.verdict.is_violation:
@@ -219,11 +220,10 @@ def _why_unseen(fault: Fault, result: Result | None) -> str:
 
 def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple[Named, ...]:
     """
-    What the diagnosis says of a fault in each of these dtypes, as in a user's run over all of them: what is known from
-    one helps in the next.
+    The diagnosis of a fault in each of these dtypes, as in a user's run over all of them, where each helps the next.
 
-    The requirement that it is one against counts as a MUST; the cases are those of `standard` in the dtypes in which
-    those of the profile do not reach it.
+    The requirement that must kill the fault counts as a MUST. In dtypes in which the profile's cases do not reach the
+    fault, the cases of `standard` are used.
     """
     own = frozenset({fault.requirement})
     run = _run(fault, shows, profile, seed, explain=True, required=own)
@@ -240,7 +240,7 @@ def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple
 
 
 def _told(report: Report, dtypes: Sequence[str]) -> Iterator[Named]:
-    """What a report with its causes says in each of these dtypes."""
+    """The diagnosis in each of these dtypes, from a report with causes."""
     for dtype in dtypes:
         violated = [one for one in report.results if one.verdict is Verdict.FAIL and one.dtype == dtype]
         yield Named(
@@ -252,7 +252,7 @@ def _told(report: Report, dtypes: Sequence[str]) -> Iterator[Named]:
 
 
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:
-    """Return what one sound variant is accused of: a MUST violated, or not judged."""
+    """Run one sound variant, and return the MUSTs that it violates or could not be judged on."""
     variant = next(s for s in variants_there() if s.name == name)
     names = dtypes or ("float16", "bfloat16", "float32", "float64")
     report = _report(variant, names, profile, seed)
