@@ -31,6 +31,8 @@ class Evaluation:
     results: dict[str, Any] = field(default_factory=dict)
     #: The calls of the parts, where they were recorded.
     recorder: Recorder | None = None
+    #: y of the further call that a functional framework makes for the gradients.
+    _y_of_pull: Any = None
 
     @property
     def tracked(self) -> bool:
@@ -40,6 +42,12 @@ class Evaluation:
     def outputs(self) -> dict[str, np.ndarray]:
         """The results as they are now: read again each time, so that a buffer that is used again shows."""
         return {name: self._caller.read(value, name) for name, value in self.results.items()}
+
+    def tracked_outputs(self) -> dict[str, np.ndarray]:
+        """The results of the call whose gradients were taken. A functional framework makes a further call for y."""
+        if self._y_of_pull is None:
+            return self.outputs()
+        return {"y": self._caller.read(self._y_of_pull, "y")}
 
     def inputs(self) -> dict[str, np.ndarray | None]:
         """The inputs as they are now: another value than was handed in means that the target changed it."""
@@ -98,8 +106,7 @@ class Evaluation:
         caller = self._caller
         call = caller.y_of(self.arguments, self.tensors, self._wrt)
         inputs = [self.tensors[name] for name in self._wrt]
-        y, found = caller.bridge.pullback(call, inputs, cotangent)
-        self.results["y"] = y
+        self._y_of_pull, found = caller.bridge.pullback(call, inputs, cotangent)
         return found
 
     def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:

@@ -99,23 +99,31 @@ class Session(Caller):
         wrt: Sequence[str] | None = None,
         times: int = 1,
         alone: bool = False,
+        outputs: bool = False,
     ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
         """
         The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`.
 
-        And what the first of these calls returned, in which gradients were tracked; of a functional framework y alone.
+        With ``outputs``, also what the first of these calls returned (a functional framework returns y alone); else
+        an empty mapping in its place.
         """
-        bridge, own = self.bridge, "vjp" in self.binding.derivatives
 
         def evaluation() -> Evaluation:
-            if bridge.functional and not own:  # it makes a call of its own for the gradients
+            if not self.tracks_calls:
                 return self._prepared(inputs, settings, parts, None, wrt, "training", alone=alone)
             return self.start(inputs, settings, parts=parts, wrt=wrt, alone=alone)
 
         first = evaluation()
-        tracked = first.outputs()
+        returned = first.outputs() if outputs else {}
         gradients = [first.pull(g).gradients()]
-        return tracked or first.outputs(), gradients + [evaluation().pull(g).gradients() for _ in range(times - 1)]
+        if outputs and not returned:
+            returned = first.tracked_outputs()
+        return returned, gradients + [evaluation().pull(g).gradients() for _ in range(times - 1)]
+
+    @property
+    def tracks_calls(self) -> bool:
+        """Whether a call tracks what its gradients take: a functional framework makes a further call for them."""
+        return not self.bridge.functional or "vjp" in self.binding.derivatives
 
     def recall(
         self,

@@ -233,9 +233,7 @@ class RowEnvelope:
         )
         error = error + of_group(rows.rho) * np.abs(along(g * rows.xh))
         error = error + a.eta * along(2 + rows.r_high + size + self._deviation)
-        error = error + a.flush * along(
-            3 * rows.r_high * size + np.abs(rows.xh) + rows.xh_error + 3 + 3 * rows.r_high
-        )
+        error = error + a.flush * along(3 * rows.r_high * size + np.abs(rows.xh) + rows.xh_error + 3 + 3 * rows.r_high)
         if rows.folded:
             error = error + r_high * (a.u * (count + 4) * along(size * rows.magnitude) + length * a.eta)
             error = error + r_high * a.flush * along(size + 4 * rows.magnitude + 3)

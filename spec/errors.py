@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
+    "CALL_FAILED",
     "BadOutput",
     "BadSibling",
     "CannotVary",
@@ -241,6 +242,10 @@ class TakesNoPart(Unsupported):
 
 class CannotVary(Unsupported):
     """A layer has this setting, size or parameter of its own: no call can choose another, and nothing is refused."""
+
+
+#: Exceptions that a call of a target can end in.
+CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 
 def one_line(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...spec.errors import (
+    CALL_FAILED,
     BadOutput,
     BadSibling,
     DeviceUnavailable,
@@ -25,7 +26,7 @@ from ...spec.operators import files_of
 from ..declared import NOTHING, Declared
 from ..worker.codec import NotAFrame
 from ..worker.failures import revived
-from .ahead import Ahead
+from .prefetched import Prefetched
 from .process import NOTHING as NOTHING_TO_DO
 from .process import Limits, Worker, seconds_in_words
 from .replies import answers
@@ -72,8 +73,7 @@ class Host:
         self.generation = 0
         #: How many requests have been made: a result is fresh until the next.
         self.requests = 0
-        #: What is asked ahead.
-        self.ahead = Ahead()
+        self.prefetched = Prefetched()
         #: Why a request was lost, by its fingerprint, and how often something was lost, by subject.
         self.lost: dict[bytes, str] = {}
         self.losses: Counter[Any] = Counter()
@@ -88,6 +88,7 @@ class Host:
     def begin(self) -> None:
         """Start the clock of one requirement on one case anew; only the target's own time counts."""
         self._spent = 0.0
+        self.prefetched.forget()
 
     def number(self) -> int:
         """A number for something that the worker is to keep."""
@@ -152,10 +153,10 @@ class Host:
 
         ``names``: what the arrays of the reply have to be called. What was asked ahead has its reply already.
         """
-        if self.ahead.planning:
+        if self.prefetched.planning:
             self.requests += 1
-            return self.ahead.planned(message)
-        early = self.ahead.reply_to(message)
+            return self.prefetched.planned(message)
+        early = self.prefetched.reply_to(message)
         if early is not None:
             self.requests += 1
             return self._revealed(message, early, names)
@@ -193,6 +194,8 @@ class Host:
             except NotAFrame:
                 pass
             else:
+                if isinstance(failure, TargetLost):
+                    self.close()
                 raise _meant(message, failure) if isinstance(failure, NormspecError) else failure
         elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
             return reply["ok"]
@@ -207,33 +210,34 @@ class Host:
         request that is another one ends it. With ``keep`` they may be made at any time, until others are kept. Where
         the worker is lost, they ask for themselves, and it shows which is to blame.
         """
-        self.ahead.forget()
+        self.prefetched.forget()
         if not self._several:
             return True
-        numbers, requests = self._numbers, self.requests
+        numbers, requests, spent = self._numbers, self.requests, self._spent
         try:
-            planned = self.ahead.plan(calls)
+            planned = self.prefetched.plan(calls)
         finally:
             self._numbers, self.requests = numbers, requests
         if len(planned) < _WORTH:
             return True
         try:
             replies = self.request({"do": "several", "requests": planned})["replies"]
-        except _ENDS:
+        except CALL_FAILED:
+            self._spent = spent  # the call that is to blame uses the time again
             return False
         finally:
             self.requests = requests
-        (self.ahead.keeps if keep else self.ahead.has)(planned, replies)
+        (self.prefetched.unordered if keep else self.prefetched.ordered)(planned, replies)
         return True
 
     def aside(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The reply to a request that is part of no requirement, and has the time limit for itself."""
         spent, self._spent = self._spent, 0.0
-        ahead, self.ahead = self.ahead, Ahead()
+        prefetched, self.prefetched = self.prefetched, Prefetched()
         try:
             return self.request(message)
         finally:
-            self._spent, self.ahead = spent, ahead
+            self._spent, self.prefetched = spent, prefetched
 
     def _again(self) -> Worker:
         """A new worker in place of one that was lost. Raises TargetLost, and from then on always."""
@@ -253,10 +257,8 @@ class Host:
             self._worker.end()
             self._worker = None
             self.generation += 1
+            self.prefetched.forget()
 
-
-#: How a call of a target ends otherwise than in a result.
-_ENDS = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 #: From how many requests on they are made together.
 _WORTH = 2

@@ -30,7 +30,8 @@ OPTIONAL: Mapping[str, Any] = {
     "layers": (),
     "where": None,
     "recorded": None,
-    "tracked": {},
+    "outputs": {},
+    "tracks_calls": True,
 }
 
 #: Whether a value is what a field of a reply has to be, where its arrays have to have these names.
@@ -124,7 +125,7 @@ def _known(value: Any, names: Collection[str] = ()) -> bool:
 _BINDING = _fields(
     operator=_text, name=_text, conventions=_texts, conventions_on=_texts_by_name, reasons=_texts,
     expected=_texts, known=_all(_known), lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
-    fixed=lambda value, names: isinstance(value, dict), layers=_all(_text),
+    fixed=lambda value, names: isinstance(value, dict), layers=_all(_text), tracks_calls=_flag,
 )  # fmt: skip
 
 
@@ -154,7 +155,7 @@ _FORMS: Mapping[str, Form] = {
     "accepts": _fields(reason=_perhaps(_text)),
     "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
     "call": _fields(outputs=_all(_perhaps(_each(_array)))),
-    "vjp": _fields(gradients=_all(_perhaps(_each(_perhaps(_array)))), tracked=_arrays),
+    "vjp": _fields(gradients=_all(_perhaps(_each(_perhaps(_array)))), outputs=_arrays),
     "start": _fields(
         outputs=_each(_array),
         recorded=_perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),

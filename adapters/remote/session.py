@@ -37,6 +37,8 @@ class RemoteSession:
     operator: str
     conventions: Mapping[str, str]
     device: str = "cpu"
+    #: See Session.tracks_calls.
+    tracks_calls: bool = True
 
     def start(
         self,
@@ -60,7 +62,7 @@ class RemoteSession:
         found = asked.reply(OPERATORS[self.operator].outputs, evaluation=number)
         evaluation = RemoteEvaluation(
             asked, number, self.host.generation, found, self.host.requests, OPERATORS[self.operator].outputs,
-            inputs.keys(), self._gradients(inputs, wrt), planned=self.host.ahead.planning,
+            inputs.keys(), self._gradients(inputs, wrt), planned=self.host.prefetched.planning,
         )  # fmt: skip
         if record:
             evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
@@ -91,14 +93,15 @@ class RemoteSession:
         wrt: Sequence[str] | None = None,
         times: int = 1,
         alone: bool = False,
+        outputs: bool = False,
     ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
         """The gradients in so many calls, and what the first returned; see Session.vjp."""
-        request = {"g": g, "wrt": wrt, "times": times, "brief": times > 1, "alone": alone}
+        request = {"g": g, "wrt": wrt, "times": times, "brief": times > 1, "alone": alone, "outputs": outputs}
         asked = self._asked("vjp", inputs, settings, parts, request)
         found = asked.reply(self._gradients(inputs, wrt))
-        outputs = OPERATORS[self.operator].outputs
-        tracked = {name: value for name, value in found.get("tracked", {}).items() if name in outputs}
-        return tracked, _whole(found["gradients"])
+        known = OPERATORS[self.operator].outputs
+        returned = {name: value for name, value in found.get("outputs", {}).items() if name in known}
+        return returned, _whole(found["gradients"])
 
     def recall(
         self,
@@ -254,7 +257,7 @@ class RemoteEvaluation:
         host = self._asked.host
         number = host.number()
         found = self.ask("pull", self.differentiable, {"g": g, "layout": layout, "keep": keep}, pulled=number)
-        return RemotePulled(self, number, found, host.requests, planned=host.ahead.planning)
+        return RemotePulled(self, number, found, host.requests, planned=host.prefetched.planning)
 
     def ask(
         self, do: str, names: Collection[str] = (), more: Mapping[str, Any] | None = None, **numbers: int

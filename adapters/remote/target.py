@@ -97,7 +97,10 @@ class RemoteTarget(Target):
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         assert isinstance(binding, RemoteBinding)
-        return cast("Session", RemoteSession(self.host, binding.place, binding.operator, binding.conventions, device))
+        session = RemoteSession(
+            self.host, binding.place, binding.operator, binding.conventions, device, binding.tracks_calls
+        )
+        return cast("Session", session)
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,8 @@ class RemoteBinding(Binding):
     """A binding of a target in a worker, which knows it by its place among the target's bindings."""
 
     place: int = field(kw_only=True)
+    #: See Session.tracks_calls.
+    tracks_calls: bool = field(kw_only=True)
 
 
 def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
@@ -128,6 +133,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         layers=tuple(found["layers"]),
         where=where_of(found["where"]),
         place=place,
+        tracks_calls=found["tracks_calls"],
     )
 
 

@@ -64,13 +64,15 @@ class Server:
         return handlers[do](request)
 
     def _several(self, request: Request) -> dict[str, Any]:
-        """The replies to several requests, one after the other, whatever each ends in."""
+        """The replies to several requests, one after the other, up to the first that ends this worker."""
         replies: list[dict[str, Any]] = []
         for one in request["requests"]:
             try:
                 replies.append({"ok": self.answer(one)})
-            except BaseException as error:  # as in serve
-                replies.append({"raised": described(error)})
+            except BaseException as error:
+                replies.append({"raised": _told(error)})
+                if _ends_worker(replies[-1]["raised"]):  # a new worker answers the others
+                    break
         return {"replies": replies}
 
     # The target ----------------------------------------------------------------------------------------------
@@ -117,6 +119,7 @@ class Server:
                     "fixed": binding.fixed.told(),
                     "layers": list(binding.layers),
                     "where": None if binding.where is None else list(astuple(binding.where)),
+                    "tracks_calls": not bridge.functional or "vjp" in binding.derivatives,
                 }
                 for binding in target.bindings
             ],
@@ -173,10 +176,11 @@ class Server:
     def _vjp(self, request: Request) -> dict[str, Any]:
         session, inputs, wrt, times = self._session(request), request["inputs"], request["wrt"], request["times"]
         alone, parts = request.get("alone", False), _parts(request)
-        tracked, found = session.vjp(
-            inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone
-        )
-        return {"tracked": tracked, "gradients": _brief(found) if request.get("brief") else found}
+        outputs, found = session.vjp(
+            inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone,
+            outputs=request.get("outputs", False),
+        )  # fmt: skip
+        return {"outputs": outputs, "gradients": _brief(found) if request.get("brief") else found}
 
     def _jvp(self, request: Request) -> dict[str, Any]:
         session, inputs = self._session(request), request["inputs"]
@@ -309,6 +313,17 @@ def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
 _PROBE = np.zeros(1)
 
 
+def _told(error: BaseException) -> dict[str, Any]:
+    """The exception as plain values. A target that has broken the worker breaks it here."""
+    Frames(io.BytesIO(encode(_PROBE)).read).next()
+    return described(error)
+
+
+def _ends_worker(raised: Mapping[str, Any]) -> bool:
+    """Whether the judge starts a new worker after this."""
+    return raised["kind"] == "TargetLost" or raised.get("out_of_memory", False)
+
+
 def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
     """Answer requests until there are no more."""
     server, process, requests = Server(), os.getpid(), Frames(read)
@@ -320,8 +335,7 @@ def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
         try:
             frame = encode({"id": request["id"], "ok": server.answer(request)})
         except BaseException as error:  # whatever it is, the judge is told
-            Frames(io.BytesIO(encode(_PROBE)).read).next()  # a target that has broken the worker breaks it here
-            frame = encode({"id": request["id"], "raised": described(error)})
+            frame = encode({"id": request["id"], "raised": _told(error)})
         if os.getpid() != process:  # the target forked, and the child too came back from the call
             os._exit(0)
         left = memoryview(frame)

@@ -98,9 +98,8 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     def pulled(bad: Case) -> object:
         return subject.start(bad).pull(case.g)
 
-    ask = subject.start if subject.forward_only or _inference(case) else pulled
-    if not clean.lacks_gradients or ask is not pulled:
-        subject.ahead(case, (partial(ask, bad.case) for bad in poisoned.values()))
+    ask = pulled if clean.has_gradients and not _inference(case) else subject.start
+    subject.ahead(case, (partial(ask, bad.case) for bad in poisoned.values()))
     for poison, bad in poisoned.items():
         note = f"{poison} elsewhere in x"
         evaluation = subject.start(bad.case)

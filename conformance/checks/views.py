@@ -67,10 +67,10 @@ def _compared(
 
     Returns why there are no gradients.
     """
-    plain = subject.observe(case)
-    expected = plain.started
     if not _applies(case, layouts, cotangent):
         return None
+    plain = subject.observe(case)
+    expected = plain.started
     try:
         evaluation = subject.start(case, layouts=layouts)
     except LayoutNotApplicable:

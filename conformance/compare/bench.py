@@ -18,14 +18,13 @@ import numpy as np
 from ...adapters.binding import Binding, differentiable
 from ...adapters.target import Target
 from ...reference.formats import FORMATS, Format
-from ...spec.errors import BadOutput, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, Unsupported
 from ...spec.layout import Layout
 from ...spec.operators import Groups, Operator
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.recipes import Drawn, made
 from ..cases.shapes import settings_of, shape_of
-from ..judging.calls import CALL_FAILED
 from ..judging.translated import TranslatedSession, Translation, one_plus
 
 #: An eps that has no influence beside variances of order one.

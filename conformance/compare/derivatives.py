@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...adapters.binding import NESTED, differentiable
-from ...spec.errors import BadOutput, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..judging.calls import CALL_FAILED
 from .bench import Bench, checked_gradients
 from .plain import plain_case
 from .probe import probe

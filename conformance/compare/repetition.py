@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...spec.errors import LayoutNotApplicable
+from ...spec.errors import CALL_FAILED, LayoutNotApplicable
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..judging.calls import CALL_FAILED
 from .bench import Bench
 from .failing import cell_of
 from .plain import SHAPE, plain_case

@@ -19,10 +19,9 @@ from ...adapters.frameworks import KNOWN
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
-from ...spec.errors import TargetRaised, UnknownDtype, Unsupported, choices
+from ...spec.errors import CALL_FAILED, TargetRaised, UnknownDtype, Unsupported, choices
 from ..cores import cores
 from ..engine.progress import Listener, Progress
-from ..judging.calls import CALL_FAILED
 from ..requests.arguments import (
     flag_of,
     framework_of,

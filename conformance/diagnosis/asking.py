@@ -11,6 +11,7 @@ from itertools import cycle, islice
 import attrs
 import numpy as np
 
+from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.sizes import extents, sized
@@ -18,7 +19,6 @@ from ..checks.catalogue import checks_of
 from ..checks.purity import other
 from ..checks.registry import Check
 from ..engine.folding import telling
-from ..judging.calls import CALL_FAILED
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result

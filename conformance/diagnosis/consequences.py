@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ...adapters.dtypes import DTYPES
+from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
@@ -16,7 +17,6 @@ from ..checks.purity import last_changed, other
 from ..checks.registry import Check
 from ..engine.folding import telling
 from ..engine.tally import Tally
-from ..judging.calls import CALL_FAILED
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Counterexample, Result

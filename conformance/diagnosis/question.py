@@ -9,12 +9,11 @@ import attrs
 import numpy as np
 
 from ...reference.formats import FORMATS
-from ...spec.errors import BadOutput, MissingGradient, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, MissingGradient, Unsupported
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
 from ..engine.tally import Tally, findings
-from ..judging.calls import CALL_FAILED
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .answers import Answer, Mark, Values

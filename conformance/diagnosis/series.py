@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import attrs
 import numpy as np
 
+from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
-from ..judging.calls import CALL_FAILED
 from ..judging.subject import Subject
 from .answers import Values
 from .question import call_first, how_it_fails

@@ -8,8 +8,8 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
-from ..judging.calls import CALL_FAILED
 from .answers import TELLING, Values
 from .asking import Asking
 from .candidates import Candidate, paired

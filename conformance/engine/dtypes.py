@@ -8,10 +8,9 @@ import attrs
 
 from ...adapters.binding import Binding
 from ...adapters.target import Target
-from ...spec.errors import TargetLost, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED, TargetLost, TargetRaised, Unsupported
 from ..cases.description import Description
 from ..cases.few_shapes import in_few_shapes
-from ..judging.calls import CALL_FAILED
 from ..judging.library import fitted
 from ..judging.subject import Subject
 

@@ -21,11 +21,11 @@ from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS, NORMATIVE
+from ...spec.errors import CALL_FAILED
 from ...spec.operators import OPERATORS
 from ..cases.shapes import elements
 from ..checks.registry import Check
 from ..checks.seams import at_the_seams
-from ..judging.calls import CALL_FAILED
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict

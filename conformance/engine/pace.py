@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from ...adapters.frameworks import KNOWN
+from ...spec.errors import CALL_FAILED
 from ..cases.description import Description
-from ..judging.calls import CALL_FAILED
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import attrs
 
 from ...spec import Level, requirement
-from ...spec.errors import BadOutput, CannotVary, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, TargetLost, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
-from ..judging.calls import CALL_FAILED
 from ..judging.defects import trace, words
 from ..judging.findings import Finding
 from ..judging.known import shown_as

@@ -10,12 +10,11 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.numpy.operators import IMPLEMENTATIONS
-from ...spec.errors import Unsupported
+from ...spec.errors import CALL_FAILED, Unsupported
 from ..cases.case import Case
 from ..compare.bench import Bench
 from ..compare.plain import composed_case
 from ..faults.registry import Fault
-from ..judging.calls import CALL_FAILED
 from ..requests.specimens import target_of
 
 #: Number of groups and values of the standard data, and its eps.

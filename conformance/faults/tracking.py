@@ -29,7 +29,7 @@ class TwoPaths(Staged):
     "rounded-where-tracked",
     **dict.fromkeys(("ln", "bn", "rm", "gn", "in_", "rs", "pr", "po", "hw", "mh"), "CM-P6"),
     kind="state",
-    dtypes=("float16", "float32", "float64"),
+    dtypes=("float16", "float32", "float64"),  # bfloat16 has these digits
     sources=issue("pytorch/pytorch#128209"),
 )
 class RoundedWhereTracked(TwoPaths):

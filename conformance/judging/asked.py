@@ -117,6 +117,11 @@ class AskedSession:
         with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
             return self._session.vjp(inputs, settings, g, parts=parts, times=times, wrt=wrt, **options)
 
+    @property
+    def tracks_calls(self) -> bool:
+        """See Session.tracks_calls."""
+        return self._session.tracks_calls
+
     def recall(
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, parts: Parts | None = None,
         g: np.ndarray | None = None, fresh: bool = False,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...spec.errors import BadOutput, TargetLost, TargetRaised, Unsupported
+from ...spec.errors import BadOutput
 from ..cases.case import Case
 from .truth import owner_of
-
-#: Exceptions that a call of a target can end in.
-CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 
 def checked_shapes(outputs: dict[str, np.ndarray], case: Case) -> dict[str, np.ndarray]:

@@ -18,11 +18,11 @@ from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.double_double import DD
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
-from ...spec.errors import BadOutput, CannotVary, TakesNoPart, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from .asked import Ask, AskedSession
-from .calls import CALL_FAILED, checked_shapes
+from .calls import checked_shapes
 from .findings import Comparison, Finding, compare
 from .known import Known
 from .library import Library
@@ -65,6 +65,11 @@ class Observation:
         return self._outputs is None and self._failure is None
 
     @property
+    def has_gradients(self) -> bool:
+        """Whether the gradients have been computed."""
+        return self._gradients is not None
+
+    @property
     def lacks_gradients(self) -> bool:
         """Whether the gradients have not been computed yet."""
         return self._gradients is None and self._gradient_failure is None
@@ -90,12 +95,12 @@ class Observation:
 
     @property
     def started(self) -> dict[str, np.ndarray]:
-        """The outputs as Subject.start would give them: with gradients tracked, if the subject has gradients."""
-        if self._subject.forward_only:
+        """The outputs as Subject.start would give them: with gradients tracked, if calls of the subject track them."""
+        if self._subject.forward_only or not self._subject.session.tracks_calls:
             return self.outputs
         try:
             return {**self.outputs, **self.tracked}
-        except CALL_FAILED:
+        except (TargetRaised, BadOutput, Unsupported):
             return self.outputs
 
     @property
@@ -226,6 +231,7 @@ class Subject:
         """
         small = [(case, gradients) for case, gradients in cases if case.x.size < _SMALL]
         if small and self._observes_ahead:
+            self.target.begin()
             asked = self.asked
             calls = (call for case, gradients in small for call in self.unasked(case, gradients=gradients))
             self._observes_ahead = self.session.ask_ahead(calls, keep=True)
@@ -394,7 +400,7 @@ class Subject:
         """The outputs of a fresh call with gradients tracked, and its gradients by name."""
         self.require_gradients()
         self._require_accepted(case)
-        outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts)
+        outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts, outputs=True)
         return checked_shapes(outputs, case), self.named_gradients(found, case)
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:

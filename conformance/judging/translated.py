@@ -166,8 +166,13 @@ class TranslatedSession:
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The outputs of the first call, and the gradients of all calls."""
         handed = self._translation
-        tracked, found = self._session.vjp(handed.inputs(inputs), settings, handed.array(g), **options)
-        return handed.results(tracked), [handed.results(one, "the gradient of ") for one in found]
+        outputs, found = self._session.vjp(handed.inputs(inputs), settings, handed.array(g), **options)
+        return handed.results(outputs), [handed.results(one, "the gradient of ") for one in found]
+
+    @property
+    def tracks_calls(self) -> bool:
+        """See Session.tracks_calls."""
+        return self._session.tracks_calls
 
     def recall(
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, g: np.ndarray | None = None, **options: Any

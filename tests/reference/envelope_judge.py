@@ -12,6 +12,7 @@ from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.batch_norm import batch_norm_exact, batch_norm_vjp_exact
 from normspec.reference.double_double import DD
 from normspec.reference.envelope import OperatorEnvelope, envelope_of
+from normspec.reference.formats import format_of
 from normspec.reference.layer_norm import layer_norm_exact, layer_norm_vjp_exact
 
 Array = np.ndarray
@@ -87,7 +88,7 @@ class Rows:
                 inside = envelope.in_range(gradient=gradient, gain=True, g=self.g if gradient else None)
                 found[name] = np.where(inside, found[name], np.inf)
             for name, exact in self.exact.items():  # what may be beyond the format may be returned as infinity
-                largest = np.finfo(self.x.dtype).max
+                largest = format_of(self.x.dtype).largest
                 found[name] = np.where(np.abs(exact.hi) + found[name] < largest, found[name], np.inf)
         return found
 

@@ -8,9 +8,9 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS
+from ....spec.errors import CALL_FAILED
 from ...cases.case import Case
 from ...checks.purity import last_changed, other
-from ...judging.calls import CALL_FAILED
 from ...judging.verdicts import Result
 from .facts import Facts
 from .observing import Observer

@@ -9,10 +9,9 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS
-from ....spec.errors import Unsupported
+from ....spec.errors import CALL_FAILED, Unsupported
 from ...cases.case import Case
 from ...cases.description import Description
-from ...judging.calls import CALL_FAILED
 from ...judging.library import Library, fitted
 from ...judging.subject import Subject
 from ..answers import TELLING, Answer, Values

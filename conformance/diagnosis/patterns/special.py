@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ....spec.errors import LayoutNotApplicable, Unsupported
+from ....spec.errors import CALL_FAILED, LayoutNotApplicable, Unsupported
 from ...cases.case import Case
-from ...judging.calls import CALL_FAILED
 from .memory import as_asked
 from .observing import Observer
 

@@ -7,12 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from normspec.adapters.remote.ahead import Ahead
+from normspec.adapters.remote.prefetched import Prefetched
+from normspec.adapters.remote.process import Limits
 from normspec.spec.errors import TargetLost, TargetRaised
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
-#: Says how many calls there have been, raises for x = 1 and ends its process for x = 2.
+#: Says how many calls there have been, raises for x = 1 and x = 3, and ends its process for x = 2.
 COUNTING = """
     import os
 
@@ -22,10 +23,15 @@ COUNTING = """
         calls[0] += 1
         if (x == 1).all():
             raise ValueError("one")
+        if (x == 3).all():
+            raise MemoryError("three")
         if (x == 2).all():
             os._exit(3)
         return x * 0 + calls[0]
 """
+
+#: The same, and does not return for x = 2.
+HANGING = COUNTING.replace("os._exit(3)", "__import__('time').sleep(60)")
 
 
 def _of(value):
@@ -105,6 +111,44 @@ def test_a_loss_belongs_to_the_call_that_is_to_blame(session):
     assert _called(session, 6) == 1
 
 
+def test_a_call_that_takes_too_long_is_to_blame_alone(function):
+    """Its time is not counted against the calls that were asked together with it, nor is any of them lost for it."""
+    target = function(HANGING, limits=Limits(seconds=1.0))
+    session = target.session(target.bindings[0])
+    target.begin()
+    assert not session.ask_ahead(partial(_called, session, value) for value in (5, 2))
+    assert _called(session, 5) == 1
+    target.begin()
+    with pytest.raises(TargetLost, match="took longer"):
+        _called(session, 2)
+    target.begin()
+    assert _called(session, 5) == 1
+
+
+def test_a_loss_that_the_worker_survives_ends_it_too(target, session):
+    """A call that is out of memory has a new worker made for those after it, asked ahead or not."""
+    session.ask_ahead(partial(_called, session, value) for value in (5, 3, 6))
+    assert _called(session, 5) == 1
+    with pytest.raises(TargetLost, match="out of memory"):
+        _called(session, 3)
+    assert target.host.generation == 1
+    assert _called(session, 6) == 1
+
+
+def test_replies_that_a_check_leaves_are_not_found_by_the_next(target, session):
+    """A check that ends early leaves replies behind; the next one has calls of its own made."""
+    session.ask_ahead(partial(_called, session, value) for value in (5, 6))
+    target.begin()
+    assert [_called(session, value) for value in (5, 6)] == [3, 4]
+
+
+def test_replies_that_are_kept_are_found_in_any_order(session, sent):
+    """Each is found once, whatever is asked in between."""
+    session.ask_ahead((partial(_called, session, value) for value in (5, 6, 7)), keep=True)
+    assert [_called(session, value) for value in (7, 8, 5, 6, 5)] == [3, 4, 1, 2, 5]
+    assert sent == ["several", "call", "call"]
+
+
 def test_evaluations_are_read_as_they_were_then(opened):
     """start, pull and what is read again are asked ahead too, each of the state between the requests around it."""
     target = opened("numpy")
@@ -158,9 +202,34 @@ def test_requests_are_alike_to_the_last_bit():
         {"do": "call"},
     )
     for other in ({**given, "x": given["x"].copy(), "axes": [-1]}, *others):
-        ahead = Ahead()
-        ahead.has([given], ["reply"])
-        assert ahead.reply_to(other) == (None if any(other is one for one in others) else "reply")
+        for held in (Prefetched.ordered, Prefetched.unordered):
+            prefetched = Prefetched()
+            held(prefetched, [given], ["reply"])
+            assert prefetched.reply_to(other) == (None if any(other is one for one in others) else "reply")
+
+
+def test_a_reply_is_kept_until_its_request_comes():
+    """Requests that differ in one setting have a reply each, and neither takes one of the ordered replies."""
+    training, inference = ({"do": "call", "inputs": {"x": np.ones(3)}, "mode": mode} for mode in ("a", "b"))
+    for first, then in ((training, inference), (inference, training)):
+        prefetched = Prefetched()
+        prefetched.unordered([training, inference], ["a", "b"])
+        prefetched.ordered([{"do": "pull"}, {"do": "pull", "keep": True}], ["c", "d"])
+        assert [prefetched.reply_to(one) for one in (first, then)] == [first["mode"], then["mode"]]
+        assert [prefetched.reply_to({"do": "pull", **more}) for more in ({}, {"keep": True})] == ["c", "d"]
+        assert prefetched.reply_to(first) is None
+
+
+def test_a_plan_ends_where_something_unexpected_is_raised():
+    """A call that reads its result is planned up to there; a defect of ours shows where the call is made."""
+    prefetched = Prefetched()
+
+    def request():
+        return prefetched.planned({"do": "call"})
+
+    for use in (dict, len, bool, iter, lambda found: found["y"], lambda found: found.items(), lambda found: "y" in found):
+        assert len(prefetched.plan([request, partial(lambda use: use(request()), use), request])) == 3
+    assert len(prefetched.plan([request, lambda: 1 / 0, request])) == 1
 
 
 def test_there_is_something_to_do_while_a_worker_imports(function):

@@ -1,0 +1,125 @@
+"""Prefetched replies: several requests go to a worker in one message, and later calls find their replies here."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from ...spec.errors import CALL_FAILED, LayoutNotApplicable
+
+
+class Planned(Exception):
+    """Raised in place of a result: its request has been collected, and is not made yet."""
+
+
+class _NotYet:
+    """Placeholder for a reply that is not there yet; to use it in any way raises Planned."""
+
+    def _use(self, *_: Any) -> Any:
+        raise Planned
+
+    __getitem__ = __getattr__ = __contains__ = __iter__ = __len__ = __bool__ = _use
+
+
+#: What a planned call may raise. Anything else is a defect, which shows where the call is made.
+_EXPECTED = (Planned, *CALL_FAILED, LayoutNotApplicable)
+
+
+class Prefetched:
+    """Requests made together in one message, and their replies, which later calls find here."""
+
+    def __init__(self) -> None:
+        self._plan: list[Mapping[str, Any]] | None = None
+        #: Replies that calls find in this order.
+        self._replies: deque[tuple[Mapping[str, Any], Any]] = deque()
+        #: Replies that calls may fetch in any order, by what tells requests apart.
+        self._kept: dict[Any, list[tuple[Mapping[str, Any], Any]]] = {}
+
+    @property
+    def planning(self) -> bool:
+        """Whether requests are collected rather than made."""
+        return self._plan is not None
+
+    def plan(self, calls: Iterable[Callable[[], object]]) -> list[Mapping[str, Any]]:
+        """The requests that these calls make. The iterator may make calls too, whose results it does not read."""
+        self._plan = plan = []
+        waiting: Iterator[Callable[[], object]] = iter(calls)
+        try:
+            while True:
+                try:
+                    call = next(waiting, None)
+                    if call is None:
+                        return plan
+                    call()
+                except _EXPECTED:
+                    continue
+                except Exception:
+                    return plan
+        finally:
+            self._plan = None
+
+    def planned(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Collect a request."""
+        assert self._plan is not None
+        self._plan.append(message)
+        return cast("dict[str, Any]", _NotYet())
+
+    def ordered(self, requests: Iterable[Mapping[str, Any]], replies: Iterable[Any]) -> None:
+        """Hold replies for calls that follow in this order."""
+        self._replies = deque(zip(requests, replies))
+
+    def unordered(self, requests: Iterable[Mapping[str, Any]], replies: Iterable[Any]) -> None:
+        """Hold replies for calls in any order, in place of those held so far."""
+        self._kept = {}
+        for asked, reply in zip(requests, replies):
+            self._kept.setdefault(_key(asked), []).append((asked, reply))
+
+    def reply_to(self, message: Mapping[str, Any]) -> Any | None:
+        """
+        The reply to a request, if one is held; None otherwise.
+
+        A request that is not the next of the ordered ones ends these: what follows was planned for other calls.
+        """
+        if self._replies and _alike(self._replies[0][0], message):
+            return self._replies.popleft()[1]
+        if self._kept:
+            held = self._kept.get(_key(message), [])
+            for place, (asked, reply) in enumerate(held):
+                if _alike(asked, message):
+                    del held[place]
+                    return reply
+        self._replies.clear()
+        return None
+
+    def forget(self) -> None:
+        """Drop the ordered replies that no call has taken."""
+        self._replies.clear()
+
+
+def _key(message: Mapping[str, Any]) -> Any:
+    """A key that few requests share."""
+    x = message.get("inputs", {}).get("x")
+    start = None if x is None else x.reshape(-1)[:_FIRST].tobytes()
+    return message["do"], message.get("mode"), None if x is None else x.shape, start
+
+
+#: Number of values of x that a key holds: enough to tell nearly all cases apart.
+_FIRST = 32
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two requests ask for the same, to the last bit."""
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+            return False
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return type(one) is type(other) and (one == other or (one != one and other != other))
