@@ -1,1 +1,1 @@
-"""How each framework holds tensors, differentiates and calls each operator. Frameworks are imported only when needed."""
+"""How each framework holds tensors, differentiates and calls each operator. A framework is imported only on demand."""

@@ -1,4 +1,8 @@
-"""Requests that are made ahead, all in one, and the replies that whoever makes them one by one finds there."""
+"""
+Requests made ahead: several go to the worker in one message, and their replies are stored.
+
+The same requests, made one by one later, take their replies from the store.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,11 @@ import numpy as np
 
 
 class Planned(Exception):
-    """In place of a result: the request for it is noted, and not made yet."""
+    """Raised instead of a result: the request has been noted, but not sent yet."""
 
 
 class _NotYet(dict):
-    """In place of a reply: to read anything of it raises Planned."""
+    """Placeholder for a reply that is not there yet; reading it raises Planned."""
 
     def __getitem__(self, key: Any) -> Any:
         raise Planned
@@ -24,21 +28,25 @@ class _NotYet(dict):
 
 
 class Ahead:
-    """What is asked ahead: a plan while it is made, and then the replies."""
+    """Requests made ahead: first a plan of them, then their replies."""
 
     def __init__(self) -> None:
         self._plan: list[Mapping[str, Any]] | None = None
         self._replies: deque[tuple[Mapping[str, Any], Any]] = deque()
-        #: Those to calls that others may be made before, by what they are of.
+        #: Replies that may be taken in any order, each with its request, by the key of :func:`_of`.
         self._kept: dict[Any, tuple[Mapping[str, Any], Any]] = {}
 
     @property
     def planning(self) -> bool:
-        """Whether requests are noted, and not made."""
+        """Whether requests are only noted, not sent."""
         return self._plan is not None
 
     def plan(self, calls: Iterable[Callable[[], object]]) -> list[Mapping[str, Any]]:
-        """The requests that these calls make; who yields them may make calls, too, whose results are read later."""
+        """
+        The requests that these calls make.
+
+        ``calls`` may be a generator that makes calls itself, as long as it does not read their results yet.
+        """
         self._plan = plan = []
         waiting: Iterator[Callable[[], object]] = iter(calls)
         try:
@@ -48,7 +56,7 @@ class Ahead:
                     if call is None:
                         return plan
                     call()
-                except Exception:  # Planned; and what cannot be asked for shows where it is asked for in earnest
+                except Exception:  # Planned, or an error that the real call will raise again
                     continue
         finally:
             self._plan = None
@@ -60,18 +68,18 @@ class Ahead:
         return _NotYet()
 
     def has(self, requests: Iterable[Mapping[str, Any]], replies: Iterable[Any]) -> None:
-        """These are the replies."""
+        """Store replies that are taken in the order of their requests."""
         self._replies = deque(zip(requests, replies))
 
     def keeps(self, requests: Iterable[Mapping[str, Any]], replies: Iterable[Any]) -> None:
-        """These are the replies to calls that may be made at any time, in the place of all such."""
+        """Store replies that may be taken at any time and in any order; earlier ones of this kind are dropped."""
         self._kept = {_of(asked): (asked, reply) for asked, reply in zip(requests, replies)}
 
     def reply_to(self, message: Mapping[str, Any]) -> Any | None:
         """
-        The reply to a request, if it is the next of those that were made ahead, or one that was kept.
+        The stored reply to a request, if the request is the next one planned, or one with a kept reply; else None.
 
-        Where it is neither, what was to follow next counts no more.
+        If it is neither, the replies that were to be taken in order are dropped.
         """
         if self._replies:
             asked, reply = self._replies.popleft()
@@ -85,18 +93,18 @@ class Ahead:
         return None
 
     def forget(self) -> None:
-        """Let go of replies that nobody has asked for."""
+        """Drop the replies that were to be taken in order."""
         self._replies.clear()
 
 
 def _of(message: Mapping[str, Any]) -> Any:
-    """What tells a call from nearly all others."""
+    """A key for a request; few requests share one."""
     arrays = [*message.get("inputs", {}).values(), message.get("g")]
     return message["do"], *(None if one is None else (one.shape, one.dtype.name, one.tobytes()) for one in arrays)
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two requests ask for the same, to the last bit."""
+    """Whether two requests are equal, bit for bit."""
     if one is other:
         return True
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
