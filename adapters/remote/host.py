@@ -202,7 +202,7 @@ class Host:
 
     def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """
-        Send the requests of these calls in one message, if the worker takes that; False if the target failed on it.
+        Send the requests of these calls in one message, if the worker takes that; False if that message is lost.
 
         Later calls take their replies from there, if they make the same requests in the same order; a different request
         drops the rest. With ``keep`` they may come at any time, until other replies are kept. If the worker is lost,
