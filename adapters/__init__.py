@@ -1,1 +1,1 @@
-"""How each framework holds tensors, differentiates and spells each operator; none is imported before it is needed."""
+"""How each framework holds tensors, differentiates and calls each operator. A framework is imported only on demand."""

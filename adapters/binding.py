@@ -1,4 +1,4 @@
-"""Bindings: how a target spells each operator."""
+"""Bindings: how to call a target's implementation of each operator."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..spec.parts import Part, Parts
 from .fixed import Fixed
 from .known import KnownViolation
 
-#: The derivatives that a function's author may supply beside it, as NAME_vjp and so on.
+#: The derivatives that an author may define beside a function NAME, as NAME_vjp and so on.
 DERIVATIVES: tuple[str, ...] = ("vjp", "jvp", "vjp_vjp", "jvp_vjp", "vjp_jvp", "jvp_jvp")
 
-#: Those of them that nest forward mode with another: the derivative that is taken last is named first.
+#: The derivatives that nest forward mode with another derivative: the one taken last is named first.
 NESTED: Mapping[str, str] = {
     "jvp_vjp": "forward mode over reverse mode",
     "vjp_jvp": "reverse mode over forward mode",
@@ -25,16 +25,16 @@ NESTED: Mapping[str, str] = {
 
 
 def differentiable(operator: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the inputs that are given and have a gradient: arguments first, then the parts' leaves."""
+    """The names of the given inputs that have a gradient: arguments first, then the parts' leaves."""
     leaves = [name for name in inputs if "." in name and not name.endswith((".mask", ".replayed"))]
     return tuple(name for name in (*OPERATORS[operator].differentiable, *leaves) if inputs.get(name) is not None)
 
 
 def idle(operator: str, parts: Parts) -> tuple[str, ...]:
     """
-    The names of the arguments that y does not depend on, whose gradient is zero, or need not be there at all.
+    The names of the arguments that y does not depend on. Their gradient is zero, and a target may return none.
 
-    gamma and beta of pre_norm where the sublayer ignores what it is handed; the logits of mhc's single branch.
+    These are gamma and beta of pre_norm if the sublayer ignores its input, and the logits of mhc with one branch.
     """
     sublayer, branches = parts.get("sublayer"), parts.get("branches")
     if OPERATORS[operator].normalises_handed and isinstance(sublayer, Part) and sublayer.constant:
@@ -45,61 +45,61 @@ def idle(operator: str, parts: Parts) -> tuple[str, ...]:
 
 
 def accepts_all(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """The default of ``accepts``: every call is taken."""
+    """Default for ``accepts``: every call."""
     return None
 
 
 @dataclass(frozen=True)
 class Binding:
-    """How one target spells one operator."""
+    """How to call one target's implementation of one operator."""
 
     #: One of OPERATORS.
     operator: str
-    #: What is called, as its users write it: "torch.nn.LayerNorm".
+    #: The implementation's name, as its users write it: "torch.nn.LayerNorm".
     name: str
-    #: The canonical call on the framework's own tensors; with has_modes it takes ``mode`` as well.
+    #: The canonical call on the framework's own tensors; with has_modes it takes ``mode`` too.
     call: Callable[..., Any]
-    #: "vjp", "jvp", "vjp_vjp": the canonical derivatives, where the framework does not differentiate by itself.
+    #: The canonical derivatives "vjp", "jvp", "vjp_vjp" ..., if the framework does not differentiate by itself.
     derivatives: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    #: The conventions it follows, where they are not the normative ones.
+    #: The conventions it follows that differ from the normative ones.
     conventions: Mapping[str, str] = field(default_factory=dict)
-    #: Those that it follows on one kind of device alone: {"cuda": {"storage": "H1"}}.
+    #: The conventions it follows on one kind of device only: {"cuda": {"storage": "H1"}}.
     conventions_on: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: For each of these conventions, why it differs and where that is written.
+    #: For each of these conventions, the reason for the difference and the source.
     reasons: Mapping[str, str] = field(default_factory=dict)
-    #: What it is known to violate, where and how: reported as "deviates".
+    #: Its known violations; they are reported as "deviates".
     known_violations: tuple[KnownViolation, ...] = ()
-    #: (x's shape, settings) -> None, or the reason why this binding does not take such a call.
+    #: (x's shape, settings) -> None, or the reason why the binding declines such a call.
     accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] = accepts_all
-    #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on these
-    #: and whose framework has no other way to say so; None for every real binding.
+    #: Called as prepare(mode=..., wrt=...) before each call and each vjp, for a function that depends on mode or wrt
+    #: and whose framework cannot tell it; None for every real binding.
     prepare: Callable[..., None] | None = None
-    #: Whether it behaves by mode, as a module with train() and eval() does.
+    #: Whether its behaviour depends on the mode, as that of a module with train() and eval() does.
     has_modes: bool = False
-    #: Imports what its first call would, where that takes seconds.
+    #: Imports the modules that its first call needs, if that takes seconds.
     load: Callable[[], object] | None = None
-    #: Those of OPTIONAL's keyword arguments that it does not take.
+    #: The operator's optional keyword arguments that it does not take.
     unsupported_keywords: frozenset[str] = frozenset()
-    #: For a layer that brings its own sublayers: seams(x, gamma, beta, g, eps=..., seed=...) runs it and its backward
-    #: pass, and returns for each of its blocks what was recorded around the sublayer (see adapters/seam.py).
+    #: For a layer that has its own sublayers: seams(x, gamma, beta, g, eps=..., seed=...) runs the layer and its
+    #: backward pass, and returns for each block the record around its sublayer (see adapters/seam.py).
     seams: Callable[..., list[dict[str, Any]]] | None = None
-    #: The canonical call without eps and momentum, which are then the framework's own; None where it has none.
+    #: The canonical call without eps and momentum: the framework's defaults apply. None if there are no defaults.
     defaults: Callable[..., Any] | None = None
-    #: What no call can vary: its cases are drawn with these settings and sizes.
+    #: The settings and sizes that no call can vary: its cases are drawn with these values.
     fixed: Fixed = field(default_factory=Fixed)
-    #: The paths of the layers of a model that it stands for, the first of which is called; none for any other target.
+    #: For a model: the paths of the layers this binding stands for, of which only the first is called. Else empty.
     layers: tuple[str, ...] = ()
-    #: The line that defines it, of a function or layer of the user's own; None for a framework's.
+    #: The line that defines a user's own function or layer; None for a framework's.
     where: Where | None = None
 
     def on(self, device: str) -> Binding:
-        """The binding as it is on a device ("cuda:0"): what it follows there is among its conventions."""
+        """The binding on a device ("cuda:0"): its conventions include those it follows only there."""
         more = self.conventions_on.get(device.partition(":")[0])
         return replace(self, conventions={**self.conventions, **more}) if more else self
 
     @property
     def record(self) -> Operator:
-        """What its operator is."""
+        """The record of its operator."""
         return OPERATORS[self.operator]
 
     def __post_init__(self) -> None:

@@ -19,47 +19,48 @@ class Bridge(abc.ABC):
     """
     The mechanics of one framework; it knows no operator.
 
-    A bridge runs the target's code in its methods and lets pass what that raises: the session sorts it.
+    A bridge's methods run the target's code and let its exceptions pass: the session sorts them.
     """
 
     #: The framework: "numpy", "torch".
     name: str
     #: The framework's version.
     version: str
-    #: Those of DTYPES that it holds.
+    #: The dtypes it supports, of DTYPES.
     dtypes: tuple[str, ...]
-    #: Those of the layouts that it can make.
+    #: The layouts it can make, of LAYOUTS.
     layouts: tuple[str, ...]
-    #: Whether it differentiates by itself; otherwise derivatives come from the binding.
+    #: Whether the framework differentiates by itself; otherwise derivatives come from the binding.
     differentiates: bool
-    #: Whether gradients are those of a call that is made for them (:meth:`pullback`), and not those of a result.
+    #: Whether gradients need a call of their own (:meth:`pullback`); otherwise they are taken of a result.
     functional: bool = False
-    #: Whether a tensor can be given other values in its own memory (:meth:`rewritten`).
+    #: Whether new values can be written into a tensor's memory (:meth:`rewritten`).
     rewrites: bool = False
-    #: What every function there violates, because an operation of the framework does.
+    #: Violations of every function on this framework, because one of the framework's operations violates them.
     violations: tuple[KnownViolation, ...] = ()
 
     @abc.abstractmethod
     def check_device(self, device: str) -> None:
-        """Raise DeviceUnavailable, saying what to do, unless tensors can live there."""
+        """Raise DeviceUnavailable unless tensors can live on this device; the message says what to do."""
 
     def devices(self) -> tuple[str, ...]:
-        """The devices that there are, each by a name that :meth:`check_device` takes; the first is the CPU."""
+        """The names of the available devices, as :meth:`check_device` takes them; the first is the CPU."""
         return ("cpu",)
 
     @abc.abstractmethod
     def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> Any:
         """
-        A tensor of its own memory with the array's values, laid out so; tracked if a gradient will be taken.
+        A tensor with the array's values in memory of its own, in this layout.
 
-        Raises LayoutNotApplicable.
+        ``tracked``: a gradient will be taken with respect to it. Raises LayoutNotApplicable.
         """
 
     def rewritten(self, tensor: Any, array: np.ndarray, *, fresh: bool) -> Any:
         """
-        The tensor, with the values of an array of its shape and dtype written into its memory.
+        Write the values of an array of the same shape and dtype into the tensor's memory, and return the tensor.
 
-        With ``fresh``, another tensor on that memory, tracked as the first is; only where the bridge ``rewrites``.
+        With ``fresh``, return another tensor on that memory, tracked if the first is. Only a bridge that ``rewrites``
+        has this method.
         """
         raise NotImplementedError
 
@@ -73,39 +74,41 @@ class Bridge(abc.ABC):
 
     @abc.abstractmethod
     def array(self, value: Any, what: str) -> np.ndarray:
-        """The tensor's present values in a new array. Raises BadOutput, naming ``what``, if it is no such tensor."""
+        """The tensor's present values in a new array. Raises BadOutput, naming ``what``, if it is no valid tensor."""
 
     @abc.abstractmethod
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         """
-        The surroundings in which the target's code runs: gradients tracked or not, the framework's own mode of training
-        or inference where it has one, and its warnings and threads set. ``size`` is the number of elements of x.
+        A context in which the target's code runs.
+
+        It turns gradient tracking on or off, sets the framework's own mode of training or inference if it has one, and
+        sets its warnings and threads. ``size`` is the number of elements of x.
         """
 
     def warm(self) -> None:  # noqa: B027 - most import all of themselves at once
-        """Have the framework import what it imports with its first derivative."""
+        """Import now the modules that the framework would import with its first derivative."""
 
     def forget(self) -> None:  # noqa: B027 - most keep nothing
-        """Let go of what was compiled for calls that are not made again."""
+        """Free compiled programs whose calls will not be made again."""
 
     def finish(self, device: str) -> None:  # noqa: B027 - nothing to wait for, unless a device works on its own time
-        """Wait until the device has done what was asked, so that its errors are raised here."""
+        """Wait until the device has finished its work, so that its errors are raised here."""
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of tensors as one program, where the framework runs nothing but what it has compiled."""
+        """A function of tensors, compiled to one program if the framework runs only compiled programs."""
         return function
 
     def own_traits(self, device: str) -> tuple[Trait, ...]:
-        """Traits of this framework alone, measured now, beside those that are measured of all (adapters/traits.py)."""
+        """Extra traits of this framework, measured now; adapters/traits.py measures the traits of every framework."""
         return ()
 
     def tracks(self, output: Any) -> bool:
-        """Whether the framework can differentiate this output."""
+        """Whether the framework can take gradients of this output."""
         return False
 
     def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any, *, keep: bool = False) -> list[Any | None]:
         """
-        The gradient of <output, cotangent> with respect to each input; None where none reaches it.
+        The gradient of <output, cotangent> with respect to each input; None for an input that no gradient reaches.
 
         With ``keep``, another cotangent can be pulled back through the same output afterwards.
         """
@@ -113,14 +116,14 @@ class Bridge(abc.ABC):
 
     def pullback(self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any) -> tuple[Any, list[Any | None]]:
         """
-        y = call(*inputs), and the gradient of <y, cotangent> with respect to each input, of a functional bridge.
+        y = call(*inputs), and the gradient of <y, cotangent> with respect to each input; for a functional bridge.
 
         Raises BadOutput, by evaluation.check_like, unless y has the cotangent's shape and dtype.
         """
         raise NotImplementedError
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
-        """The tangent of call(*inputs); None where none reaches it. An input and its tangent may be None."""
+        """The tangent of call(*inputs); None if no tangent reaches it. An input and its tangent may be None."""
         raise NotImplementedError
 
     def vjp_vjp(
@@ -129,8 +132,8 @@ class Bridge(abc.ABC):
         """
         The vjp, at the cotangents ``second``, of the map (inputs, cotangent) -> gradients of call(*inputs).
 
-        Inputs that are None have none; a second cotangent that is None counts as zero. Results: one for each
-        input and one for the cotangent, None where nothing reaches it.
+        An input that is None has no second cotangent; a second cotangent that is None counts as zero. Results: one for
+        each input and one for the cotangent, None if nothing reaches it.
         """
         raise NotImplementedError
 
@@ -138,28 +141,29 @@ class Bridge(abc.ABC):
         self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
     ) -> list[Any | None]:
         """
-        A derivative of a derivative of call(*inputs), of binding.NESTED; inputs that are None have no tangent.
+        A nested derivative of call(*inputs): ``kind`` is one of binding.NESTED. An input that is None has no tangent.
 
-        "jvp_vjp": the tangents of the gradients of <y, other>, one for each input. "vjp_jvp": the gradients of <ty,
-        other>, ty the tangent of y for the tangents, one for each input. "jvp_jvp": the tangent of ty for the tangents
-        ``other``, alone. None where nothing reaches it. Raises Unsupported where normspec asks a framework for none.
+        Let ty be the tangent of y for ``tangents``. "jvp_vjp": the tangents of the gradients of <y, other>, one for
+        each input. "vjp_jvp": the gradients of <ty, other>, one for each input. "jvp_jvp": a list of one, the tangent
+        of ty for the tangents ``other``. A result that nothing reaches is None. Raises Unsupported if normspec nests
+        no derivatives of this framework.
         """
         raise Unsupported(f"normspec nests no derivatives of {self.name} in forward mode")
 
-    # Calls of what takes x in another layout -------------------------------------------------------------
+    # Calls of functions that take x with its axes in another order ---------------------------------------
 
     def moved(self, tensor: Any, source: int, destination: int) -> Any:
         """
-        The tensor with an axis in another place.
+        The tensor with one axis moved.
 
-        One that is contiguous becomes another contiguous one, which kernels that read memory by themselves rely on.
+        A contiguous tensor gives a contiguous one, because kernels that read memory directly rely on it.
         """
         raise Unsupported(f"normspec moves no axis of {self.name}")
 
     def written_back(self, handed: Any, x: Any, source: int, destination: int) -> None:  # noqa: B027 - most write none
-        """What was written into the moved x that a target was handed, written into x: a fault has to show."""
+        """Copy into x whatever the target wrote into ``handed``, the moved x it was given, so that the fault shows."""
 
-    # What parts are made of, beside Python's operators ----------------------------------------------------
+    # Building blocks of parts, beside Python's operators --------------------------------------------------
 
     @abc.abstractmethod
     def zeros(self, x: Any) -> Any:
@@ -171,7 +175,7 @@ class Bridge(abc.ABC):
 
     @abc.abstractmethod
     def relu(self, x: Any) -> Any:
-        """max(x, 0), elementwise; a NaN stays one."""
+        """max(x, 0), elementwise; a NaN stays NaN."""
 
     @abc.abstractmethod
     def matmul(self, x: Any, w: Any) -> Any:
@@ -191,7 +195,7 @@ class Bridge(abc.ABC):
 
     @abc.abstractmethod
     def write(self, value: Any, buffer: Any) -> Any:
-        """The value, written into what :meth:`buffer` made: a tensor on that memory, differentiable as the value is."""
+        """Write the value into memory of :meth:`buffer`; returns a tensor there, differentiable as the value is."""
 
     def part_with_derivatives(
         self,
@@ -202,9 +206,9 @@ class Bridge(abc.ABC):
         notes: dict[Any, Any] | None,
         tangents: Mapping[str, Any] | None,
     ) -> Callable[..., Any]:
-        """The part with its derivatives written out, where the framework has none; see build_parts.build_part."""
+        """The part with hand-written derivatives, if the framework has none; see build_parts.build_part."""
         raise NotImplementedError
 
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
-        """The value, as a function of x whose cotangent of x is the given one, whatever the value's cotangent is."""
+        """A function of x that returns the value; the cotangent of x is the given one, whatever the value's is."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""From a part to a callable on the tensors of one framework, closed over its leaves."""
+"""Build a part as a callable on the tensors of one framework, with the leaves bound."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def build_part(
     tangents: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """
-    The part as a callable on the bridge's tensors; what it computes is said in part.KINDS.
+    The part as a callable on the bridge's tensors; KINDS in spec/parts.py says what each kind computes.
 
-    ``tensors`` holds the leaves by name. ``memory`` outlives one evaluation: it holds the buffers that parts own.
-    A part that counts its calls begins anew each time it is built.
+    ``tensors`` holds the leaves by name. ``memory`` holds the buffers that parts own, and outlives one evaluation.
+    A part that counts its calls starts again each time it is built.
 
-    Where the framework does not differentiate by itself, the callable has ``vjp``, ``jvp`` and ``vjp_vjp`` (see
-    adapters/numpy/parts.py): ``notes`` then takes the gradients of leaves by name, and ``tangents`` holds their
-    tangents, where those that are missing are zero.
+    If the framework does not differentiate by itself, the callable has ``vjp``, ``jvp`` and ``vjp_vjp`` (see
+    adapters/numpy/parts.py). These write the gradients of leaves by name to ``notes``, and read their tangents from
+    ``tangents``; a missing tangent is zero.
     """
     if not bridge.differentiates:
         return bridge.part_with_derivatives(part, tensors, memory=memory, notes=notes, tangents=tangents)
@@ -41,7 +41,7 @@ def build_part(
 
 @dataclass(frozen=True)
 class _Material:
-    """What one callable is made of."""
+    """The ingredients of one callable."""
 
     part: Part
     leaves: Sequence[Any]
@@ -51,7 +51,7 @@ class _Material:
 
 
 def _plain(made: Callable[..., Any]) -> Callable[[_Material], Callable[[Any], Any]]:
-    """The maker of a part that is a function of its material and of what it is handed."""
+    """A maker for a part that is a function of its material and its argument."""
     return lambda material: lambda handed: made(material, handed)
 
 
@@ -93,7 +93,7 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "identity": _plain(lambda m, x: x),
     "view": _plain(lambda m, x: m.bridge.view(x)),
     "zero": _plain(lambda m, x: m.bridge.zeros(x)),
-    # A view, since reentrant checkpointing makes a result its own, and the leaf would then depend on itself.
+    # A view, because reentrant checkpointing takes over the result, and the leaf would then depend on itself.
     "leaf": _plain(lambda m, x: m.bridge.view(m.leaves[0])),
     "negated": _plain(lambda m, x: -x),
     "scaled": _plain(lambda m, x: m.part.number * x),

@@ -1,4 +1,4 @@
-"""The positional and keyword arguments of one call, the parts built of their leaves."""
+"""The positional and keyword arguments of one call, with each part built from its leaves."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .recording import Recorded, Recorder
 
 @dataclass(frozen=True)
 class CallArguments:
-    """How a binding is called: everything that is no tensor, and so the same for all tensors of one call."""
+    """Everything about a call of a binding except its tensors."""
 
     binding: Binding
     bridge: Bridge
-    #: The keyword arguments, as the binding's conventions read them.
+    #: The keyword arguments, translated to the binding's conventions.
     keywords: Mapping[str, Any]
-    #: What the operator is handed for its roles.
+    #: The parts for the operator's roles.
     parts: Parts
-    #: What outlives one call: the buffers that parts own.
+    #: The buffers that parts own; they outlive one call.
     memory: dict[Any, Any]
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class CallArguments:
 
     @property
     def optional(self) -> str:
-        """The optional keyword arguments that are given, in words; empty where there are none."""
+        """The given optional keyword arguments, in words; empty if there are none."""
         roles = OPERATORS[self.binding.operator].optional
         return " and ".join(role for role in roles if self.parts.get(role) is not None)
 
@@ -49,10 +49,10 @@ class CallArguments:
         tangents: Mapping[str, Any] | None = None,
     ) -> tuple[list[Any], dict[str, Any]]:
         """
-        Positional and keyword arguments, for these tensors by name.
+        Positional and keyword arguments for these tensors, given by name.
 
-        ``notes`` takes the gradients of leaves, and ``tangents`` holds their tangents, where the bridge does not
-        differentiate by itself.
+        For a bridge that does not differentiate by itself: parts write the gradients of their leaves to ``notes``, and
+        read the leaves' tangents from ``tangents``.
         """
         operator = self.binding.operator
         if not OPERATORS[operator].composed:

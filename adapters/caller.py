@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass
 class Caller:
-    """One binding on one device. Raises DeviceUnavailable if its framework has no such device."""
+    """One binding on one device. Raises DeviceUnavailable if the framework has no such device."""
 
     bridge: Bridge
     binding: Binding
     device: str = "cpu"
-    #: The buffers that parts own, from one call to the next.
+    #: The buffers that parts own, kept between calls.
     memory: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.bridge.check_device(self.device)
 
     def read(self, value: Any, what: str) -> np.ndarray:
-        """The present values of one of the target's tensors, in a new array; BadOutput if it is none."""
+        """The present values of one of the target's tensors, in a new array. Raises BadOutput if it is no tensor."""
         with Stage("read"):
             return self.bridge.array(value, what)
 
     def arguments(self, settings: Mapping[str, Any], parts: Parts | None) -> CallArguments:
-        """The call to make, momentum as the binding's convention reads it."""
+        """The arguments of a call, with momentum in the binding's convention."""
         keywords = dict(settings)
         if "momentum" in keywords and self.binding.conventions.get("momentum") == "old":
             keywords["momentum"] = 1.0 - keywords["momentum"]
@@ -51,7 +51,7 @@ class Caller:
         return self.bridge.tensor(array, layout, self.device, tracked=tracked)
 
     def tensors(self, inputs: Arrays, tracked: Sequence[str] = ()) -> dict[str, Any]:
-        """A contiguous tensor for each input that is given, by name."""
+        """A contiguous tensor for each input by name, None for an input that is None."""
         return {
             name: None if array is None else self.tensor(array, tracked=name in tracked)
             for name, array in inputs.items()
@@ -66,7 +66,7 @@ class Caller:
         *,
         defaults: bool = False,
     ) -> Any:
-        """What the target returns. Raises Unsupported where it is asked for defaults that it lacks."""
+        """Call the target. Raises Unsupported if ``defaults`` is set and the binding has none."""
         positional, keywords = arguments.with_tensors(tensors, recorder=recorder)
         if self.binding.has_modes:
             keywords["mode"] = mode
@@ -76,7 +76,7 @@ class Caller:
         return call(*positional, **keywords)
 
     def y_of(self, arguments: CallArguments, tensors: Mapping[str, Any], names: Sequence[str]) -> Callable[..., Any]:
-        """The map from the inputs of these names to y, with the other inputs as they are."""
+        """The map from the named inputs to y, with the other inputs held fixed."""
 
         def y_of(*moved: Any) -> Any:
             handed = {**tensors, **dict(zip(names, moved))}
@@ -85,7 +85,7 @@ class Caller:
         return y_of
 
     def named(self, returned: Any) -> dict[str, Any]:
-        """The target's results by name, each of them a tensor; BadOutput otherwise."""
+        """The target's results by name. Raises BadOutput unless each is a tensor."""
         names = OPERATORS[self.binding.operator].outputs
         operator = self.binding.operator
         if len(names) == 1:

@@ -1,4 +1,4 @@
-"""What a user declares of a layer or a function that is not called canonically: --parameters, --layout and --fixed."""
+"""A user's declarations about a layer, or a function not called canonically: --parameters, --layout and --fixed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any, Callable
 from ..spec.errors import WrongDeclaration, choices
 from .fixed import Fixed
 
-#: Where the channels, or features, of x lie for it: in the last axis, or in axis 1.
+#: Where the target expects the channels (features) of x: in the last axis, or in axis 1.
 LAYOUTS: tuple[str, ...] = ("channels-last", "channels-first")
 
-#: The arguments whose own names can be declared, or that there are none.
+#: The arguments whose name in the target can be declared, or whose absence.
 ARGUMENTS: tuple[str, ...] = ("gamma", "beta", "running_mean", "running_var")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What is declared: nothing, by default."""
+    """The user's declarations; nothing by default."""
 
-    #: Its own name of each parameter, by the canonical one: {"gamma": "g"}.
+    #: The target's own name for each parameter, by canonical name: {"gamma": "g"}.
     parameters: Mapping[str, str] = field(default_factory=dict)
-    #: One of LAYOUTS; empty for what is usual in its framework.
+    #: One of LAYOUTS; empty for the usual layout of its framework.
     layout: str = ""
-    #: The settings that it has of its own, by their names, as text: {"eps": "1e-6", "beta": "none"}.
+    #: The settings that the target fixes, by name, as text: {"eps": "1e-6", "beta": "none"}.
     fixed: Mapping[str, str] = field(default_factory=dict)
-    #: Whether the target is a model, whose layers are to be checked.
+    #: Whether the target is a model whose layers are to be checked.
     layers: bool = False
 
     def __post_init__(self) -> None:
@@ -47,15 +47,15 @@ class Declared:
         return bool(self.parameters or self.layout or self.fixed or self.layers)
 
     def value(self, name: str) -> Any:
-        """The value that is declared for a setting; None where none is."""
+        """The declared value of a setting; None if there is none."""
         return _READ[name](self.fixed[name]) if name in self.fixed else None
 
     def affine(self, word: str) -> frozenset[str]:
-        """Those of gamma and beta that are declared to be ``none``, or always ``given``."""
+        """Which of gamma and beta are declared as ``word``: ``none``, or always ``given``."""
         return frozenset(name for name in ("gamma", "beta") if self.fixed.get(name, "").lower() == word)
 
     def settings(self) -> Fixed:
-        """What is declared of settings and sizes."""
+        """The declared settings and sizes."""
         names = ("eps", "momentum", "training", "axes", "channels", "groups", "channel_axis")
         found = {name: self.value(name) for name in names if name in self.fixed}
         shape = self.value("shape") or ()
@@ -64,12 +64,12 @@ class Declared:
         return Fixed(**found, shape=shape, ranks=(self.value("rank"),) if "rank" in self.fixed else ())
 
     def told(self) -> dict[str, Any]:
-        """What is declared, as plain values that `heard` reads."""
+        """The declarations as plain values, which `heard` reads back."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
     def heard(cls, told: Mapping[str, Any]) -> Declared:
-        """What `told` wrote. Raises WrongDeclaration."""
+        """Declarations from the values of `told`. Raises WrongDeclaration."""
         return cls(
             dict(told.get("parameters", {})),
             told.get("layout", ""),
@@ -79,7 +79,7 @@ class Declared:
 
 
 def pairs(option: str, texts: Any) -> dict[str, str]:
-    """KEY=VALUE,KEY=VALUE of an option that may be repeated, as a dict. Raises WrongDeclaration."""
+    """Read KEY=VALUE,KEY=VALUE of an option that may be repeated, as a dict. Raises WrongDeclaration."""
     found: dict[str, str] = {}
     for text in (one.strip() for several in texts for one in several.split(",")):
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -110,7 +110,7 @@ def _number(text: str) -> float:
 
 
 def _axes(text: str) -> int:
-    """-1 for the last axis, -2 for the last two; 1 and 2 say the same."""
+    """-1 or 1 for the last axis, -2 or 2 for the last two axes."""
     return _count(text.lstrip("-"))
 
 
@@ -129,13 +129,13 @@ def _flag(text: str) -> bool:
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
 
 
-#: How the text of each setting is read.
+#: The function that reads each setting's text.
 _READ: Mapping[str, Callable[[str], Any]] = {
     "eps": _number, "momentum": _number, "training": _flag, "axes": _axes, "shape": _shape, "channels": _count,
     "groups": _count, "channel_axis": int, "rank": _count, "gamma": _affine, "beta": _affine,
 }  # fmt: skip
 
-#: What each of these has to be, for messages.
+#: The form of each setting's value, for messages.
 _FORMS: Mapping[str, str] = {
     "eps": "a number such as 1e-6", "momentum": "a number such as 0.1", "training": "yes or no",
     "axes": "-1 for the last axis, -2 for the last two", "shape": "extents such as 768 or 4x5",

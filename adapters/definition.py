@@ -16,15 +16,15 @@ from ..spec.errors import Where
 from .target import Target
 from .traceback_lines import short
 
-#: Statements that hold others, under the names of the fields that do.
+#: The fields of a statement that hold other statements.
 _HOLDING = ("body", "orelse", "finalbody", "handlers")
 
 
 def defined(target: Target, function: Any, module: ModuleType | None, name: str, file: str = "") -> Target:
     """
-    The target, each of its bindings with the line that defines ``name`` in the module, where one is found.
+    The target, with the line that defines ``name`` in the module added to each binding, if that line is found.
 
-    ``file``: what the user calls the file, where it was sent to a place of another name.
+    ``file`` is the user's name for the file, if the file was copied elsewhere under another name.
     """
     where = definition_of(function, module, name)
     if where is None:
@@ -36,10 +36,10 @@ def defined(target: Target, function: Any, module: ModuleType | None, name: str,
 
 def definition_of(function: Any, module: ModuleType | None, name: str) -> Where | None:
     """
-    The line that defines a function, class or object; None where there is none to be found.
+    The line that defines a function, class or object; None if none is found.
 
-    ``name``: what it is called in the module, dotted within a class. The line is that of its `def` or `class`, of the
-    assignment that makes it, and of the code that runs where the module has no such name, or imports it.
+    ``name`` is its name in the module, dotted inside a class. The line is its `def` or `class`, or the assignment that
+    makes it. If the module does not define the name, or imports it, the line is the first of the code that runs.
     """
     file = getattr(module, "__file__", None)
     if isinstance(file, str):
@@ -50,12 +50,12 @@ def definition_of(function: Any, module: ModuleType | None, name: str) -> Where 
         bare = inspect.unwrap(function.func if isinstance(function, partial) else function)
         code = bare.__code__
         return None if code.co_filename.startswith("<") else _at(code.co_filename, code.co_firstlineno)
-    except Exception:  # an object of the target, which may raise whatever is asked of it
+    except Exception:  # any attribute of the target's object may raise
         return None
 
 
 def line_of(file: str, name: str) -> int | None:
-    """The line of a Python file that defines a name, the last where several do; None where none does."""
+    """The line of a Python file that defines a name (the last of several); None if none does."""
     try:
         body = ast.parse(Path(file).read_bytes()).body
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -71,7 +71,7 @@ def line_of(file: str, name: str) -> int | None:
 
 
 def _statements(body: Sequence[ast.AST]) -> Iterator[Any]:
-    """The statements of a body, and those under its conditions, but not those of its functions and classes."""
+    """The statements of a body, including those in branches but not those inside functions and classes."""
     for one in body:
         yield one
         if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -80,7 +80,7 @@ def _statements(body: Sequence[ast.AST]) -> Iterator[Any]:
 
 
 def _names(one: ast.AST) -> Sequence[str]:
-    """The names that a statement binds, but for what it imports: that is defined elsewhere."""
+    """The names that a statement binds. Imports do not count: those names are defined elsewhere."""
     if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return (one.name,)
     targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []

@@ -1,4 +1,4 @@
-"""Evaluations: one call of a target, its results and its gradients, read as they are now."""
+"""Evaluations: one call of a target, with its results and gradients, read afresh each time."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .stage import Stage
 
 @dataclass
 class Evaluation:
-    """One call, with what was handed in and what came out, both as they are now."""
+    """One call of a target, with its inputs and outputs, both readable at any later time."""
 
     _caller: Caller
     tensors: dict[str, Any]
     arguments: CallArguments
     _wrt: tuple[str, ...]
-    #: The number of elements of x, which decides on how many threads it runs.
+    #: The number of elements of x; it decides how many threads the call uses.
     size: int
-    #: What came out, once the call has returned.
+    #: The results, once the call has returned.
     results: dict[str, Any] = field(default_factory=dict)
-    #: The calls of the parts, where they were recorded.
+    #: The calls of the parts, if they were recorded.
     recorder: Recorder | None = None
     #: y of the further call that a functional framework makes for the gradients.
     _y_of_pull: Any = None
@@ -40,7 +40,7 @@ class Evaluation:
         return bool(self._wrt)
 
     def outputs(self) -> dict[str, np.ndarray]:
-        """The results as they are now: read again each time, so that a buffer that is used again shows."""
+        """The present values of the results, read again each time, so that a reused buffer shows."""
         return {name: self._caller.read(value, name) for name, value in self.results.items()}
 
     def tracked_outputs(self) -> dict[str, np.ndarray]:
@@ -50,22 +50,22 @@ class Evaluation:
         return {"y": self._caller.read(self._y_of_pull, "y")}
 
     def inputs(self) -> dict[str, np.ndarray | None]:
-        """The inputs as they are now: another value than was handed in means that the target changed it."""
+        """The present values of the inputs; a difference from the original means that the target changed it."""
         return {
             name: None if tensor is None else self._caller.read(tensor, name) for name, tensor in self.tensors.items()
         }
 
     def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> Pulled:
         """
-        The gradients of sum(y * g) with respect to the inputs that the evaluation was started for.
+        The gradients of sum(y * g) with respect to the inputs in ``wrt`` of the evaluation.
 
-        ``keep`` leaves the evaluation fit for another pull, which a framework may otherwise refuse.
+        ``keep`` allows another pull afterwards, which a framework may otherwise refuse.
 
-        A function that reaches none of the leaves of its parts, and everything else, cannot differentiate closures:
-        their gradients are None.
+        If gradients reach every argument but no leaf of a part, the function cannot differentiate closures, and the
+        gradients of the leaves are None.
 
-        Raises MissingGradient where none reaches one of them, Unsupported where the target has no gradients or
-        the evaluation was made in inference mode, BadOutput where y has not the cotangent's shape or dtype.
+        Raises MissingGradient if an input gets no gradient, Unsupported if the target has no gradients or the
+        evaluation was made in inference mode, and BadOutput if y does not have the cotangent's shape and dtype.
         """
         caller = self._caller
         bridge, binding, y = caller.bridge, caller.binding, self.results.get("y")
@@ -102,7 +102,7 @@ class Evaluation:
         return Pulled(caller, gradients, cotangent)
 
     def _called_again(self, cotangent: Any) -> list[Any | None]:
-        """The gradients of a call that is made for them."""
+        """Call the target again to take the gradients."""
         caller = self._caller
         call = caller.y_of(self.arguments, self.tensors, self._wrt)
         inputs = [self.tensors[name] for name in self._wrt]
@@ -110,7 +110,7 @@ class Evaluation:
         return found
 
     def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
-        """What a vjp that is written out returns, and what it made the parts note of their leaves."""
+        """The gradients of a hand-written vjp, and those of the leaves that the parts noted during it."""
         binding, notes = self._caller.binding, {}
         positional, keywords = self.arguments.with_tensors(self.tensors, notes=notes)
         names = OPERATORS[binding.operator].differentiable
@@ -118,7 +118,7 @@ class Evaluation:
         if len(names) == 1 and not isinstance(found, (tuple, list)):
             found = (found,)
         named = dict(zip(names, listed(binding, "vjp", found, len(names))))
-        if OPERATORS[binding.operator].composed:  # a leaf whose part was handed no cotangent has a gradient of zero
+        if OPERATORS[binding.operator].composed:  # a leaf has gradient zero if its part got no cotangent
             leaves = [name for name in self._wrt if "." in name]
             named.update({name: notes[name] if name in notes else self._zeros(name) for name in leaves})
         return named
@@ -131,43 +131,43 @@ class Evaluation:
 
 @dataclass
 class Pulled:
-    """The gradients of one evaluation for one cotangent, as they are now."""
+    """The gradients of one evaluation for one cotangent, read afresh each time."""
 
     _caller: Caller
     _gradients: dict[str, Any]
     _cotangent: Any
 
     def gradients(self) -> dict[str, np.ndarray | None]:
-        """By the name of the input, None where none was asked for; read again each time."""
+        """The present values by input name, None for a gradient that was not requested; read again each time."""
         return {
             name: None if value is None else self._caller.read(value, f"the gradient of {name}")
             for name, value in self._gradients.items()
         }
 
     def cotangent(self) -> np.ndarray:
-        """The cotangent as it is now: another value than was handed in means that the target changed it."""
+        """The cotangent's present value; a difference from the original means that the target changed it."""
         return self._caller.read(self._cotangent, "the cotangent")
 
 
 def listed(binding: Binding, derivative: str, returned: Any, count: int) -> tuple[Any, ...]:
-    """What a written-out vjp or vjp_vjp returned: so many gradients. Raises BadOutput."""
+    """The ``count`` gradients that a hand-written derivative returned. Raises BadOutput for another number."""
     if not isinstance(returned, (tuple, list)) or len(returned) != count:
         got = f"{len(returned)} values" if isinstance(returned, (tuple, list)) else type(returned).__name__
         raise BadOutput(f"{sibling(binding, derivative)} returned {got} in place of {_COUNTS[count]}")
     return tuple(returned)
 
 
-#: How many gradients a written-out derivative returns, in words.
+#: How many gradients a hand-written derivative returns, in words.
 _COUNTS = {1: "one gradient", 2: "two gradients", 3: "three gradients", 4: "four gradients"}
 
 
 def sibling(binding: Binding, derivative: str) -> str:
-    """The name under which a derivative is looked for beside the function."""
+    """The name that a derivative beside the function must have."""
     return f"{binding.name.rpartition(':')[2]}_{derivative}"
 
 
 def check_like(y: Any, shape: tuple[int, ...], dtype: str, bridge: Bridge) -> None:
-    """BadOutput unless y has the cotangent's shape and dtype, without which no gradient is defined."""
+    """Raise BadOutput unless y has the cotangent's shape and dtype; otherwise no gradient is defined."""
     got = bridge.describe(y)
     if got[0] != shape:
         raise BadOutput(f"y has shape {got[0]} in place of {shape}", "shape")

@@ -1,4 +1,4 @@
-"""Fixed settings: what no call can vary, because a layer was made with it or a function has it written in."""
+"""Fixed settings: those that no call can vary, because a layer was made with them or a function has them built in."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from ..spec.operators import OPERATORS
 
 @dataclass(frozen=True)
 class Fixed:
-    """The settings and sizes that a binding has of its own; None, or an empty tuple, is what a call may choose."""
+    """The settings and sizes that a binding fixes; a call may choose those that are None or an empty tuple."""
 
-    #: What is added to the variance, or to the mean square.
+    #: The number added to the variance or the mean square.
     eps: float | None = None
     #: The weight of the new statistic.
     momentum: float | None = None
-    #: Whether it normalises by the statistics of the batch, and by the running ones in no call; or the other way.
+    #: True if every call normalises by the batch statistics, False if every call uses the running statistics.
     training: bool | None = None
     #: How many trailing axes are normalised.
     axes: int | None = None
-    #: The extents of these axes.
+    #: The sizes of these axes.
     shape: tuple[int, ...] = ()
-    #: The number of channels, and how many groups they form.
+    #: The number of channels.
     channels: int | None = None
+    #: The number of groups that the channels form.
     groups: int | None = None
-    #: The axis along which the channels lie.
+    #: The channel axis.
     channel_axis: int | None = None
-    #: The numbers of dimensions that x may have.
+    #: How many dimensions x may have.
     ranks: tuple[int, ...] = ()
-    #: Those that it takes as they are, where x of another is handed over with leading axes of one value, or made one.
+    #: The ranks that it takes directly. For any other rank, x gets leading axes of size one, or its leading axes are
+    #: merged.
     native: tuple[int, ...] = ()
-    #: Which of gamma and beta a call may give: each entry is one choice, ``("gamma", "beta")`` or ``()`` for neither.
+    #: The combinations of gamma and beta that a call may give, such as ``("gamma", "beta")``, or ``()`` for neither.
     given: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
         return self != Fixed()
 
     def declines(self, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-        """Why a call with x of this shape and these settings cannot be made; None where it can."""
+        """Why a call with x of this shape and these settings cannot be made; None if it can."""
         return next(filter(None, self._reasons(operator, tuple(shape), settings)), None)
 
     def _reasons(self, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> list[str | None]:
@@ -66,7 +68,7 @@ class Fixed:
         return found
 
     def lacks(self, inputs: Mapping[str, Any]) -> str | None:
-        """Why a call that gives these of gamma and beta cannot be made; None where it can."""
+        """Why a call with this combination of gamma and beta cannot be made; None if it can."""
         given = tuple(name for name in ("gamma", "beta") if inputs.get(name) is not None)
         if not self.given or given in self.given:
             return None
@@ -77,7 +79,7 @@ class Fixed:
         return f"it always has a {' and a '.join(always)}" if always else f"it has no {' and '.join(given)} alone"
 
     def words(self, operator: str) -> list[str]:
-        """What is fixed, each in a few words for the report."""
+        """Each fixed setting in a few words, for the report."""
         arguments = [name for name in ("gamma", "beta") if name in OPERATORS[operator].arguments]
         found = [
             f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
@@ -95,12 +97,12 @@ class Fixed:
         return found
 
     def told(self) -> dict[str, Any]:
-        """What is fixed, as plain values that `heard` reads."""
+        """The fixed settings as plain values, which `heard` reads back."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
 def heard(told: Mapping[str, Any]) -> Fixed:
-    """What `Fixed.told` wrote, lists for tuples. Raises ValueError where it is no such thing."""
+    """Fixed settings from the values of `Fixed.told`; lists become tuples. Raises ValueError if they are not valid."""
     try:
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in told.items()

@@ -1,4 +1,4 @@
-"""The frameworks that have a bridge: which are installed, and how to import one with an error that helps."""
+"""The frameworks with a bridge: which are installed, and how to import one with a helpful error."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..spec.errors import FrameworkMissing, UnknownFramework, choices, one_line
 
 @dataclass(frozen=True)
 class Known:
-    """A target known by name: the layers that a framework brings, or a library of layers for it."""
+    """A target known by name: a framework's own layers, or a library of layers for it."""
 
-    #: The folder that knows it, and the function there that makes the target.
+    #: The folder of adapters/ that has its target; ``make`` names the function there that makes it.
     room: str
-    #: The packages that it imports; the version of the first is the target's.
+    #: The packages it imports; the target's version is that of the first.
     packages: tuple[str, ...]
-    #: The extras of normspec that install them; none where normspec itself depends on them.
+    #: The extras of normspec that install them; none if normspec itself depends on them.
     extras: tuple[str, ...]
-    #: Whose tensors it takes: one of FRAMEWORKS.
+    #: The framework whose tensors it takes: one of FRAMEWORKS.
     framework: str
     make: str = "target"
-    #: Environment variables that it reads while it is imported.
+    #: Environment variables to set before it is imported.
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: How to install it where no extra does.
+    #: The install command, if no extra installs it.
     apart: str = ""
 
 
@@ -63,16 +63,16 @@ KNOWN: Mapping[str, Known] = {
     ),
 }
 
-#: The targets in whose framework a call of a new shape takes 10 to 100 ms, since it is traced, compiled, or dispatched
-#: step by step.
+#: The targets for which a call with a new shape takes 10 to 100 ms, because the framework traces, compiles, or
+#: dispatches it step by step.
 SLOW: frozenset[str] = frozenset(name for name in KNOWN if name.startswith("keras")) | {
     "tensorflow", "jax", "flax", "equinox", "mxnet"
 }  # fmt: skip
 
-#: The backends of Keras, in the order in which one is taken that is installed.
+#: The backends of Keras; the first that is installed is used.
 BACKENDS: tuple[str, ...] = ("tensorflow", "torch", "jax")
 
-#: The frameworks whose tensors a function may take, and for each the target whose packages those are.
+#: The frameworks whose tensors a function may take, each with the known target that lists its packages.
 FRAMEWORKS: Mapping[str, str] = {
     "numpy": "numpy",
     "torch": "torch",
@@ -84,7 +84,7 @@ FRAMEWORKS: Mapping[str, str] = {
     **{f"keras[{backend}]": f"keras[{backend}]" for backend in BACKENDS},
 }
 
-#: The framework whose arrays a file is written for, by a package that it imports.
+#: For each package that a file may import, the framework whose arrays the file is written for.
 IMPLIED: Mapping[str, str] = {
     "numpy": "numpy",
     "ml_dtypes": "numpy",
@@ -107,7 +107,7 @@ IMPLIED: Mapping[str, str] = {
 
 
 def full_name(name: str) -> str:
-    """The name under which KNOWN has a target or a framework: ``keras`` is Keras on the backend that it would take."""
+    """The key of a target or framework in KNOWN; ``keras`` becomes Keras on the backend it would choose."""
     name = FRAMEWORKS.get(name, name)
     if name != "keras":
         return name
@@ -118,7 +118,7 @@ def full_name(name: str) -> str:
 
 
 def _configured_backend() -> str:
-    """The backend that Keras's own configuration names; empty where that is not installed."""
+    """The backend in Keras's own configuration; empty if it is not installed."""
     home = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
     try:
         backend = json.loads((home / "keras.json").read_text(encoding="utf-8")).get("backend", "")
@@ -128,23 +128,27 @@ def _configured_backend() -> str:
 
 
 def active_backend() -> str:
-    """The backend of the Keras that this process has imported; empty where it has not."""
+    """The backend of the imported Keras; empty if this process has not imported Keras."""
     keras = sys.modules.get("keras")
     return str(keras.backend.backend()) if keras is not None else ""
 
 
 def installed() -> tuple[str, ...]:
-    """The known targets whose packages are installed, found without importing any."""
+    """The known targets whose packages are installed; nothing is imported to find out."""
     return tuple(name for name in KNOWN if not missing(name))
 
 
 def missing(name: str) -> tuple[str, ...]:
-    """The packages of a target or framework that are not installed."""
+    """The packages that a target or framework needs and that are not installed."""
     return tuple(package for package in KNOWN[full_name(name)].packages if not _is_installed(package))
 
 
 def check_framework(name: str) -> str:
-    """The name. Raises UnknownFramework, or FrameworkMissing with the command that installs it."""
+    """
+    Check that a framework is known and installed, and return its name.
+
+    Raises UnknownFramework, or FrameworkMissing with the command that installs it.
+    """
     if full_name(name) not in KNOWN:
         raise UnknownFramework(f"unknown framework {name!r}{choices(name, FRAMEWORKS)}")
     lacking = missing(name)
@@ -161,10 +165,10 @@ def how_to_install(name: str) -> str:
 
 def adapter(name: str) -> ModuleType:
     """
-    The room of a target or framework, with its BRIDGE and its target().
+    The folder of a target or framework as a module, with its BRIDGE and its target().
 
-    This imports the framework. Raises what :func:`check_framework` does, and FrameworkMissing if the framework is
-    there and does not import.
+    This imports the framework. Raises the errors of :func:`check_framework`, and FrameworkMissing if the framework is
+    installed but does not import.
     """
     check_framework(name)
     target = KNOWN[full_name(name)]

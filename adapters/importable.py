@@ -1,4 +1,4 @@
-"""Callables by name: whether another process would import the very same one."""
+"""Importable names: whether another process could import the same callable by its name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from .binding import DERIVATIVES
 
 def importable_name(function: Callable[..., Any]) -> str | None:
     """
-    ``package.module:NAME`` of a function that a fresh process would find under this name; None where there is none.
+    ``package.module:NAME`` of a function, if a fresh process would find the same function under this name; else None.
 
-    A closure, a partial, an object, and whatever __main__ or an interactive session defines, has none; nor has a
-    function that was given attributes, or its module a derivative of it, which another process would not see.
+    A closure, a partial, an object, or anything defined in __main__ or an interactive session has no such name. Nor has
+    a function that was given attributes, or whose module was given a derivative of it: another process would not see
+    them.
     """
     if not inspect.isfunction(function):
         return None
@@ -33,7 +34,7 @@ def importable_name(function: Callable[..., Any]) -> str | None:
 
 
 def _defined_in(holder: ModuleType, name: str) -> bool:
-    """Whether a module has no such name, or a function of that name that is its own."""
+    """Whether a module lacks this name, or defines it as a function of its own."""
     beside = getattr(holder, name, None)
     if beside is None:
         return True

@@ -1,4 +1,4 @@
-"""Which frameworks a function is written for, told from what its module imports."""
+"""Which frameworks a function is written for, judged by its module's imports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .frameworks import IMPLIED
 
 def implied_frameworks(function: Any, module: ModuleType | None) -> set[str]:
     """
-    The frameworks that the function's module imports: at its top, inside a function, or by holding their objects.
+    The frameworks that the function's module uses: it imports them at the top or in a function, or holds their objects.
 
     Nothing is imported to find out.
     """
@@ -34,14 +34,14 @@ def _held(names: dict[str, Any]) -> Iterator[str]:
         if isinstance(value, ModuleType):
             yield value.__name__.partition(".")[0]
         elif inspect.isclass(value) or inspect.isroutine(value):
-            # Some callables, and hostile objects, have a __module__ that is no string.
+            # Some callables, and hostile objects, have a __module__ that is not a string.
             holder = getattr(value, "__module__", None)
             if isinstance(holder, str):
                 yield holder.partition(".")[0]
 
 
 def _imported(module: ModuleType) -> Iterator[str]:
-    """The packages named in the import statements of a module's source, wherever they stand."""
+    """The packages in the import statements of a module's source, at any level."""
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError, ValueError, RecursionError):

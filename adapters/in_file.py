@@ -1,4 +1,4 @@
-"""The functions and classes of a file that say which operator they are, found by reading it and not by running it."""
+"""The functions and classes in a file that are named after an operator, found by parsing the file, not running it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .targets import check_written
 
 
 def names_a_file(target: str) -> bool:
-    """Whether the text is FILE.py, without a NAME in it."""
+    """Whether the text is FILE.py without :NAME."""
     return target.rstrip(":").endswith(".py") and not own_function.names_a_function(target)
 
 
 def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
     """
-    FILE.py:NAME for each function of FILE.py whose name is an operator's, and each class of layers that says which
-    operator it is, in the order of the file.
+    FILE.py:NAME for each function of FILE.py named after an operator, and each layer class that says which operator it
+    is, in file order.
 
-    ``op``: of these operators alone. What the file imports is not its own, and does not count. Raises NotImportable
-    where the file cannot be read, and UnknownTarget, which lists what it defines, where it has none.
+    ``op`` limits the result to these operators. Imported names do not count. Raises NotImportable if the file cannot be
+    read, and UnknownTarget, which lists the file's definitions, if it has no such function or class.
     """
     path = target.rstrip(":")
     check_written(path)
@@ -46,7 +46,7 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
 
 
 def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
-    """That nothing in a file says which operator it is, and how one is named."""
+    """The message that nothing in a file says which operator it is, and how to name a function instead."""
     public = [name for name in names if not name.startswith("_")]
     has = f"it has {', '.join(public)}" if public else "it defines none at all"
     return (
@@ -56,7 +56,7 @@ def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 def bound(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that statements define, but for imports and what is neither called nor made, such as a number."""
+    """The names that statements define, without imports and without plain values, such as a number."""
     for one in _statements(body):
         if isinstance(one, (ast.FunctionDef, ast.ClassDef)):
             yield one.name
@@ -67,7 +67,7 @@ def bound(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements, and those in branches."""
+    """The statements, including those in branches."""
     for one in body:
         if isinstance(one, (ast.If, ast.Try, ast.With)):
             inner = [*one.body, *getattr(one, "orelse", ()), *getattr(one, "finalbody", ())]
@@ -77,5 +77,5 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield one
 
 
-#: Values that nobody calls.
+#: Expressions whose value cannot be called.
 _PLAIN = (ast.Constant, ast.Dict, ast.List, ast.Set, ast.Tuple, ast.JoinedStr, ast.Compare, ast.BinOp, ast.UnaryOp)

@@ -1,4 +1,4 @@
-"""Known violations: what a binding is known to get wrong, where, and how it shows."""
+"""Known violations: which requirements a binding is known to violate, where, and how it shows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from ..spec.errors import WrongEntry, choices
 from .dtypes import DTYPES
 
-#: The ways in which a requirement can be seen to be violated. The call raised, or returned where it must raise; it
-#: returned what is no tensor, or one of another dtype or shape; a gradient is missing; a number is NaN, infinite, or
-#: another finite one than it must be.
+#: The ways a violation can show. The call raised, or returned where it must raise. It returned something that is not a
+#: tensor, or a tensor of the wrong dtype or shape. A gradient is missing. A number is NaN, infinite, or finite and
+#: wrong.
 FAILURES: tuple[str, ...] = ("raises", "accepts", "type", "dtype", "shape", "missing", "nan", "infinite", "value")
 
-#: The modes of a call: by the setting ``training`` where an operator has it, and training otherwise.
+#: The modes of a call. The setting ``training`` decides; a call of an operator without it is a training call.
 MODES: tuple[str, ...] = ("training", "inference")
 
-#: How the notes of CM-A1 begin, by the argument that has one element in the place of several.
+#: How the notes of CM-A1 begin, by the argument that has one element instead of several.
 ONE_OF: Mapping[str, str] = {
     name: f"{name} has one element and would broadcast" for name in ("gamma", "beta", "logits")
 }
@@ -29,34 +29,35 @@ OF_X = ("second-order gradient of x",)
 #: The outputs of wrong nested derivatives in x: forward over reverse, reverse over forward, forward over forward.
 NESTED_OF_X = ("forward over reverse in x", "reverse over forward in x", "forward over forward of y")
 
-#: Names of dtypes, whether or not this interpreter holds them all.
+#: Names of all dtypes, including bfloat16 where this interpreter lacks it.
 _DTYPES: tuple[str, ...] = tuple(dict.fromkeys((*DTYPES, "bfloat16")))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One comparison that failed, as :attr:`KnownViolation.predicts` is handed it."""
+    """One failed comparison, as :attr:`KnownViolation.predicts` gets it."""
 
-    #: What is wrong: "y", "dx", "new_running_var", ...
+    #: The wrong output: "y", "dx", "new_running_var", ...
     output: str
-    #: What was done to provoke it, in the words of the report: "gamma strided".
+    #: What provoked the failure, in the words of the report: "gamma strided".
     note: str
     #: The tensors of the call by name, and its keyword arguments.
     inputs: Mapping[str, np.ndarray | None]
     settings: Mapping[str, Any]
     #: The cotangent of y.
     g: np.ndarray | None = None
-    #: What was returned and what is exact, in float64 and in the output's shape; None where no numbers were compared.
+    #: The returned and the exact values, in float64 and in the output's shape; None if no numbers were compared.
     got: np.ndarray | None = None
     expected: np.ndarray | None = None
-    #: How far a sound result may be from that, under the conventions that are declared.
+    #: How far a sound result may be from the exact one, under the declared conventions.
     envelope: np.ndarray | None = None
-    #: The tangents of the inputs by name, of a derivative that takes them; the second ones of a jvp of the jvp.
+    #: The tangents of the inputs by name, if the derivative takes tangents.
     tangents: Mapping[str, np.ndarray | None] = field(default_factory=dict)
+    #: The second tangents of a jvp of a jvp.
     tangents_again: Mapping[str, np.ndarray | None] = field(default_factory=dict)
 
 
-#: Whether a failure is the predicted one: for all of the output, or for each of its elements.
+#: Whether a failure is the predicted one: one answer for the whole output, or one for each element.
 Predicted = Union[bool, "np.ndarray"]
 
 
@@ -65,37 +66,37 @@ class KnownViolation:
     """
     One way in which a binding is known to violate one requirement.
 
-    The entry covers what lies within all of its limits; a limit that is left empty is none. What it covers is reported
-    as *deviates*, and whatever else violates the requirement is a failure as ever. An entry that covers nothing in a
-    run that put it to the test is reported as well: then it is too wide, or the fault is mended. Raises WrongEntry
-    where a limit names what does not exist.
+    The entry covers the failures within all of its limits; an empty limit allows everything. A covered failure is
+    reported as *deviates*; any other violation of the requirement remains a failure. An entry that covers nothing in a
+    run that tested it is reported too: then it is too wide, or the fault has been fixed. Raises WrongEntry if a limit
+    names something that does not exist.
     """
 
     #: The id of the requirement: "CM-V3".
     requirement: str
     #: What goes wrong and why, in a sentence.
     reason: str
-    #: Where that can be read: the source, the documentation, the report upstream.
+    #: Where to read about it: the source, the documentation, the upstream report.
     links: tuple[str, ...] = ()
-    #: How it shows, of FAILURES.
+    #: How it shows: some of FAILURES.
     failures: tuple[str, ...] = ()
-    #: In which outputs or gradients: "y", "dx", "new_running_var", "tangent of y".
+    #: The outputs or gradients it shows in: "y", "dx", "new_running_var", "tangent of y".
     outputs: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     #: Kinds of device: "cpu", "cuda".
     devices: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
-    #: Numbers of x's dimensions.
+    #: How many dimensions x may have.
     ranks: tuple[int, ...] = ()
-    #: What was done to provoke it: words with which the report's note begins, such as "gamma strided".
+    #: What provokes it: the first words of the report's note, such as "gamma strided".
     notes: tuple[str, ...] = ()
-    #: In words, what the two functions below say; it stands in the report.
+    #: The two functions below, in words for the report.
     where: str = ""
-    #: (inputs, settings) -> whether the call is one that goes wrong. The inputs are arrays by name, or None.
+    #: (inputs, settings) -> whether this call goes wrong. The inputs are arrays by name, or None.
     cases: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] | None = None
-    #: Failure -> whether the result is wrong in the predicted way; an array says so for each element of the output.
+    #: Failure -> whether the result is wrong in the predicted way; an array answers for each element of the output.
     predicts: Callable[[Failure], Predicted] | None = None
-    #: False for what shows by chance, such as a read of memory that was never written: it may stay away.
+    #: False if it shows only by chance, such as a read of uninitialised memory: a run may not show it.
     always: bool = True
 
     def __post_init__(self) -> None:
@@ -118,18 +119,22 @@ class KnownViolation:
 
     @property
     def asks(self) -> bool:
-        """Whether a function of the entry has to be asked as well."""
+        """Whether the entry has functions that also decide what it covers."""
         return self.cases is not None or self.predicts is not None
 
     def applies(self, *, dtype: str, device: str) -> bool:
-        """Whether it is about this dtype on this device."""
+        """Whether the entry is about this dtype on this device."""
         kind = device.partition(":")[0]
         return (not self.dtypes or dtype in self.dtypes) and (not self.devices or kind in self.devices)
 
     def within(
         self, shape: Sequence[int], settings: Mapping[str, Any], output: str, note: str, *, surely: bool = True
     ) -> bool:
-        """Whether such a call and such an output lie within the limits; perhaps, where an empty text may be any."""
+        """
+        Whether this call and this output lie within the limits.
+
+        Without ``surely``, an empty output or note counts as any output or note.
+        """
         return (
             (not self.modes or mode_of(settings) in self.modes)
             and (not self.ranks or len(shape) in self.ranks)
@@ -138,11 +143,11 @@ class KnownViolation:
         )
 
     def shows_in(self, inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, Any]) -> bool:
-        """Whether the call is one that goes wrong, as far as the entry says."""
+        """Whether the call goes wrong, according to the entry's ``cases``."""
         return self.cases is None or bool(self.cases(inputs, settings))
 
     def covers(self, failure: Failure) -> Predicted:
-        """Whether a failure within the limits is the predicted one, or which elements of it are."""
+        """Whether a failure within the limits is the predicted one; an array answers for each element."""
         if not self.shows_in(failure.inputs, failure.settings):
             return False
         return True if self.predicts is None else self.predicts(failure)
@@ -162,7 +167,7 @@ class KnownViolation:
         return "; ".join(part for part in parts if part)
 
     def told(self) -> dict[str, Any]:
-        """The entry in the words of the worker protocol."""
+        """The entry as plain values for the worker protocol."""
         found = {name: list(getattr(self, name)) for name in _LIMITS}
         return {
             "requirement": self.requirement, "reason": self.reason, **found,
@@ -172,9 +177,9 @@ class KnownViolation:
 
 @dataclass(frozen=True)
 class AskedViolation(KnownViolation):
-    """A known violation of a binding in a worker, which is asked for what the entry's functions say."""
+    """A known violation of a binding in a worker; the worker evaluates the entry's functions."""
 
-    #: (inputs, settings, failure or None) -> what the entry in the worker says of the call, or of the failure.
+    #: (inputs, settings, failure or None) -> the answer of the worker's entry about the call, or about the failure.
     ask: Callable[[Mapping[str, Any], Mapping[str, Any], Failure | None], Predicted] | None = field(default=None)
 
     @property
@@ -210,12 +215,12 @@ def mode_of(settings: Mapping[str, Any]) -> str:
 
 
 def without_limits(reasons: Mapping[str, str]) -> tuple[KnownViolation, ...]:
-    """Entries that cover all of a requirement: the reasons by id, as workers that know no limits give them."""
+    """Entries without limits, from reasons by requirement id; a worker that knows no limits sends these."""
     return tuple(KnownViolation(requirement, reason) for requirement, reason in reasons.items())
 
 
 def entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
-    """A list of entries, as a function's author gives them. Raises WrongEntry where one is none."""
+    """The entries that a function's author wrote. Raises WrongEntry if one is not a KnownViolation."""
     several = tuple(found)
     for one in several:
         if not isinstance(one, KnownViolation):
@@ -223,11 +228,11 @@ def entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
     return several
 
 
-# What several bindings get wrong alike ---------------------------------------------------------------------
+# Violations that several bindings share --------------------------------------------------------------------
 
 
 def float32_momentum(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether the weight of the old statistic is another number in float32, as frameworks hold an attribute."""
+    """Whether float32, in which frameworks store the attribute, changes the weight of the old statistic."""
     kept = 1.0 - settings["momentum"]
     return float(np.float32(kept)) != kept
 
@@ -236,9 +241,9 @@ def wrong_second_derivative(
     second_order: str, *nested: str, reason: str, links: tuple[str, ...], dtypes: tuple[str, ...] = ()
 ) -> tuple[KnownViolation, ...]:
     """
-    What a wrong second derivative in x violates: the requirement about second order, and the three about nesting.
+    Entries for a wrong second derivative in x: the second-order requirement, and the three about nested derivatives.
 
-    In the dtypes that are given it shows; in the others of nested ones the accuracy class hides it in most cases.
+    The fault shows in the given dtypes. In the others the accuracy class hides it from the nested checks in most cases.
     """
     others = tuple(one for one in _DTYPES if dtypes and one not in dtypes)
     found = [KnownViolation(second_order, reason, links, ("value",), OF_X, dtypes)]
@@ -250,11 +255,11 @@ def wrong_second_derivative(
 
 
 def near_float32_momentum(failure: Failure) -> Predicted:
-    """Whether a running statistic is off by no more than a weight rounded to float32 makes it."""
+    """Whether rounding the weight to float32 can explain the whole error of a running statistic."""
     assert failure.got is not None and failure.expected is not None
     x, axis = np.asarray(failure.inputs["x"], np.float64), failure.settings["channel_axis"]
     rows = np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
     old = np.asarray(failure.inputs[failure.output[len("new_") :]], np.float64)
     batch = rows.mean(axis=1) if failure.output == "new_running_mean" else rows.var(axis=1)
-    # Half a unit of the last place of a float32 below 1, twice: the statistic may have been moved before.
+    # Half a unit in the last place of a float32 below 1, twice: the statistic may have been updated once before.
     return np.abs(failure.got - failure.expected) <= 2.0**-24 * (np.abs(old) + np.abs(batch) + np.abs(failure.expected))

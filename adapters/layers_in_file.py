@@ -1,4 +1,4 @@
-"""The classes of layers in a file, and their operators, told by what they derive from: it is read, and not run."""
+"""The layer classes in a file with their operators, recognised by their base classes; the file is parsed, not run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import PurePath
 
 from .layers.names import operator_named
 
-#: What the full name of a framework's class of layers begins with.
+#: The beginnings of the full names of the frameworks' layer classes.
 _HOMES = ("torch.nn.", "keras.layers.", "keras.Layer", "keras.Model", "tensorflow.keras.layers.", "flax.linen.",
           "flax.nnx.", "equinox.nn.", "equinox.Module", "transformers.")  # fmt: skip
 
-#: How the class of a normalisation is called: its operator at the end, and maybe how many dimensions it takes.
+#: The name of a normalisation class: it ends in an operator, perhaps followed by a number of dimensions.
 _PLAIN = re.compile(r"(layer|rms|batch|group|instance)_?norm(ali[sz]ation)?(_?\d+(_?d)?)?$", re.I)
 
-#: The classes of a file in the manner of KernelBench, which is named after what they do.
+#: The class names in a KernelBench-style file, where the file's name says what they do.
 _OF_THE_FILE = ("Model", "ModelNew")
 
 
 def layers_in(body: Sequence[ast.stmt], file: str) -> dict[str, str]:
     """
-    The classes of layers that statements define, each with its operator, in their order.
+    The layer classes that statements define, each with its operator, in order.
 
-    A class is told by its own name, by that of a class which it derives from, or in a file in the manner of KernelBench
-    by the file's. One that does not say plainly what it is, such as a block with a LayerNorm in it, is not among them.
+    The operator comes from the name of the class or of one of its bases, or in a KernelBench-style file from the file's
+    name. A class whose name does not say which operator it is, such as a block with a LayerNorm inside, is left out.
     """
     imported = dict(_imported(body))
     derived: dict[str, list[str]] = {}
@@ -48,7 +48,7 @@ def layers_in(body: Sequence[ast.stmt], file: str) -> dict[str, str]:
 
 
 def _imported(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """The names that imports bind, each with the full name of what it stands for."""
+    """The names that imports bind, each with the full name it stands for."""
     for one in body:
         if isinstance(one, ast.Import):
             for alias in one.names:
@@ -59,7 +59,7 @@ def _imported(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 
 def _full_name(value: ast.expr, imported: Mapping[str, str]) -> str:
-    """The name of a class that another derives from, with what its first part was imported as; empty for none."""
+    """The full name of a base class, with its imports resolved; empty if the expression is not a name."""
     parts = []
     while isinstance(value, ast.Attribute):
         parts.append(value.attr)

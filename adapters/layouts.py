@@ -1,9 +1,9 @@
 """
 Layouts: ways in which the same values can lie in memory.
 
-A layout is planned in NumPy, as a flat buffer together with a shape, strides and an offset counted in
-elements, so that a bridge whose framework has strided views can make the very same view of the same buffer.
-What lies in the buffer beside the view is NaN: an implementation that reads it shows.
+A layout is planned in NumPy as a flat buffer with a shape, strides and an offset, counted in elements. A bridge whose
+framework has strided views can then make the same view of the same buffer. The buffer is NaN outside the view, so that
+an implementation that reads there is caught.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..spec.errors import LayoutNotApplicable, choices
 
-#: Every layout; "negative" needs negative strides, which not every framework has.
+#: Every layout; "negative" needs negative strides, which some frameworks lack.
 LAYOUTS: tuple[str, ...] = (
     "contiguous",
     "transposed",
@@ -42,7 +42,7 @@ _TAIL = 7
 class Placement:
     """One array laid out in memory: a view of a flat buffer."""
 
-    #: One axis, owned by nobody else; NaN where the view does not reach.
+    #: A flat array that nothing else uses; NaN outside the view.
     buffer: np.ndarray
     shape: tuple[int, ...]
     #: In elements, not in bytes.
@@ -59,7 +59,7 @@ class Placement:
 
 
 def why_not(array: np.ndarray, layout: str) -> str | None:
-    """None if the array can be laid out so, else the reason why not. An unknown layout raises LayoutNotApplicable."""
+    """Why the array cannot have this layout; None if it can. Raises LayoutNotApplicable for an unknown layout."""
     if layout not in LAYOUTS:
         raise LayoutNotApplicable(f"unknown layout {layout!r}{choices(layout, LAYOUTS)}")
     if layout == "transposed" and array.ndim < 2:
@@ -77,9 +77,9 @@ def why_not(array: np.ndarray, layout: str) -> str | None:
 
 def place(array: np.ndarray, layout: str) -> Placement:
     """
-    Lay the array's values out in a buffer of their own.
+    Put the array's values into a new buffer in this layout.
 
-    Raises LayoutNotApplicable where :func:`why_not` gives a reason.
+    Raises LayoutNotApplicable if :func:`why_not` gives a reason.
     """
     reason = why_not(array, layout)
     if reason is not None:
@@ -104,7 +104,7 @@ def place(array: np.ndarray, layout: str) -> Placement:
         length, strides, offset = size, tuple(-stride for stride in dense), max(size - 1, 0)
     else:
         length, strides, offset = size, dense, 0
-    # A size of zero leaves no element for the offset to point at.
+    # At least one element, because the offset must point at an element even if the size is zero.
     buffer = np.full(max(length, 1), np.nan, array.dtype)
     placement = Placement(buffer, shape, strides, offset)
     placement.view()[...] = array
@@ -120,7 +120,7 @@ def _place_zero_stride(array: np.ndarray) -> Placement:
 
 
 def _dense_strides(shape: tuple[int, ...], order) -> tuple[int, ...]:
-    """Strides in elements of a dense array whose axes vary in memory in that order, the last one fastest."""
+    """Strides, in elements, of a dense array whose axes lie in memory in this order, the last one fastest."""
     strides = [0] * len(shape)
     step = 1
     for axis in reversed(tuple(order)):
@@ -130,7 +130,7 @@ def _dense_strides(shape: tuple[int, ...], order) -> tuple[int, ...]:
 
 
 def _constant_axes(array: np.ndarray) -> tuple[int, ...]:
-    """The axes of two or more elements along which no value changes, bit for bit."""
+    """The axes with two or more elements along which the values are equal, bit for bit."""
     if math.prod(array.shape) == 0:
         return ()
     bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")

@@ -1,4 +1,4 @@
-"""Importing a user's file or module, whatever it does while it is imported."""
+"""Import a user's file or module, and report anything that goes wrong in one line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from types import ModuleType
 from ..spec.errors import FrameworkMissing, NotImportable, one_line
 from .frameworks import KNOWN, how_to_install
 
-#: Makes every loaded file a module of its own, so that two files of one name do not meet.
+#: Numbers the loaded files, so that two files of the same name become two modules.
 _COUNT = itertools.count(1)
 
-#: The files that enter operators, each loaded once in a process.
+#: The files that add operators, each loaded once in a process.
 _OPERATORS: dict[Path, ModuleType] = {}
 
-#: The directories of loaded files that were put on the import path.
+#: The directories of loaded files that were added to the import path.
 _ADDED: set[str] = set()
 
 
@@ -29,8 +29,8 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
     """
     Execute a Python file as a new module, with its directory on the import path.
 
-    ``named``: what messages call it, if not by its path. Raises NotImportable, or FrameworkMissing if the file imports
-    a framework that is not installed.
+    ``named`` is the file's name in messages, if not its path. Raises NotImportable, or FrameworkMissing if the file
+    imports a framework that is not installed.
     """
     file, path = existing(path, named=named), named or path
     if file in _OPERATORS:
@@ -43,7 +43,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
     sys.modules[name] = module
     try:
         with _explained(path), _siblings_of(file):
-            # Compiled from its source each time: a cached compilation may be older than an edit made within a second.
+            # Compile the source each time: cached bytecode may be stale if the file was edited within the same second.
             source = spec.loader.get_data(str(file))  # type: ignore[attr-defined]
             exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)
     except BaseException:
@@ -53,7 +53,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
 
 
 def existing(path: str, *, named: str = "") -> Path:
-    """The absolute path of a file. Raises NotImportable where there is none; ``named`` is what that calls it."""
+    """The absolute path of a file. Raises NotImportable if there is none; the message calls it ``named``."""
     file = Path(path).expanduser()
     if not file.exists():
         raise NotImportable(f"{named or path} does not exist: give the path of a Python file")
@@ -63,14 +63,14 @@ def existing(path: str, *, named: str = "") -> Path:
 
 
 def load_operators(files: Iterable[str]) -> None:
-    """Load the files that enter operators from elsewhere. Raises what `load_file` does."""
+    """Load the files that add operators from outside normspec. Raises the errors of `load_file`."""
     for file in files:
         _OPERATORS[Path(file).resolve()] = load_file(file)
 
 
 def load_module(name: str) -> ModuleType:
     """
-    Import a module by its dotted name, the working directory on the import path as ``python -m`` has it.
+    Import a module by its dotted name, with the working directory on the import path, as with ``python -m``.
 
     Raises NotImportable, or FrameworkMissing if it imports a framework that is not installed.
     """
@@ -82,7 +82,7 @@ def load_module(name: str) -> ModuleType:
 
 @contextmanager
 def _explained(where: str, module: str | None = None) -> Iterator[None]:
-    """Whatever an import raises, as one line that says where."""
+    """Turn any error of an import into one line that says where it happened."""
     try:
         yield
     except SyntaxError as error:
@@ -115,11 +115,11 @@ def _explained(where: str, module: str | None = None) -> Iterator[None]:
 @contextmanager
 def _siblings_of(file: Path) -> Iterator[None]:
     """
-    The file's directory first on the import path while it is imported, and last from then on.
+    Put the file's directory first on the import path while the file is imported, and last afterwards.
 
-    First, as for a script. Last afterwards, for imports inside functions, where it shadows nothing. The modules
-    that came from there are forgotten, because another file's sibling may have the same name; unless the directory
-    was on the import path anyway, and they are anybody's.
+    First, as for a script. Last afterwards, for imports inside functions; there it shadows nothing. Modules imported
+    from the directory are dropped from sys.modules, because another file may have a sibling of the same name. They are
+    kept if the directory was on the import path anyway, because others may use them.
     """
     directory = str(file.parent)
     shared = directory not in _ADDED and directory in {os.path.abspath(entry) for entry in sys.path}
@@ -136,7 +136,7 @@ def _siblings_of(file: Path) -> Iterator[None]:
 
 
 def _forget(names: set[str], directory: Path) -> None:
-    """Drop those of the modules that are files or packages of the directory, submodules included."""
+    """Drop the modules that are files or packages of the directory, including submodules."""
     for root in {name.partition(".")[0] for name in names}:
         origin = Path(getattr(sys.modules.get(root), "__file__", None) or "")
         home = origin.parent.parent if origin.name == "__init__.py" else origin.parent
@@ -148,7 +148,7 @@ def _forget(names: set[str], directory: Path) -> None:
 
 @contextmanager
 def _import_path(directory: str) -> Iterator[None]:
-    """The directory first on the import path, and away again unless the import itself took it away."""
+    """Put the directory first on the import path, and remove it afterwards unless the import already did."""
     sys.path.insert(0, directory)
     importlib.invalidate_caches()
     try:

@@ -1,4 +1,4 @@
-"""Nested derivatives, of frameworks whose transformations take a function and return its derivative."""
+"""Nested derivatives for frameworks whose transformations turn a function into its derivative."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def nested(
     other: Any,
 ) -> list[Any | None]:
     """
-    A derivative of a derivative; see Bridge.nested.
+    A nested derivative; see Bridge.nested.
 
-    ``jvp(f, primals, tangents)`` returns (y, tangent of y), and ``vjp(f, *primals)`` returns (y, pull): those of JAX,
-    and of torch.func.
+    ``jvp(f, primals, tangents)`` returns (y, tangent of y), and ``vjp(f, *primals)`` returns (y, pull), as in JAX and
+    torch.func.
     """
     given = tuple(value for value in inputs if value is not None)
     moving = tuple(tangent for value, tangent in zip(inputs, tangents) if value is not None)

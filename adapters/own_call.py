@@ -1,4 +1,8 @@
-"""A function that is not called canonically: what it has written in is left out, and x is handed over in its layout."""
+"""
+Calls of a function that does not take the canonical call.
+
+Settings that the function has built in are left out, and x is passed in the function's layout.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +18,29 @@ from .declared import Declared
 from .fixed import Fixed
 from .layers.names import meaning
 
-#: Which of gamma and beta a call can give.
+#: The combinations of gamma and beta that a call can give.
 _CHOICES = (("gamma", "beta"), ("gamma",), ("beta",), ())
 
 
 @dataclass(frozen=True)
 class OwnCall:
-    """How a function is called, and what no call of it can vary."""
+    """How to call a function, and the settings that no call of it can vary."""
 
     operator: str
-    #: Its own name of each setting that it takes.
+    #: The function's own name for each setting it takes.
     settings: Mapping[str, str]
-    #: Those of gamma and beta that it does not take.
+    #: Which of gamma and beta the function does not take.
     lacking: frozenset[str]
     fixed: Fixed
-    #: Whether it takes the features in axis 1.
+    #: Whether the function takes x with the features in axis 1.
     channels_first: bool
 
     @classmethod
     def of(cls, function: Any, operator: str, declared: Declared, label: str) -> OwnCall:
         """
-        How a function is called, by its signature and what is declared of it.
+        How to call a function, from its signature and its declaration.
 
-        Raises WrongSignature where it lacks a setting that is not declared, or takes something else.
+        Raises WrongSignature if the function lacks a setting that is not declared, or takes other arguments.
         """
         record = OPERATORS[operator]
         lacking = declared.affine("none")
@@ -61,7 +65,7 @@ class OwnCall:
         return cls(operator, settings, lacking, _fixed(operator, declared, lacking, settings), first)
 
     def called(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
-        """The canonical call of the function."""
+        """A canonical call that calls the function."""
         record = OPERATORS[self.operator]
 
         def call(*tensors: Any, **settings: Any) -> Any:
@@ -70,13 +74,13 @@ class OwnCall:
             if self.channels_first:
                 bridge.written_back(handed[0], tensors[0], 1, -1)
             if record.statistics and self.fixed.training is False and not isinstance(returned, (tuple, list)):
-                return (returned, *tensors[-len(record.statistics) :])  # in inference they stay what they are
+                return (returned, *tensors[-len(record.statistics) :])  # inference leaves the statistics unchanged
             return self._back(returned, tensors[0], bridge)
 
         return call
 
     def vjp(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
-        """The canonical vjp, of one that is written out for the function's own arguments."""
+        """A canonical vjp that calls a vjp written for the function's own arguments."""
         names = OPERATORS[self.operator].differentiable
 
         def vjp(*tensors: Any, **settings: Any) -> Any:
@@ -90,7 +94,11 @@ class OwnCall:
         return vjp
 
     def _handed(self, tensors: tuple[Any, ...], bridge: Bridge) -> list[Any]:
-        """The tensors that it takes, those of x's shape in its layout. Raises CannotVary for one that it lacks."""
+        """
+        The tensors that the function takes, with those of x's shape in the function's layout.
+
+        Raises CannotVary for a given tensor that it does not take.
+        """
         names = [*OPERATORS[self.operator].arguments, "g"]
         shape = tuple(tensors[0].shape)
         handed = []
@@ -108,31 +116,31 @@ class OwnCall:
         return {**named, **({"mode": settings["mode"]} if "mode" in settings else {})}
 
     def _back(self, value: Any, x: Any, bridge: Bridge) -> Any:
-        """A result of x's shape in x's layout; anything else as it is."""
+        """A result of x's shape, moved back to x's layout; any other value unchanged."""
         shape = tuple(getattr(value, "shape", ()))
         own = (*x.shape[:1], x.shape[-1], *x.shape[1:-1])
         return bridge.moved(value, 1, -1) if self.channels_first and len(own) > 1 and shape == own else value
 
 
-#: What may be written of each setting, for messages.
+#: An example value for each setting, for messages.
 EXAMPLES: Mapping[str, str] = {
     "eps": "1e-5", "axes": "-1", "momentum": "0.1", "training": "no", "channel_axis": "1", "groups": "8",
 }  # fmt: skip
 
 
 def _fixed(operator: str, declared: Declared, lacking: frozenset[str], settings: Mapping[str, str]) -> Fixed:
-    """What is declared, without the settings that a call can give all the same, but for shapes and channels."""
+    """The declared settings, without those that a call can give anyway; shapes and channels stay."""
     taken, always = OPERATORS[operator].arguments, declared.affine("given")
     possible = [one for one in _CHOICES if all(name in taken for name in one)]
     given = tuple(one for one in possible if not lacking & set(one) and always <= set(one))
     fixed = declared.settings()
     if declared.layout == "channels-first" and not fixed.ranks:
-        fixed = replace(fixed, ranks=(2, 3, 4, 5))  # x of one axis has no axis 1
+        fixed = replace(fixed, ranks=(2, 3, 4, 5))  # x with one axis has no axis 1
     return replace(fixed, given=() if len(given) == len(possible) else given)
 
 
 def _settings(function: Any, operator: str, declared: Declared) -> dict[str, str]:
-    """The settings that a function takes, each with its own name of it."""
+    """The settings that a function takes, each with the function's own name for it."""
     wanted = OPERATORS[operator].settings
     signature = _signature(function)
     if signature is None:

@@ -42,7 +42,7 @@ def names_a_function(target: str) -> bool:
 
 
 def file_of(target: str) -> str:
-    """FILE.py of FILE.py:NAME; empty for whatever else a target may look like."""
+    """FILE.py of FILE.py:NAME; empty for any other form of target."""
     place = target.rpartition(":")[0] if names_a_function(target) else ""
     return place if place.endswith(".py") or "/" in place or "\\" in place else ""
 
@@ -54,7 +54,11 @@ def from_name(
     file: str = "",
     declared: Declared = NOTHING,
 ) -> Target:
-    """The target at FILE.py:NAME, which ``file`` may say where to find, or package.module:NAME; NAME may be dotted."""
+    """
+    The target at FILE.py:NAME or package.module:NAME; NAME may be dotted.
+
+    ``file`` is the real path of FILE.py, if it differs.
+    """
     place, _, name = target.rpartition(":")
     is_file = bool(file_of(target))
     module = load_file(file or place, named=place) if is_file else load_module(place)
@@ -80,7 +84,7 @@ def _named(
     file: str,
     declared: Declared,
 ) -> Target:
-    """The target that a module has under a name."""
+    """The target for the object with this name in a module."""
     if declared.layers:
         return model_target(target, function, operators, declared)
     if _is_own_layer(function, operators):
@@ -92,7 +96,7 @@ def _named(
 
 
 def _functions_of(module: ModuleType) -> list[str]:
-    """The public functions that a module defines itself."""
+    """The public functions defined in the module itself, not imported."""
     return [
         name
         for name, value in vars(module).items()
@@ -103,7 +107,7 @@ def _functions_of(module: ModuleType) -> list[str]:
 def from_callable(
     function: Any, operators: tuple[str, ...] | None, framework: str | None, declared: Declared = NOTHING
 ) -> Target:
-    """The target that is this callable, or this layer."""
+    """The target for this callable or layer."""
     if declared.layers:
         return model_target(type(function).__name__, function, operators, declared)
     if _is_own_layer(function, operators):
@@ -145,7 +149,7 @@ def _target(
     derivatives = {one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}
     if own is not None:
         call = own.called(call, room.BRIDGE)
-        # Of derivatives that are written out, the gradients alone are called for other arguments than the canonical.
+        # Of a function's hand-written derivatives, only the vjp can be called with arguments that are not canonical.
         derivatives = {"vjp": own.vjp(derivatives["vjp"], room.BRIDGE)} if "vjp" in derivatives else {}
     binding = Binding(
         operator,
@@ -163,7 +167,7 @@ def _target(
 
 
 def _is_own_layer(value: Any, operators: tuple[str, ...] | None) -> bool:
-    """Whether a value is a layer, or makes one, and is not called canonically."""
+    """Whether a value is a layer, or makes one, and does not take the operator's canonical call."""
     if not is_layer_like(value):
         return False
     if inspect.isclass(value) or inspect.isfunction(value):
@@ -173,7 +177,7 @@ def _is_own_layer(value: Any, operators: tuple[str, ...] | None) -> bool:
 
 
 def _binds(layer: Any, operator: str) -> bool:
-    """Whether a layer is called as the operator is: it holds no parameters of its own."""
+    """Whether a layer takes the operator's canonical call; then it holds no parameters of its own."""
     try:
         _check_signature(layer, operator, "it")
     except WrongSignature:
@@ -182,7 +186,7 @@ def _binds(layer: Any, operator: str) -> bool:
 
 
 def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:
-    """The operator that a function implements: the one given, or the one that it is named after."""
+    """The operator a function implements: the given one, or the one that the function is named after."""
     if operators is not None and len(operators) == 1:
         return operators[0]
     known = OPERATORS if operators is None else operators
@@ -205,7 +209,7 @@ def _check_callable(function: Any, label: str) -> None:
 
 
 def _asked(question: Callable[[Any], bool], function: Any) -> bool:
-    """The answer to a question about a function; no, where that asks for attributes and the function raises."""
+    """Ask a question about a function; the answer is False if the function raises while it is inspected."""
     try:
         return question(function)
     except Exception:
@@ -214,13 +218,13 @@ def _asked(question: Callable[[Any], bool], function: Any) -> bool:
 
 def _check_signature(function: Callable[..., Any], operator: str, label: str) -> frozenset[str]:
     """
-    Those of the optional keyword arguments that the function does not take.
+    The operator's optional keyword arguments that the function does not take.
 
-    Raises WrongSignature unless the canonical call without them binds; what cannot be inspected, as C code, is taken
-    as it is.
+    Raises WrongSignature unless the signature binds the canonical call without them. A function that cannot be
+    inspected, such as C code, is accepted as it is.
     """
     try:
-        # A torch module's own signature takes anything, and hands it to forward.
+        # A torch module's __call__ takes anything and passes it to forward.
         signature = inspect.signature(_attribute(function, "forward") if _has_modes(function) else function)
     except Exception:
         return frozenset()
@@ -240,7 +244,7 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:
-    """What to declare of a function that takes the tensors, and not all of the settings; empty for any other."""
+    """What to declare for a function that takes the tensors but not every setting; empty for any other function."""
     lacking = [name for name in OPERATORS[operator].settings if name not in signature.parameters]
     if not lacking or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
         return ""
@@ -250,7 +254,7 @@ def _hint(signature: inspect.Signature, operator: str) -> str:
 
 
 def _written(signature: inspect.Signature) -> str:
-    """The parameters by name alone: annotations and defaults are objects of the target, and long."""
+    """The signature without annotations and default values: they are objects of the target, and long."""
     empty = inspect.Parameter.empty
     short = [
         p.replace(annotation=empty, default=empty if p.default is empty else ...) for p in signature.parameters.values()
@@ -260,10 +264,10 @@ def _written(signature: inspect.Signature) -> str:
 
 
 def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
-    """The framework that the function's module imports; NumPy beside another one is that one's helper."""
+    """The framework that the function's module imports. NumPy beside another framework does not count."""
     try:
         found = implied_frameworks(function, module)
-    except Exception:  # an object of the target that raises when it is asked for an attribute
+    except Exception:  # an object of the target whose attributes raise
         found = set()
     others = found - {"numpy"}
     if "keras" in others and others - {"keras"} == {active_backend()}:
@@ -286,13 +290,13 @@ def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
 
 
 def _has_modes(function: Any) -> bool:
-    """Whether the callable is a module that has modes, as torch.nn.Module has."""
+    """Whether the callable has modes of training and inference, as torch.nn.Module does."""
     parts = ("train", "eval", "forward")
     return not inspect.isroutine(function) and all(callable(_attribute(function, part)) for part in parts)
 
 
 def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
-    """The call with a ``mode``, if the callable has modes."""
+    """A call that takes ``mode`` if the callable has modes, else the callable itself; and whether it has modes."""
     if not _has_modes(function):
         return function, False
 
@@ -307,7 +311,7 @@ def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
 
 
 def _beside(function: Any, owner: ModuleType | None, name: str, suffix: str) -> Any:
-    """NAME_vjp and its like beside the function in its module, or the attributes vjp and so on of a callable."""
+    """NAME_vjp, NAME_accepts and so on: beside the function in its module, or an attribute of the callable."""
     beside = getattr(owner, f"{name}_{suffix}", None) if owner is not None else None
     if beside is None:
         beside = _attribute(function, suffix) or _attribute(function, f"{name}_{suffix}")
@@ -316,9 +320,9 @@ def _beside(function: Any, owner: ModuleType | None, name: str, suffix: str) -> 
 
 def _accepts(beside: Any, label: str) -> Callable[[tuple[int, ...], Mapping[str, Any]], str | None]:
     """
-    What NAME_accepts says of a call, None or a reason; it may decline as a call does, too.
+    NAME_accepts as a function that returns None or a reason; it may also decline by raising, as a call does.
 
-    Raises BadSibling, now or when it is asked, where it is none or does not answer so.
+    Raises BadSibling if NAME_accepts is not a function. The returned function raises it for any other answer.
     """
     name = f"{label}_accepts"
     if beside is None:
@@ -345,9 +349,10 @@ def _accepts(beside: Any, label: str) -> Callable[[tuple[int, ...], Mapping[str,
 
 def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
     """
-    NAME_conventions: what the function declares.
+    NAME_conventions: the conventions that the function declares.
 
-    Raises BadSibling, or UnknownConvention for what does not exist or is about other operators.
+    Raises BadSibling if it is not a dict of texts, and UnknownConvention if a convention does not exist or is about
+    other operators.
     """
     if beside is None:
         return {}
@@ -360,9 +365,9 @@ def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
 
 def _known_violations(beside: Any, label: str) -> tuple[KnownViolation, ...]:
     """
-    NAME_expected: what the function is known to violate, as entries, or as a dict from requirements to reasons.
+    NAME_expected: the function's known violations, as entries or as a dict from requirements to reasons.
 
-    Raises BadSibling, or WrongEntry, where it is neither.
+    Raises BadSibling or WrongEntry if it is neither.
     """
     if beside is None:
         return ()

@@ -1,4 +1,4 @@
-"""A user's own layer as a target: an instance, a class, a factory, or a file in the manner of KernelBench."""
+"""A user's own layer as a target: an instance, a class, a factory, or a KernelBench-style file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .layers.constructor import Constructor, is_factory
 from .layers.kit import Kit
 from .target import Target
 
-#: Where each framework's class of layers is defined, and the room that has its kit.
+#: The base class of each framework's layers, as (module, name), and the folder of adapters/ that has its kit.
 _BASES = {
     ("torch.nn.modules.module", "Module"): "torch",
     ("keras.src.layers.layer", "Layer"): "keras",
@@ -28,7 +28,7 @@ _BASES = {
 
 
 def room_of_layer(value: Any) -> str | None:
-    """The room for a layer or a class of layers, told from the classes it derives from; None for anything else."""
+    """The folder of adapters/ for a layer or layer class, found from its base classes; None for any other value."""
     kind = value if inspect.isclass(value) else type(bare(value))
     for base in getattr(kind, "__mro__", ()):
         room = _BASES.get((getattr(base, "__module__", ""), base.__name__))
@@ -38,7 +38,7 @@ def room_of_layer(value: Any) -> str | None:
 
 
 def bare(value: Any) -> Any:
-    """The layer of a pair of layer and state, as Equinox makes them; anything else as it is."""
+    """The layer in an Equinox pair of layer and state; any other value unchanged."""
     paired = isinstance(value, tuple) and len(value) == 2 and type(value[1]).__module__.startswith("equinox.")
     return value[0] if paired else value
 
@@ -52,10 +52,9 @@ def layer_target(
     file: str = "",
 ) -> Target:
     """
-    The target that is a layer, a class of layers or a factory.
+    The target for a layer, a layer class or a factory.
 
-    Raises UnknownOperator where its names do not tell which operator it is, and WrongSignature where it cannot be
-    called.
+    Raises UnknownOperator if its names do not say which operator it is, and WrongSignature if it cannot be called.
     """
     arguments = _initial_arguments(module, label)
     kind = value
@@ -77,12 +76,12 @@ def layer_target(
 
 
 def kit_of(room: ModuleType, kind: type) -> Kit:
-    """The kit for layers of a class, of those that its framework's room has."""
+    """The kit, from the framework's folder, for layers of this class."""
     return next(kit for kit in room.KITS if issubclass(kind, kit.base))
 
 
 def is_layer_like(value: Any) -> bool:
-    """Whether a value is a layer, a class of layers, or a function that takes what a constructor of one does."""
+    """Whether a value is a layer, a layer class, or a function with the arguments of a layer's constructor."""
     return room_of_layer(value) is not None or is_factory(value)
 
 
@@ -96,7 +95,7 @@ def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str,
 
 
 def _example(make: Any, label: str) -> Any:
-    """What a factory returns for ordinary settings."""
+    """The layer that a factory makes for ordinary settings."""
     constructor = Constructor.of(make, label)
     try:
         return constructor(size=8, eps=1e-5, momentum=0.25, groups=2, affine=True, scale=True, center=True)
@@ -105,7 +104,7 @@ def _example(make: Any, label: str) -> Any:
 
 
 def _initial_arguments(module: ModuleType | None, label: str) -> tuple[Any, ...] | None:
-    """What ``get_init_inputs`` of a file in the manner of KernelBench returns; None where there is none."""
+    """The result of ``get_init_inputs`` in a KernelBench-style file; None if there is no such function."""
     get = getattr(module, "get_init_inputs", None)
     if not inspect.isfunction(get):
         return None

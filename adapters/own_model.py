@@ -1,4 +1,4 @@
-"""The normalisation layers of a user's model as a target: one of each kind, as it stands there, named by its path."""
+"""The normalisation layers of a user's model as a target: the first layer of each kind, named by its path."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .target import Target
 
 def model_target(label: str, value: Any, operators: tuple[str, ...] | None, declared: Declared) -> Target:
     """
-    The target that is a model's layers: of an instance, or of what a class or function makes without arguments.
+    The target for the layers of a model: an instance, or a class or function that makes one without arguments.
 
-    Layers of one class whose settings and sizes are the same are one kind, of which the first is checked. One that
-    cannot be called as a layer declines every call, with the reason. Raises WrongSignature where there is no model, or
-    no layer in it that its class names.
+    Layers with the same class, settings and sizes are one kind, and only the first of a kind is checked. A layer that
+    cannot be called declines every call, with the reason. Raises WrongSignature if there is no model, or if the model
+    has no layer whose class is named after an operator.
     """
     model = value
     if inspect.isclass(value) or inspect.isroutine(value):
@@ -64,7 +64,7 @@ _NAMED = tuple(name for name, one in OPERATORS.items() if one.normalises and not
 
 
 def _normalising(within: Mapping[str, Any]) -> dict[str, str]:
-    """The paths of the layers that normalise, with their operators: of one within another, the inner one."""
+    """The paths of the normalisation layers, with their operators; of nested ones, only the inner layer."""
     found: dict[str, str] = {}
     for path, layer in within.items():
         operator = operator_named(base.__name__ for base in type(layer).__mro__) if path else None
@@ -74,14 +74,14 @@ def _normalising(within: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _kind(kit: Kit, layer: Any) -> tuple[Any, ...]:
-    """What sets a layer apart from others."""
+    """A key that is equal for layers of the same kind."""
     settings = tuple(str(attribute([layer], key)) for key in ("eps", "momentum", "groups"))
     try:
         own = kit.tensors(layer).items()
-    except NormspecError:  # its state is not with it, and it will decline every call
+    except NormspecError:  # its state is stored elsewhere, and it will decline every call
         own = ()
     parameters = tuple((name.rpartition(".")[2], one.shape, one.trained) for name, one in own)
-    size = str(attribute([layer], "size"))  # of one without parameters
+    size = str(attribute([layer], "size"))  # tells layers without parameters apart
     return (type(layer), settings, parameters, size, str(getattr(layer, "data_format", "")))
 
 

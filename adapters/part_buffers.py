@@ -1,4 +1,4 @@
-"""The buffer that a part owns, and in which every call of it returns its value."""
+"""Buffers that parts own: every call of a buffered part returns its value in the same memory."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from ..spec.parts import Part
 from .bridge import Bridge
 
-#: How many parts may hold a buffer at a time: more than any one call has.
+#: How many parts may hold a buffer at a time: more than any one call uses.
 _BUFFERS = 64
 
 
 def buffered(value: Any, part: Part, bridge: Bridge, memory: dict[Any, Any]) -> Any:
-    """The value in the buffer that the part owns; memory holds the part too, so that no other takes its id."""
+    """The value, written into the part's buffer. ``memory`` keeps the part alive so that no other part gets its id."""
     held = memory.get(id(part))
     buffer = None if held is None else held[1]
     if buffer is None or bridge.describe(buffer) != bridge.describe(value):

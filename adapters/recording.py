@@ -1,4 +1,4 @@
-"""Recording: which parts a call of a target called, in which order, with what, and what they returned."""
+"""Recording: the calls of parts that a target makes, in order, with their arguments and results."""
 
 from __future__ import annotations
 
@@ -18,48 +18,50 @@ class PartCall:
 
     #: The part's role: "branch", "branches.0", "gate", ...
     role: str
-    #: What it was handed, as it was then: one array, for fuse several; a text where that was no tensor.
+    #: The values of its arguments at the time of the call: one array, or several for fuse. A text describes a value
+    #: that was no tensor.
     handed: list[np.ndarray | str]
-    #: What it returned, as it was then; None where it raised.
+    #: The value of its result at the time of the call; None if it raised, or returned no tensor.
     returned: np.ndarray | None = None
-    #: The tensors themselves, to be read again.
+    #: The tensors themselves, to be read again later.
     tensor: Any = None
     tensors: list[Any] = field(default_factory=list)
 
 
 @dataclass
 class Recorder:
-    """The calls of the parts of one call of a target, in their order."""
+    """Records the part calls of one call of a target, in order."""
 
     bridge: Bridge
     calls: list[PartCall] = field(default_factory=list)
-    #: The lists of parts that were handed over, each with what it held.
+    #: The lists of parts passed to the target, each with its original contents.
     lists: list[tuple[list[Any], tuple[Any, ...]]] = field(default_factory=list)
-    #: Whether the call has returned. What calls a part again for the gradients, as checkpointing does, is another call.
+    #: Whether the call has returned. A part call after that, such as checkpointing makes for the gradients, is not
+    #: recorded.
     returned: bool = False
 
     def read(self, value: Any) -> np.ndarray | str:
-        """The values as they are now, or what it is instead of a tensor."""
+        """The tensor's present values, or a text that describes a value that is no tensor."""
         try:
             return self.bridge.array(value, "what it was handed")
         except BadOutput as bad:
             return str(bad)
 
     def lists_are_whole(self) -> bool:
-        """Whether each list of parts still holds what it held."""
+        """Whether each list of parts still has its original contents."""
         return all(len(now) == len(before) and all(a is b for a, b in zip(now, before)) for now, before in self.lists)
 
     def handed_now(self, call: PartCall) -> list[np.ndarray | str]:
-        """What the part was handed, as it is now: another value means that somebody changed it."""
+        """The present values of a part's arguments; a difference from ``handed`` means that something changed them."""
         return [self.read(value) for value in call.tensors]
 
     def returned_now(self, call: PartCall) -> np.ndarray | str | None:
-        """What the part returned, as it is now."""
+        """The present value of a part's result."""
         return None if call.returned is None else self.read(call.tensor)
 
 
 class Recorded:
-    """A part whose calls are recorded; whatever else it has, such as its derivatives, is reached through it."""
+    """Wraps a part and records its calls; other attributes, such as its derivatives, pass through."""
 
     def __init__(self, part: Callable[..., Any], role: str, recorder: Recorder) -> None:
         self._part = part
@@ -78,9 +80,9 @@ class Recorded:
         return returned
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what copying and pickling ask of an object that is not made yet
+        if name.startswith("__"):  # copying and pickling look these up before the object is initialised
             raise AttributeError(name)
         return getattr(self._part, name)
 
     def __deepcopy__(self, memo: Any) -> Recorded:
-        return self  # a copy of the part would be called unseen
+        return self  # calls of a copy would not be recorded

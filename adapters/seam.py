@@ -1,24 +1,24 @@
 """
-Seams: what is recorded around the sublayer of a layer that brings its own.
+Seams: the record around the sublayer of a layer that has sublayers of its own.
 
-Between the seams lies the layer's own sublayer, attention for one, which no bound covers. At the seams stand the
-normalisation and the addition of a pre_norm or post_norm block, and these are judged on what was recorded.
+Between the seams is the layer's own sublayer, such as attention, which no bound covers. At the seams are the
+normalisation and the addition of a pre_norm or post_norm block; they are judged on the record.
 """
 
 from __future__ import annotations
 
-#: What one block records, each an array.
+#: The arrays that one block records.
 RECORDED: tuple[str, ...] = (
     "x",  # the block's input
     "gamma",  # the scale and shift of its normalisation
     "beta",
-    "received",  # what its sublayer was handed
-    "returned",  # what its sublayer returned, as it is added
+    "received",  # the sublayer's input
+    "returned",  # the sublayer's output, as it is added
     "y",  # the block's output
     "g",  # the cotangent of y
-    "g_returned",  # the cotangent of what the sublayer returned
-    "g_received",  # the cotangent of what it was handed, by way of the sublayer
-    "dx",  # the gradient of the block's input, by way of this block alone
+    "g_returned",  # the cotangent of ``returned``
+    "g_received",  # the cotangent of ``received``, through the sublayer
+    "dx",  # the gradient of the block's input, through this block alone
     "dgamma",
     "dbeta",
 )

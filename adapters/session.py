@@ -1,9 +1,9 @@
 """
 Sessions: calls of one binding, with NumPy arrays going in and coming out.
 
-Nothing of the framework crosses this line, so that a process boundary can be put here. And whatever a target
-does, a call of it ends in a result or in one of three exceptions: TargetRaised, BadOutput or Unsupported.
-Only KeyboardInterrupt passes, because it is the user's and not the target's.
+No framework object crosses this boundary, so a process boundary can be put here. Whatever a target does, a call of it
+ends in a result or in one of three exceptions: TargetRaised, BadOutput or Unsupported. Only KeyboardInterrupt passes
+through, because the user caused it and not the target.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ class Session(Caller):
         """
         Call the target.
 
-        ``inputs`` holds every tensor by name, the leaves of the parts included, ``settings`` the keyword arguments,
-        ``parts`` what a composed operator is handed for its roles, and ``layouts`` the layout of those inputs that
-        are not to be contiguous. ``wrt`` names the inputs whose gradients may be asked for: by default all that are
-        given and have one. In mode "inference" a binding that has modes is put into inference, and nothing is
-        tracked. With ``record``, the calls of the parts are recorded. With ``defaults``, eps and momentum are the
-        framework's own and left out of the settings. ``alone``: on one thread, as small calls are. Raises Unsupported
-        where the binding takes no such part, or has no defaults.
+        ``inputs`` holds every tensor by name, including the leaves of the parts. ``settings`` holds the keyword
+        arguments. ``parts`` holds the parts of a composed operator by role. ``layouts`` gives the layout of each input
+        that is not contiguous. ``wrt`` names the inputs whose gradients may be taken: by default all inputs that are
+        given and have a gradient. In mode "inference" a binding with modes switches to inference, and nothing is
+        tracked. ``record`` records the calls of the parts. ``defaults`` leaves eps and momentum out of the call, so
+        that the framework's own values apply. ``alone`` runs the call on one thread, as small calls always run.
+        Raises Unsupported if the binding does not take such a part, or has no defaults.
         """
         evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode, alone=alone)
         evaluation.recorder = Recorder(self.bridge) if record else None
         return self._called(evaluation, mode, defaults=defaults)
 
     def _called(self, evaluation: Evaluation, mode: str, *, defaults: bool = False) -> Evaluation:
-        """The evaluation, its call made."""
+        """Make the call of an evaluation and store its results."""
         bridge, arguments = self.bridge, evaluation.arguments
         guard = bridge.guarded(evaluation.size, gradients=evaluation.tracked, training=mode == "training")
         with Stage("call", arguments.optional), guard:
@@ -84,7 +84,7 @@ class Session(Caller):
         times: int = 1,
         alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
-        """The results of so many calls, one after the other, for which nothing is tracked; see :meth:`start`."""
+        """Make ``times`` calls in a row, without tracking gradients, and return their results; see :meth:`start`."""
         return [
             self.start(inputs, settings, parts=parts, wrt=(), mode=mode, alone=alone).outputs() for _ in range(times)
         ]
@@ -102,14 +102,14 @@ class Session(Caller):
         outputs: bool = False,
     ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
         """
-        The gradients of sum(y * g) in so many calls, one after the other; see :meth:`Evaluation.pull`.
+        The outputs of a call that tracks gradients, and the gradients of sum(y * g) in each of ``times`` calls.
 
-        With ``outputs``, also what the first of these calls returned (a functional framework returns y alone); else
-        an empty mapping in its place.
+        With ``outputs``, the outputs are those of the first call, where a functional framework returns y alone; without
+        it there are none. See :meth:`Evaluation.pull`.
         """
 
         def evaluation() -> Evaluation:
-            if not self.tracks_calls:
+            if not self.tracks_calls:  # pull makes the call
                 return self._prepared(inputs, settings, parts, None, wrt, "training", alone=alone)
             return self.start(inputs, settings, parts=parts, wrt=wrt, alone=alone)
 
@@ -136,12 +136,12 @@ class Session(Caller):
         fresh: bool = False,
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
         """
-        The outputs and gradients of a second call, whose tensors lie where those of the first lay.
+        The outputs and gradients of a second call on the memory of a first.
 
-        Between the calls ``then``, arrays as ``inputs`` by name, shape and dtype, is written into the tensors. The
-        second call is handed the same tensors, or with ``fresh`` others on their memory. The gradients, of sum(y * g),
-        are taken after either call; there are none without ``g``, or where the target has none. Raises Unsupported
-        where the framework writes to no tensor in place.
+        Between the two calls the arrays of ``then`` are written into the tensors; they have the names, shapes and
+        dtypes of ``inputs``. The second call gets the same tensors, or with ``fresh`` new tensors on the same memory.
+        The gradients of sum(y * g) are taken after both calls. They are missing without ``g``, or if the target has
+        no gradients. Raises Unsupported if normspec cannot write to the framework's tensors in place.
         """
         bridge = self.bridge
         if not bridge.rewrites:
@@ -164,7 +164,7 @@ class Session(Caller):
         wrt: Sequence[str],
         g: np.ndarray | None,
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
-        """The outputs of a call with these tensors, and its gradients, if any are asked for and there are any."""
+        """Call the target on these tensors; return the outputs, and the gradients if ``g`` is given and they exist."""
         evaluation = self._called(
             self._evaluation(tensors, settings, parts, wrt, "training", _size(inputs)), "training"
         )
@@ -185,7 +185,7 @@ class Session(Caller):
         *,
         alone: bool = False,
     ) -> Evaluation:
-        """An evaluation whose call is still to be made."""
+        """Make tensors of the inputs, and an evaluation on them that has not been called yet."""
         binding, training = self.binding, mode == "training"
         if wrt is None:
             wrt = differentiable(binding.operator, inputs)
@@ -207,7 +207,7 @@ class Session(Caller):
         mode: str,
         size: int,
     ) -> Evaluation:
-        """An evaluation with these tensors, whose call is still to be made."""
+        """An evaluation on these tensors that has not been called yet."""
         arguments = self.arguments(settings, parts)
         if self.binding.prepare is not None:
             self.binding.prepare(mode=mode, wrt=tuple(wrt))
@@ -217,9 +217,9 @@ class Session(Caller):
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
     ) -> np.ndarray:
         """
-        The tangent of y, for the tangents of inputs by name; None, or no entry, is a zero tangent.
+        The tangent of y for these tangents of the inputs, by name; a tangent that is None or absent is zero.
 
-        Raises Unsupported where neither the framework nor the binding has forward mode.
+        Raises Unsupported if neither the framework nor the binding has forward mode.
         """
         bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get("jvp")
@@ -251,10 +251,10 @@ class Session(Caller):
         parts: Parts | None = None,
     ) -> dict[str, np.ndarray | None]:
         """
-        Second order: the vjp of the map (arguments, g) -> gradients, at cotangents for the gradients by name.
+        Second order: the vjp of the map (arguments, g) -> gradients, at these cotangents of the gradients, by name.
 
-        A cotangent that is None, or absent, is zero; leaves have none. The result holds the gradients that ``second``
-        of the operator names, None where the input is None. Raises Unsupported where neither the framework nor the
+        A cotangent that is None or absent is zero; leaves have none. The result holds the gradients listed in the
+        operator's ``second``, with None where the input is None. Raises Unsupported if neither the framework nor the
         binding differentiates twice.
         """
         bridge, binding = self.bridge, self.binding
@@ -266,7 +266,7 @@ class Session(Caller):
         names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs, tracked=() if own else names)
         cotangent = self.tensor(g, tracked=own is None)
-        # What is written out is handed every cotangent; autograd only those that there are.
+        # A hand-written derivative gets every cotangent, zeros included; autograd gets only the given ones.
         second = [
             None
             if inputs[name] is None or (own is None and cotangents.get(name) is None)
@@ -299,11 +299,11 @@ class Session(Caller):
         parts: Parts | None = None,
     ) -> dict[str, np.ndarray | None]:
         """
-        A derivative of a derivative in forward mode, of binding.NESTED, for the tangents of inputs by name.
+        A nested derivative (one of binding.NESTED) for these tangents of the inputs, by name.
 
-        "jvp_vjp" and "vjp_jvp" take a cotangent of y as ``other``, and return what :meth:`Bridge.nested` says by the
-        name of the input, None where the input is None. "jvp_jvp" takes tangents, and returns "y". A tangent that is
-        None, or absent, is zero. Raises Unsupported where neither the framework nor the binding has it.
+        "jvp_vjp" and "vjp_jvp" take a cotangent of y as ``other``. They return the results of :meth:`Bridge.nested` by
+        input name, with None where the input is None. "jvp_jvp" takes tangents as ``other``, and returns "y". A tangent
+        that is None or absent is zero. Raises Unsupported if neither the framework nor the binding has the derivative.
         """
         bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get(kind)
@@ -335,13 +335,13 @@ class Session(Caller):
         }
 
     def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
-        """Nothing, where a call is a call: to a worker, several requests go in one."""
+        """Do nothing: only a session in a worker can send several calls in one request."""
         return True
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
-        """What a layer that brings its own sublayers recorded around each of them; see adapters/seam.py."""
+        """Run a layer that has its own sublayers, and return the record around each sublayer; see adapters/seam.py."""
         bridge, run = self.bridge, self.binding.seams
         if run is None:
             raise Unsupported(f"{self.binding.name} brings no sublayer of its own")
@@ -354,7 +354,7 @@ class Session(Caller):
     def _zero_or(self, value: Any, like: np.ndarray | None, what: str) -> np.ndarray | None:
         if like is None:
             return None
-        # Where nothing reaches an input, the map does not depend on it: its gradient is zero.
+        # If no gradient reaches an input, the map does not depend on it, so its gradient is zero.
         return np.zeros_like(like) if value is None else self.read(value, what)
 
 

@@ -1,4 +1,4 @@
-"""Stages: where the target's code runs, and what it raises becomes TargetRaised."""
+"""Stages: the target's code runs inside one, and its exceptions become TargetRaised."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..spec.errors import (
 )
 from .traceback_lines import innermost
 
-#: What passes a stage unchanged.
+#: Exceptions that pass through a stage unchanged.
 _OURS = (KeyboardInterrupt, TargetRaised, BadOutput, LayoutNotApplicable)
 
-#: What it means that a stage raises NotImplementedError; in every other stage the call is declined.
+#: What a NotImplementedError means in these stages; in any other stage it declines the call.
 _LACKING = {
     "vjp": "no gradients",
     "jvp": "no forward-mode derivative",
@@ -30,13 +30,13 @@ _LACKING = {
 
 
 class Stage:
-    """Turns what a target raises into TargetRaised; a class, since a generator's context costs twice as much."""
+    """Turns a target's exceptions into TargetRaised. A class, because a generator's context costs twice as much."""
 
     __slots__ = ("name", "optional")
 
     def __init__(self, name: str, optional: str = "") -> None:
         self.name = name
-        #: The optional arguments that the target is handed: it may say that it has not implemented them.
+        #: The optional arguments of the call, in words: the target may say that it has not implemented them.
         self.optional = optional
 
     def __enter__(self) -> None:
@@ -45,7 +45,7 @@ class Stage:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if error is None or isinstance(error, _OURS):
             return
-        # What a part raises that is there to raise is no answer of the target's, whatever carries it.
+        # A part that raises on purpose is not the target declining, even if another exception carries its error.
         declines = isinstance(error, (Unsupported, NotImplementedError)) and not carries_a_part_error(error)
         if not declines:
             raise TargetRaised(error, self.name, where=innermost(error)) from error

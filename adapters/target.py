@@ -1,4 +1,4 @@
-"""Targets: what is checked, and how it is called."""
+"""A target: the layers or the function to check, and how to call them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from .traits import measured
 
 @dataclass(frozen=True)
 class Target:
-    """What is checked: a framework's own layers, or one function."""
+    """Something to check: a framework's own layers, or one function."""
 
-    #: As the user named it.
+    #: The name the user gave.
     name: str
-    #: The framework whose tensors it takes: "numpy", "torch".
+    #: The framework whose tensors the target takes: "numpy", "torch".
     framework: str
     #: The framework's version.
     version: str
-    #: The mechanics of that framework.
+    #: The bridge to that framework.
     bridge: Bridge
-    #: Its spellings of the operators.
+    #: One binding for each operator the target implements, sometimes several.
     bindings: tuple[Binding, ...]
-    #: The dtypes to check by default: all of the bridge's, unless it is written for fewer.
+    #: The dtypes to check by default: all of the bridge's, unless the target is written for fewer.
     dtypes: tuple[str, ...] = ()
-    #: Whether a call of a new shape takes 10 to 100 ms, since it is traced, compiled or dispatched step by step.
+    #: Whether a call with a new shape takes 10 to 100 ms, because the framework traces, compiles or dispatches it step
+    #: by step.
     slow: bool = False
-    #: The traits of its framework, by device: measured once.
+    #: The framework's traits by device, each measured once.
     _traits: dict[str, tuple[Trait, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -38,43 +39,43 @@ class Target:
 
     @property
     def layouts(self) -> tuple[str, ...]:
-        """Those of the layouts that its tensors can have."""
+        """The layouts its tensors can have."""
         return self.bridge.layouts
 
     def check_device(self, device: str) -> None:
-        """Raise DeviceUnavailable, saying what to do, unless it can run there."""
+        """Raise DeviceUnavailable unless the target can run on this device; the message says what to do."""
         self.bridge.check_device(device)
 
     def devices(self) -> tuple[str, ...]:
-        """The devices that it can run on; the first is the CPU."""
+        """The devices the target can run on; the first is the CPU."""
         return self.bridge.devices()
 
     def on(self, device: str) -> Target:
-        """The target as it is on a device: each binding with the conventions that it follows there."""
+        """The target on a device: each binding has the conventions it follows there."""
         bindings = tuple(binding.on(device) for binding in self.bindings)
         return self if bindings == self.bindings else replace(self, bindings=bindings)
 
     def traits(self, device: str) -> tuple[Trait, ...]:
-        """What its framework does on a device, whatever function runs there."""
+        """The framework's traits on a device; they hold for every function that runs there."""
         if device not in self._traits:
             self._traits[device] = self.measured_traits(device)
         return self._traits[device]
 
     def measured_traits(self, device: str) -> tuple[Trait, ...]:
-        """The same, measured now."""
+        """The framework's traits on a device, measured now."""
         return measured(self.bridge, device)
 
     @property
     def calls(self) -> int:
-        """How often it has been called, where that is counted."""
+        """How often the target has been called. Always 0 here: only a target in a worker counts its calls."""
         return 0
 
     def begin(self) -> None:
-        """The clock of one requirement on one case starts, where there is one."""
+        """Start the clock for one requirement on one case. A target in this process has no clock."""
 
     def close(self) -> None:
-        """Nothing more is asked of it."""
+        """End the target's worker, if it has one."""
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
-        """Calls of one of its bindings. Raises DeviceUnavailable."""
+        """A session to call one of the target's bindings. Raises DeviceUnavailable."""
         return Session(self.bridge, binding, device)

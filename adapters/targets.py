@@ -1,4 +1,4 @@
-"""From what the user names to a target that can be called."""
+"""Turn the user's name for a target into a target that can be called."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .target import Target
 
 __all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
 
-#: Targets known by name: the layers that each framework brings; ``keras`` is Keras on the backend that it would take.
+#: Targets known by name: the layers of each framework. ``keras`` is Keras on the backend it would choose.
 TARGETS: tuple[str, ...] = (*KNOWN, "keras")
 
-#: What a target may look like, for messages.
+#: The forms a target's name can take, for messages.
 _FORMS = "FILE.py:NAME, package.module:NAME"
 
 
 def check_operators(op: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The operators named, each once; all of them for None. Raises UnknownOperator."""
+    """The named operators without repeats; None means all operators. Raises UnknownOperator."""
     if op is None:
         return tuple(OPERATORS)
     names = (op,) if isinstance(op, str) else tuple(dict.fromkeys(op))
@@ -47,12 +47,12 @@ def resolve(
     declared: Declared = NOTHING,
 ) -> Target:
     """
-    The target that the user means: a known name, FILE.py:NAME, package.module:NAME, or a callable.
+    Find the target the user means: a known name, FILE.py:NAME, package.module:NAME, or a callable.
 
-    ``op`` restricts a known target to some operators and says which one a function implements, unless the
-    function is named after it. ``framework`` says whose tensors a function takes, unless its imports do.
-    ``file``: where FILE.py lies, if not there. ``declared``: what is said of a layer, or of a function that is not
-    called canonically.
+    ``op`` limits a known target to some operators. For a function it says which operator the function implements,
+    unless the function's name says so. ``framework`` says whose tensors a function takes, unless its imports do.
+    ``file`` is the real path of FILE.py, if it differs. ``declared`` is what the user declares about a layer, or about
+    a function that does not take the canonical call.
     Raises one of the NormspecErrors; the message says what to do.
     """
     operators = None if op is None else check_operators(op)
@@ -74,9 +74,9 @@ def resolve(
 
 def check_target(target: str, framework: str | None = None, *, elsewhere: bool = False) -> None:
     """
-    Raise what resolving a name raises before anything is imported.
+    Raise the errors in a target's name that show before anything is imported.
 
-    ``elsewhere``: it is for another interpreter, and what is installed in this one says nothing.
+    ``elsewhere``: the target will run in another interpreter, so packages installed in this one do not matter.
     """
     if framework is not None:
         _check_framework_name(framework)
@@ -98,7 +98,7 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
 
 
 def check_written(target: str) -> None:
-    """Raise UnknownTarget where a target is a notebook, or a path as another system writes it."""
+    """Raise UnknownTarget if a target is a notebook, or a path in another system's notation."""
     file, _, name = target.rpartition(":") if own_function.names_a_function(target) else (target, "", "")
     if file.endswith(".ipynb"):
         raise UnknownTarget(
@@ -127,6 +127,6 @@ def _known(name: str, operators: tuple[str, ...] | None) -> Target:
     wanted = tuple(b for b in found.bindings if operators is None or b.operator in operators)
     for binding in wanted:
         if binding.load is not None:
-            with contextlib.suppress(Exception):  # what keeps it from being imported is told by each call
+            with contextlib.suppress(Exception):  # each call will report why the import fails
                 binding.load()
     return replace(found, slow=full_name(name) in SLOW, bindings=wanted)

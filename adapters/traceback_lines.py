@@ -1,4 +1,4 @@
-"""Where a target raised: the innermost line of an exception that stands in the user's own file."""
+"""Where a target raised: the innermost line of an exception's traceback in the user's own file."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 
 from ..spec.errors import Where
 
-#: The folders of our own code that a target's exception passes through, of the standard library, and of what is
-#: installed: a line there says nothing that a user could change.
+#: Folders whose lines a user cannot change: our own code that a target's exception passes through, installed packages,
+#: and the standard library.
 _OURS = tuple(str(Path(__file__).resolve().parent.parent / room) + os.sep for room in ("adapters", "spec"))
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 
-#: How much of a line is kept.
+#: How many characters of a line are kept.
 _MOST = 200
 
 
 def innermost(error: BaseException) -> Where | None:
     """
-    The innermost line of an exception's traceback in the user's own file; None where it has none there.
+    The innermost line of an exception's traceback in the user's own file; None if there is none.
 
-    A file is given relative to the current folder where it lies below that.
+    A file below the current folder is given relative to it.
     """
     found, trace = None, error.__traceback__
     while trace is not None:
@@ -38,13 +38,13 @@ def innermost(error: BaseException) -> Where | None:
 
 
 def _is_own(file: str) -> bool:
-    if file.startswith("<"):  # no file: code that was made at run time
+    if file.startswith("<"):  # no file: code generated at run time
         return False
     whole = os.path.abspath(file)
     return not whole.startswith((*_OURS, *_STANDARD)) and not any(part in whole for part in _INSTALLED)
 
 
 def short(file: str) -> str:
-    """The path of a file: relative to the current folder where it lies below that, and absolute elsewhere."""
+    """The path of a file: relative if it is below the current folder, else absolute."""
     whole, here = os.path.abspath(file), os.getcwd() + os.sep
     return whole[len(here) :] if whole.startswith(here) else whole

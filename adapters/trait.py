@@ -1,4 +1,4 @@
-"""Traits: what a framework does on a device, whatever function runs there."""
+"""Traits: properties of a framework on a device that hold for every function that runs there."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trait:
-    """One thing that a platform does in one dtype."""
+    """One property of a platform in one dtype."""
 
     dtype: str
-    #: The convention that says so, and its value.
+    #: The convention that describes it, and its value.
     key: str
     value: str
-    #: What was measured.
+    #: The measurement, in words.
     evidence: str

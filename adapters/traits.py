@@ -1,8 +1,8 @@
 """
-The traits of a platform, measured: what a framework does on a device, whatever function runs there.
+Measure the traits of a platform, that is, of a framework on a device.
 
-They are measured, by operations on a few numbers, and hold for every function on that platform: a function cannot keep
-a number that the platform under it loses.
+A few operations on a few numbers measure them. They hold for every function on that platform, because no function can
+keep a number that the platform loses.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .trait import Trait
 #: The exponent of the smallest normal number of each dtype: finfo knows no bfloat16.
 _SMALLEST_NORMAL = {"float16": -14, "bfloat16": -126, "float32": -126, "float64": -1022}
 
-#: Repetitions of each number below: 27 elements fill a vector register of any dtype and leave a rest, which kernels
-#: compute in another loop.
+#: How often each number below is repeated: 27 elements fill a vector register of any dtype and leave a remainder, which
+#: kernels compute in another loop.
 _TIMES = 9
 
-#: In units of the smallest normal number: two factors or terms, their exact result, and what is lost where a
-#: zero is in its place. The second factor is a plain number.
+#: Two factors or terms, their exact result, and what the platform loses if the result is zero. Numbers are in units of
+#: the smallest normal number, except the second factor, which is a plain number.
 _PRODUCTS = (
     (1.5, 0.25, 0.375, "products"),
     (0.5, 4.0, 2.0, "factors"),
@@ -32,15 +32,15 @@ _SUMS = (
     (0.25, 0.5, 0.75, "sums"),
     (1.5, -1.0, 0.5, "differences"),
 )
-#: A matrix product may have a kernel of its own: eight terms that are exact, and whose sum is below it.
+#: A matrix product may have a kernel of its own: eight exact terms whose sum is below the smallest normal number.
 _TERM, _TERMS = 0.0625, 8
 
 
 def measured(bridge: Bridge, device: str) -> tuple[Trait, ...]:
     """
-    The traits of a bridge's framework on a device, in each of its dtypes, and those that the bridge itself measures.
+    The traits of a bridge's framework on a device in each of its dtypes, plus the traits that the bridge measures.
 
-    What raises is not measured, and counts as what the norm asks.
+    If a measurement raises, there is no trait, and the normative convention is assumed.
     """
     found = []
     for dtype in bridge.dtypes:
@@ -54,13 +54,13 @@ def measured(bridge: Bridge, device: str) -> tuple[Trait, ...]:
 
 
 def _flushes(bridge: Bridge, dtype: str, device: str) -> str:
-    """What becomes of subnormal numbers, where they are not kept; else empty."""
+    """Which operations flush subnormal numbers to zero, in words; empty if none do."""
     form, smallest = DTYPES[dtype], _SMALLEST_NORMAL[dtype]
 
     def numbers(values: Any) -> np.ndarray:
         return np.repeat(np.array(values, np.float64), _TIMES).astype(form)
 
-    def scaled(values: Any) -> np.ndarray:  # in two steps, since 2^-1074 is no normal number of float64 itself
+    def scaled(values: Any) -> np.ndarray:  # in two steps, because 2^-1074 is not a normal number even in float64
         return numbers(np.ldexp(np.array(values, np.float64), smallest))
 
     def operations(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> tuple[Any, ...]:
@@ -91,5 +91,5 @@ def _flushes(bridge: Bridge, dtype: str, device: str) -> str:
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    """Positive numbers as integers: what flushes subnormal numbers may do so in a comparison with 0 too."""
+    """The bits of positive numbers, as integers: a comparison with 0 might flush subnormal numbers too."""
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")

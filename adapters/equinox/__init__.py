@@ -1,4 +1,4 @@
-"""Equinox's layers; its tensors are JAX's."""
+"""Equinox's layers; Equinox's tensors are JAX's."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .own_layers import EquinoxKit
 
 __all__ = ["BRIDGE", "KITS", "target"]
 
-#: The layers of one's own.
+#: The kit for users' layers.
 KITS = (EquinoxKit(BRIDGE),)
 
 
 def target() -> Target:
-    """Equinox as it is installed."""
+    """The installed Equinox as a target."""
     return Target("equinox", "jax", version("equinox"), BRIDGE, (*layers.BINDINGS, *composed.BINDINGS))

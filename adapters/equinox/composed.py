@@ -1,4 +1,4 @@
-"""Transformer blocks as Equinox's users write them, around its LayerNorm."""
+"""Transformer blocks around Equinox's LayerNorm, as users write them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-LayerNorm, RMSNorm, BatchNorm and GroupNorm of equinox, over the axes of a batch by jax.vmap, as they are documented.
+LayerNorm, RMSNorm, BatchNorm and GroupNorm of equinox, mapped over the batch axes by jax.vmap, as documented.
 
-Each is compiled as a whole, as Equinox's documentation does with everything: under two maps, an operation at a time
-would be compiled for nobody. BatchNorm is taken in mode "batch". Mode "ema" normalises in training by the running
-statistics, which is another operator than the one that is specified here.
+Each is compiled as a whole, as Equinox's documentation does with everything: no user runs single operations under two
+maps. BatchNorm is used in mode "batch". Mode "ema" normalises by the running statistics in training too, which is not
+the operator specified here.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ SOURCE = "https://github.com/patrick-kidger/equinox/blob/main/equinox/nn/"
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """Those of the values that there are."""
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _affine(layer: Any, gamma: Any, beta: Any) -> Any:
-    """A layer that has both a weight and a bias, with these: what is not given is what it is at the beginning."""
+    """A layer with both a weight and a bias set to gamma and beta; None means their initial ones and zeros."""
     given: Any = beta if gamma is None else gamma
     weight = jnp.ones_like(given) if gamma is None else gamma
     bias = jnp.zeros_like(given) if beta is None else beta
@@ -46,12 +46,12 @@ def _lent(layer: Any, weight: Any, bias: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _trailing_of(kind: Any, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool) -> Any:
-    """A layer of these settings, without values."""
+    """A layer with these settings, without values."""
     return eqx.filter_eval_shape(lambda: kind(shape, use_weight=weight, use_bias=bias, **_given(eps=eps)))
 
 
 def _trailing(kind: Any, x: Any, gamma: Any, beta: Any, axes: tuple[int, ...], eps: float | None) -> Any:
-    """What a layer over the last axes makes of x."""
+    """Apply a layer over the last axes to x."""
     shape = tuple(x.shape[x.ndim - len(axes) :])
     layer = _lent(_trailing_of(kind, shape, eps, gamma is not None, beta is not None), gamma, beta)
     for _ in range(x.ndim - len(axes)):
@@ -75,7 +75,7 @@ def _rms_norm(x, gamma, *, axes, eps=None):
 
 @lru_cache(maxsize=256)
 def _group_norm_of(groups: int, channels: int, eps: float | None, affine: bool) -> Any:
-    """A layer of these settings, without values."""
+    """A layer with these settings, without values."""
     make = eqx.nn.GroupNorm
     return eqx.filter_eval_shape(lambda: make(groups, channels, channelwise_affine=affine, **_given(eps=eps)))
 
@@ -93,8 +93,8 @@ def _group_norm(x, gamma, beta, *, channel_axis, groups=None, eps=None):
 
 @lru_cache(maxsize=256)
 def _batch_norm_of(channels: int, dtype: Any, eps: float | None, momentum: float | None, affine: bool) -> Any:
-    """A layer of these settings and its state, with the values that they begin with."""
-    with jax.ensure_compile_time_eval():  # they outlive the transformation that is under way
+    """A layer with these settings and its state, both with initial values."""
+    with jax.ensure_compile_time_eval():  # they outlive the running transformation
         return eqx.nn.make_with_state(eqx.nn.BatchNorm)(
             channels,
             axis_name="batch",
@@ -111,9 +111,9 @@ def _batch_norm(
     affine = gamma is not None or beta is not None
     layer, state = _batch_norm_of(x.shape[channel_axis], running_mean.dtype, eps, momentum, affine)
     layer = _affine(layer, gamma, beta) if affine else layer
-    # set() takes the state that it is called on out of use: a copy of it is changed. Its count of batches stays 0, so
-    # that inference takes the running statistics as they are. After k batches it would divide them by
-    # 1 - momentum^k, as though both had begun at zero: a test of the project shows what comes of that.
+    # set() invalidates the state it is called on, so a copy is changed. The count of batches stays 0, so that inference
+    # uses the running statistics unchanged. After k batches it would divide them by 1 - momentum^k, as if both had
+    # begun at zero; a test of the project shows the effect.
     state = jax.tree.map(lambda leaf: leaf, state).set(layer.batch_state_index, (running_mean, running_var))
     mapped = jax.vmap(
         lambda sample: layer(sample, state, inference=not training), axis_name="batch", out_axes=(0, None)
@@ -148,7 +148,7 @@ _WIDENED = (
     f" that of LayerNorm is; {SOURCE}_batch_norm.py (_norm)"
 )
 
-#: What all but BatchNorm let pass, and every block around LayerNorm.
+#: The broadcasting that all layers but BatchNorm accept, and every block around LayerNorm.
 BROADCAST = (
     KnownViolation(
         "CM-A1",

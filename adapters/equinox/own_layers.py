@@ -1,8 +1,8 @@
 """
-Layers of a user's own on Equinox: copies of them that hold what is lent, mapped over the axes of a batch.
+Users' layers on Equinox: copies that hold the lent values, mapped over the batch axes.
 
-A layer of Equinox takes one sample, and jax.vmap is what its documentation calls for. One that has a state is made
-with `equinox.nn.make_with_state`, or is a pair of layer and state, as that returns it.
+A layer of Equinox takes one sample, and its documentation uses jax.vmap for batches. A layer with state is made with
+`equinox.nn.make_with_state`, or given as the pair of layer and state that this function returns.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..jax.own_layers import JaxKit, modes
 from ..layers.kit import Own
 from .layers import BINDINGS
 
-#: The name of the axis of a batch where no layer says another.
+#: The default name of the batch axis.
 _BATCH = "batch"
 
-#: The names of what Equinox's own BatchNorm keeps in a pair.
+#: The attributes of Equinox's BatchNorm for state entries that hold a pair: the two running statistics.
 _PAIRS = ("batch_state_index", "ema_state_index")
 _OF_A_PAIR = {f"{pair}.{place}": f"{pair}.{name}" for pair in _PAIRS for place, name in enumerate(("mean", "var"))}
 
 
 class EquinoxKit(JaxKit):
-    """Layers that are equinox.Modules, or pairs of one and its state."""
+    """Layers that are equinox.Modules, or pairs of a module and its state."""
 
     base = eqx.Module
     channel_axis = 1
@@ -80,12 +80,12 @@ class EquinoxKit(JaxKit):
 
 
 def _bare(value: Any) -> Any:
-    """The layer of a pair of layer and state; anything else as it is."""
+    """The layer in a pair of layer and state; any other value unchanged."""
     return value[0] if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], eqx.nn.State) else value
 
 
 def _with_state(layer: Any) -> tuple[Any, Any]:
-    """A layer and the state that it begins with, None where it has none."""
+    """A layer and its initial state; None if it has no state."""
     module = _bare(layer)
     if module is not layer:
         return module, layer[1]
@@ -98,7 +98,7 @@ def _with_state(layer: Any) -> tuple[Any, Any]:
 
 
 def _modules(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The modules in a value, itself among them, with their paths."""
+    """The modules in a value, including the value itself, with their paths."""
     if _is_index(value):
         return
     if isinstance(value, eqx.Module):
@@ -115,7 +115,7 @@ def _is_index(value: Any) -> bool:
 
 
 def _leaves(tree: Any) -> list[tuple[str, Any]]:
-    """The leaves of a tree, with their names; the places of a state are leaves."""
+    """The leaves of a tree, with their names; a StateIndex is a leaf."""
     found, _ = jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_index)
     return [(".".join(_part(one) for one in path), leaf) for path, leaf in found]
 
@@ -125,17 +125,17 @@ def _part(key: Any) -> str:
 
 
 def _indices(module: Any) -> dict[str, Any]:
-    """The places of a state that a module has, by name."""
+    """A module's StateIndex leaves, by name."""
     return {name: leaf for name, leaf in _leaves(module) if _is_index(leaf)}
 
 
 def _trained(module: Any) -> dict[str, Any]:
-    """The arrays of numbers that a module holds, by name: Equinox trains them all."""
+    """A module's floating point arrays, by name: Equinox trains them all."""
     return {name: leaf for name, leaf in _leaves(module) if eqx.is_inexact_array(leaf)}
 
 
 def _kept(module: Any, state: Any) -> dict[str, Any]:
-    """The arrays of a state, by the name of their place in the module."""
+    """The arrays of a state, named after their StateIndex in the module."""
     found: dict[str, Any] = {}
     if state is None:
         return found
@@ -147,13 +147,13 @@ def _kept(module: Any, state: Any) -> dict[str, Any]:
 
 
 def _named(name: str) -> str:
-    """The name of a place of a state, told by what it holds where Equinox's BatchNorm counts."""
+    """The name of a state's array: for a pair of Equinox's BatchNorm, the statistic's name replaces the number."""
     short = next((one for one in _OF_A_PAIR if name == one or name.endswith(f".{one}")), None)
     return name if short is None else name[: len(name) - len(short)] + _OF_A_PAIR[short]
 
 
 def _lent(tree: Any, lent: Mapping[str, Any], within: str = "") -> Any:
-    """A copy of a tree that holds what is lent to it; ``within``: what stands before the names of its leaves."""
+    """A copy of a tree with the lent values; ``within`` is the prefix of its leaves' names."""
     _, definition = jax.tree_util.tree_flatten(tree, is_leaf=_is_index)
     leaves = [
         leaf if _is_index(leaf) else lent.get(_named(f"{within}{name}".rstrip(".")), leaf)
@@ -164,9 +164,9 @@ def _lent(tree: Any, lent: Mapping[str, Any], within: str = "") -> Any:
 
 def _with(module: Any, state: Any, lent: Mapping[str, Any]) -> Any:
     """
-    A copy of a state that holds what is lent to it.
+    A copy of a state with the lent values.
 
-    State.set would take the one that it is called on out of use, and no values of another dtype.
+    State.set would invalidate the state it is called on, and refuse values of another dtype.
     """
     anew = {index.marker: _lent(state.get(index), lent, f"{name}.") for name, index in _indices(module).items()}
     values, markers = state.tree_flatten()

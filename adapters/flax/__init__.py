@@ -1,4 +1,4 @@
-"""Flax's layers in both of its interfaces, nnx and linen; its tensors are JAX's."""
+"""Flax's layers in both interfaces, nnx and linen; Flax's tensors are JAX's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .own_nnx_layers import NnxKit
 
 __all__ = ["BRIDGE", "KITS", "target"]
 
-#: The layers of one's own, of each interface.
+#: The kits for users' layers, one for each interface.
 KITS = (NnxKit(BRIDGE), LinenKit(BRIDGE))
 
 
 def target() -> Target:
-    """Flax as it is installed."""
+    """The installed Flax as a target."""
     bindings = (*nnx_layers.BINDINGS, *linen_layers.BINDINGS, *composed.BINDINGS)
     return Target("flax", "jax", version("flax"), BRIDGE, bindings)

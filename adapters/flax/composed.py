@@ -1,4 +1,4 @@
-"""Transformer blocks as Flax's users write them, around its LayerNorm."""
+"""Transformer blocks around Flax's LayerNorm, as users write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Flax's normalisations declare, and why: the two interfaces share their statistics and differ in their dtypes."""
+"""The conventions of Flax's normalisations: the two interfaces share their statistics and differ in their dtypes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OLD = (
     " https://flax.readthedocs.io/en/latest/api_reference/flax.nnx/nn/normalization.html"
 )
 
-#: Why 16-bit data is of class H1.
+#: Why 16-bit data has class H1.
 PARTS_ROUNDED = (
     "H1",
     "x is converted to float32 twice, for the statistics and for the difference from the mean, so that the parts of dx"
@@ -24,7 +24,7 @@ PARTS_ROUNDED = (
     " (_compute_stats, _normalize)",
 )
 
-#: Why it is native in nnx.BatchNorm.
+#: Why it has class native in nnx.BatchNorm.
 INFERENCE_ROUNDED = (
     "native",
     "with dtype=bfloat16 inference rounds the running statistics to 16 bits, and every operation after them;"
@@ -35,7 +35,7 @@ Declared = tuple[Mapping[str, str], Mapping[str, str]]
 
 
 def declared(storage: tuple[str, str] | None, *, fast: bool, statistics: bool) -> Declared:
-    """Conventions, and their reasons: the class of 16-bit data, one pass or two, running statistics or none."""
+    """Conventions with reasons, for a class of 16-bit data, one or two passes, and running statistics or none."""
     found: dict[str, tuple[str, str]] = {}
     if storage is not None:
         found["storage"] = storage

@@ -1,4 +1,4 @@
-"""The normalisations of flax.linen, applied to the parameters that are handed in."""
+"""The normalisations of flax.linen, applied with the caller's parameters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .conventions import PARTS_ROUNDED, declared
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """Those of the values that there are."""
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _applied(kind: Any, x: Any, gamma: Any, beta: Any, *, eps: float | None, **settings: Any) -> Any:
-    """What a module of this kind and these settings makes of x, with these parameters alone."""
+    """Apply a module of this kind and these settings to x, with only these parameters."""
     if "use_bias" in kind.__dataclass_fields__:
         settings["use_bias"] = beta is not None
     module = kind(dtype=x.dtype, use_scale=gamma is not None, **settings, **_given(epsilon=eps))
@@ -43,7 +43,7 @@ def _rms_norm(x, gamma, *, axes, eps=None):
 def _group_norm(fast: bool):
     @jitted
     def group_norm(x, gamma, beta, *, channel_axis, groups, eps=None):
-        x = jnp.moveaxis(x, channel_axis, -1)  # where Flax has the channels
+        x = jnp.moveaxis(x, channel_axis, -1)  # Flax's channels are the last axis
         y = _applied(linen.GroupNorm, x, gamma, beta, eps=eps, num_groups=groups, use_fast_variance=fast)
         return jnp.moveaxis(y, -1, channel_axis)
 
@@ -107,5 +107,5 @@ BINDINGS: tuple[Binding, ...] = (
         )
         for fast in (True, False)
     ),
-    _binding("rms_norm", "RMSNorm", _rms_norm, fast=False),  # no variance, of whichever kind
+    _binding("rms_norm", "RMSNorm", _rms_norm, fast=False),  # it has no variance, so ``fast`` does not matter
 )

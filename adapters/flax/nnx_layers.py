@@ -1,7 +1,7 @@
 """
-The normalisations of flax.nnx, merged with the parameters that are handed in.
+The normalisations of flax.nnx, merged with the caller's parameters.
 
-A module is made once for its settings, without values, and merged with those of the call whenever one is traced.
+A module is made once for its settings, without values, and merged with a call's values whenever a call is traced.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..jax.layers import EMPTY, jitted
 from ..known import KnownViolation
 from .conventions import INFERENCE_ROUNDED, PARTS_ROUNDED, SOURCE, declared
 
-#: What nnx's layers are known to violate; the project's tests pin it with its numbers.
+#: The known violation of nnx's layers; the project's tests pin it with its numbers.
 NARROWED = (
     KnownViolation(
         "CM-D1",
@@ -35,25 +35,25 @@ NARROWED = (
 
 @lru_cache(maxsize=256)
 def _graph(kind: Any, features: int, settings: tuple[tuple[str, Any], ...]) -> Any:
-    """The structure of a module of these settings."""
+    """The structure of a module with these settings."""
     return nnx.graphdef(nnx.eval_shape(lambda: kind(features, rngs=nnx.Rngs(0), **dict(settings))))
 
 
 def _merged(kind: Any, features: int, variables: dict[str, nnx.Variable], **settings: Any) -> Any:
-    """A module of these settings that holds these variables; settings that are None are left to Flax."""
+    """A module with these settings and variables; for settings that are None, Flax's defaults apply."""
     given = tuple((name, value) for name, value in settings.items() if value is not None)
     return nnx.merge(_graph(kind, features, given), nnx.State(variables))
 
 
 def _parameters(gamma: Any, beta: Any) -> dict[str, nnx.Variable]:
-    """gamma and beta as a module holds them: along one axis."""
+    """gamma and beta in a module's form: along one axis."""
     given = {"scale": gamma, "bias": beta}
     return {name: nnx.Param(value.reshape(-1)) for name, value in given.items() if value is not None}
 
 
 def _called(kind: Any, x: Any, gamma: Any, beta: Any, features: int, **settings: Any) -> Any:
-    """What a module of this kind and these settings makes of x, with these parameters alone."""
-    if kind is not nnx.RMSNorm:  # which has no bias
+    """Call a module of this kind and these settings on x, with only these parameters."""
+    if kind is not nnx.RMSNorm:  # RMSNorm has no bias
         settings["use_bias"] = beta is not None
     given = _parameters(gamma, beta)
     return _merged(kind, features, given, dtype=x.dtype, use_scale=gamma is not None, **settings)(x)
@@ -77,14 +77,14 @@ def _rms_norm(x, gamma, *, axes, eps=None):
 
 
 def _features(x: Any, axes: tuple[int, ...]) -> int:
-    """How many values of x differ in these axes alone."""
+    """How many elements x has along these axes."""
     return math.prod(x.shape[axis] for axis in axes)
 
 
 def _group_norm(fast: bool):
     @jitted
     def group_norm(x, gamma, beta, *, channel_axis, groups, eps=None):
-        x = jnp.moveaxis(x, channel_axis, -1)  # where Flax has the channels
+        x = jnp.moveaxis(x, channel_axis, -1)  # Flax's channels are the last axis
         over = {"num_groups": groups, "use_fast_variance": fast}
         y = _called(nnx.GroupNorm, x, gamma, beta, x.shape[-1], epsilon=eps, **over)
         return jnp.moveaxis(y, -1, channel_axis)
@@ -156,5 +156,5 @@ BINDINGS: tuple[Binding, ...] = (
         )
         for fast in (True, False)
     ),
-    _binding("rms_norm", "RMSNorm", _rms_norm, fast=False),  # no variance, of whichever kind
+    _binding("rms_norm", "RMSNorm", _rms_norm, fast=False),  # it has no variance, so ``fast`` does not matter
 )

@@ -1,4 +1,4 @@
-"""What a user's own layers have in both interfaces of Flax: the dtype they compute in, and what they follow."""
+"""Users' layers in both interfaces of Flax: the dtype they compute in, and the conventions they follow."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from ...spec.operators import OPERATORS
 from ..binding import Binding
 from ..jax.own_layers import JaxKit
 
-#: Why y of a layer without a dtype of its own is of the wider dtype.
+#: Why y has the wider dtype if the layer has no dtype of its own.
 _PROMOTED = "a layer that is made without dtype= computes and returns the widest dtype of x and its parameters"
 
-#: The names of running statistics, of any operator.
+#: The names of the running statistics of all operators.
 STATISTICS = frozenset(name for one in OPERATORS.values() for name in one.statistics)
 
 
 class FlaxKit(JaxKit):
-    """Layers of Flax, which may say the dtype that they compute in."""
+    """Layers of Flax; a layer may have a dtype that it computes in."""
 
     channel_axis = -1
     old_momentum = True
-    #: The module in which the layers of the interface are defined, and the interface as users write it.
+    #: The module that defines the interface's layers.
     home: str
+    #: The interface, as users write it.
     interface: str
     bindings: tuple[Binding, ...]
 
@@ -58,7 +59,7 @@ class FlaxKit(JaxKit):
 
 
 def _promoted(binding: Binding) -> Binding:
-    """The binding of a layer that is made without dtype: it is that with x's dtype, but for mixed ones."""
+    """The binding for a layer made without dtype: it differs from the one made with x's dtype only for mixed dtypes."""
     return replace(
         binding,
         conventions={**binding.conventions, "mixed_dtypes": "promoted"},
@@ -68,5 +69,5 @@ def _promoted(binding: Binding) -> Binding:
 
 
 def dotted(path: Iterable[Any]) -> str:
-    """The name of what lies at a path."""
+    """The name for a path."""
     return ".".join(map(str, path))

@@ -1,7 +1,7 @@
 """
-Layers of a user's own on flax.linen: applied to the parameters that are lent to them.
+Users' layers on flax.linen, applied with lent parameters.
 
-A module of linen holds no values, and none of a size: it is built for the shape of what it is called with.
+A linen module holds no values and has no size: it is built for the shape of its input.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .own_layers import FlaxKit, dotted
 
 @dataclass(frozen=True)
 class _Built:
-    """A module, with what it holds and what is within it when it is called with x of a shape."""
+    """A module, with its variables and inner modules for x of one shape."""
 
     module: Any
-    #: Of each variable, by its name: its collection, its path and its shape.
+    #: For each variable, by name: its collection, its path and its shape.
     variables: Mapping[str, tuple[str, tuple[str, ...], tuple[int, ...]]]
     within: Mapping[str, Any]
 
@@ -78,7 +78,7 @@ class LinenKit(FlaxKit):
             if name in lent:
                 value = lent[name]
                 variables.setdefault(collection, {})[path] = value if collection == "params" else held(value)
-        if len(lent) < len(layer.variables):  # whatever else it holds is what it begins with
+        if len(lent) < len(layer.variables):  # its other variables get their initial values
             for collection, tree in _initial(layer.module, x).items():
                 variables[collection] = {**_flat(tree), **variables.get(collection, {})}
         trees = {name: traverse_util.unflatten_dict(tree) for name, tree in variables.items()}
@@ -100,13 +100,13 @@ def _flat(tree: Any) -> dict[tuple[str, ...], Any]:
 
 
 def _initial(module: Any, x: Any) -> Mapping[str, Any]:
-    """The variables that a module begins with."""
+    """The initial variables of a module."""
     module = _in_mode(module, training=False)
     return linen.meta.unbox(module.init(jax.random.key(0), x, **modes(type(module).__call__, training=False)))
 
 
 def _in_mode(module: Any, *, training: bool) -> Any:
-    """A module whose fields say whether it is trained, but for those that its call takes too."""
+    """The module with its fields set to this mode, except fields that its call takes as arguments."""
     called = modes(type(module).__call__, training=training)
     own = {one.name for one in fields(module)} - set(called)
     wanted = {name: value is training for name, value in MODES.items() if name in own}

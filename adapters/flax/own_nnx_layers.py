@@ -1,4 +1,4 @@
-"""Layers of a user's own on flax.nnx: merged anew for each call with the parameters that are lent to them."""
+"""Users' layers on flax.nnx: merged for each call with the lent parameters."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class NnxKit(FlaxKit):
         del sample
         own = {dotted(path): variable for path, variable in _variables(layer)}
         values = {name: value if isinstance(own[name], nnx.Param) else held(value) for name, value in lent.items()}
-        # New variables, or what is merged would be the layer's own.
+        # New variables; otherwise the merged module would share the layer's own.
         state = [
             (path, one.copy(values[dotted(path)]) if dotted(path) in values else one.copy())
             for path, one in _variables(layer)
         ]
         merged: Any = nnx.merge(nnx.graphdef(layer), nnx.from_flat_state(state))
-        attributes = {name: value is training for name, value in MODES.items() if name != "train"}  # it is a method
+        attributes = {name: value is training for name, value in MODES.items() if name != "train"}  # train is a method
         merged.set_attributes(raise_if_not_found=False, **attributes)
         y = merged(x, **modes(type(merged).__call__, training=training))
         widened = any(values[name].dtype != value.dtype for name, value in lent.items())
@@ -58,10 +58,10 @@ class NnxKit(FlaxKit):
         return y, {name: after[name].astype(value.dtype) for name, value in lent.items()}
 
     def _widens(self, layer: Any) -> bool:
-        """Whether a layer has a BatchNorm of Flax that computes in the widest dtype of all that it holds."""
+        """Whether a layer contains Flax's BatchNorm without dtype, which computes in the widest dtype it holds."""
         return any(isinstance(one, nnx.BatchNorm) and one.dtype is None for one in self.within(layer).values())
 
 
 def _variables(layer: Any) -> list[tuple[tuple[Any, ...], Any]]:
-    """The variables that a layer holds, with their paths."""
+    """The variables of a layer, with their paths."""
     return list(nnx.to_flat_state(nnx.state(layer)))

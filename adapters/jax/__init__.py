@@ -1,4 +1,4 @@
-"""JAX's own functions, what its users compose of them, and the bridge for one's own functions on its arrays."""
+"""JAX's own functions, operators composed of them, and the bridge for users' functions on its arrays."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ BRIDGE = JaxBridge()
 
 
 def target() -> Target:
-    """JAX as it is installed."""
+    """The installed JAX as a target."""
     return Target("jax", "jax", BRIDGE.version, BRIDGE, (*layers.BINDINGS, *composed.BINDINGS))

@@ -1,4 +1,4 @@
-"""JAX arrays: conversion, transformations in reverse and forward mode, float64 beside float32, and devices."""
+"""The bridge for JAX arrays: conversion, reverse and forward mode, float64 beside float32, and devices."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
-#: The platforms that have a name in JAX; "gpu" is whichever of cuda and rocm there is.
+#: JAX's names for platforms; "gpu" means cuda or rocm, whichever is available.
 _PLATFORMS = ("cpu", "gpu", "cuda", "rocm", "tpu")
 
-#: What JAX says of a function that it cannot differentiate, in one mode or in both.
+#: Parts of JAX's error messages for a function that it cannot differentiate in one mode, or in both.
 _NO_FORWARD_MODE = "(jvp) to a custom_vjp"
 _NO_DERIVATIVE = ("callbacks do not support JVP", "callbacks do not support transpose")
 
 
 class _Guard:
     """
-    Width, device and warnings around the target's code, put back as they were afterwards.
+    Sets width, device and warnings for the target's code, and restores them afterwards.
 
-    float64 exists in JAX where x64 is enabled, and there every number that has no dtype is a float64. It is enabled
-    for float64 data alone, because a function on narrower data runs in its users' programs without it.
+    JAX has float64 only with x64 enabled, and then every number without a dtype is a float64. So x64 is enabled only
+    for float64 data: users run a function on narrower data without it.
     """
 
     __slots__ = ("_bridge", "_device", "_stack", "_wide")
@@ -61,7 +61,7 @@ class _Guard:
 
 
 class JaxBridge(Bridge):
-    """JAX on whatever it finds: the CPU, GPUs, TPUs."""
+    """JAX on all devices that it finds: the CPU, GPUs, TPUs."""
 
     name = "jax"
     version = jax.__version__
@@ -72,10 +72,10 @@ class JaxBridge(Bridge):
     functional = True
 
     def __init__(self) -> None:
-        #: The device and width of the tensors that were made last: what is called next is called on these.
+        #: The device and width of the tensors made last; the next call uses these.
         self._device: Any = None
         self._wide = False
-        #: How many calls of the target's code are under way.
+        #: How many calls of the target's code are running.
         self.running = 0
 
     def check_device(self, device: str) -> None:
@@ -92,7 +92,7 @@ class JaxBridge(Bridge):
             raise LayoutNotApplicable(f"jax has no layout {layout!r}: XLA decides how arrays lie in memory")
         self._device, self._wide = _device(device), array.dtype == np.float64
         with jax.enable_x64(self._wide):
-            # A copy of its own, because on the CPU an array may be put where the NumPy array's memory is.
+            # A copy, because on the CPU JAX may use the NumPy array's own memory.
             return jax.device_put(np.array(array, order="C"), self._device)
 
     def check_tensor(self, value: Any, what: str) -> None:
@@ -114,7 +114,7 @@ class JaxBridge(Bridge):
         return np.array(value, order="C")
 
     def forget(self) -> None:
-        # Gigabytes, after some thousand programs; those on disk are soon loaded again.
+        # After some thousand programs the cache takes gigabytes; programs on disk are quickly loaded again.
         jax.clear_caches()
 
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
@@ -137,7 +137,7 @@ class JaxBridge(Bridge):
         def gradients(g: Any, *moved: Any) -> list[Any]:
             y, pull = jax.vjp(call, *moved)
             check_like(y, cotangent.shape, _NAMES[cotangent.dtype], self)
-            # None stands for no input, and counts as a cotangent of zero: there is nothing to differentiate.
+            # None means that there is no input, or a cotangent of zero: then there is nothing to differentiate.
             return [one for one, again in zip(pull(g), second) if again is not None]
 
         _, pull = _derivable(jax.vjp, gradients, cotangent, *inputs)
@@ -165,7 +165,7 @@ class JaxBridge(Bridge):
         return part_functions.shift(x, offset, axis)
 
     def view(self, x: Any) -> Any:
-        # Arrays do not change, and have no memory that one could see.
+        # Arrays never change, and their memory cannot be observed.
         return x
 
     def buffer(self, value: Any) -> Any:
@@ -201,7 +201,7 @@ def _device(name: str) -> Any:
 
 
 def _derivable(transform: Callable[..., Any], *arguments: Any) -> Any:
-    """What a transformation returns; Unsupported where JAX says that the function has no such derivative."""
+    """Run a transformation. Raises Unsupported if JAX says that the function has no such derivative."""
     try:
         return transform(*arguments)
     except jax.errors.TracerArrayConversionError as error:

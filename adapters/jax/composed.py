@@ -1,7 +1,7 @@
 """
-The composed operators as JAX's users write them, of its own functions: it ships no layer of these names.
+The composed operators, written with JAX's functions as users write them: JAX ships no layers of these names.
 
-Nothing is checked that JAX does not check: a branch's result that can be broadcast to x's shape is broadcast.
+There are no checks beyond JAX's own: a branch's result that can be broadcast to x's shape is broadcast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .layers import BROADCAST, FAST_CONVENTIONS, FAST_REASONS, SOURCE, layer_nor
 
 _NATIVE = {"storage": "native"}
 
-#: Why the others round every operation.
+#: Why the other operators round every operation.
 _EACH_ROUNDED = {
     "storage": (
         "each operation on 16-bit arrays rounds its result to 16 bits: the gate or the weights, every product and"
@@ -26,7 +26,7 @@ _EACH_ROUNDED = {
     ),
 }
 
-#: Why a result of another shape is let pass, where it can be broadcast.
+#: Why a result of another shape is accepted if it can be broadcast.
 ADDED = (
     KnownViolation(
         "CM-C6",
@@ -36,7 +36,7 @@ ADDED = (
     ),
 )
 
-#: What the weighted sum lets pass; branches of another shape are not stacked.
+#: The broadcasting that the weighted sum accepts; branches of another shape cannot be stacked.
 ONE_LOGIT = (replace(BROADCAST[0], reason="a weight of one element is broadcast by einsum", notes=(ONE_OF["logits"],)),)
 
 _layer_norm = layer_norm("fast")

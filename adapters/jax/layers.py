@@ -1,7 +1,7 @@
 """
-LayerNorm and BatchNorm as JAX's users write them, of jax.nn.standardize and jax.numpy: JAX ships no layer.
+LayerNorm and BatchNorm, written with jax.nn.standardize and jax.numpy as users write them: JAX ships no layers.
 
-Each is compiled as a whole, as JAX's documentation advises for whatever is called again.
+Each is compiled as a whole, as JAX's documentation advises for functions that are called repeatedly.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..binding import Binding
 from ..known import ONE_OF, KnownViolation
 from .lost_variance import LOST_VARIANCE
 
-#: The newest of its parameters, algorithm, is not among those that a type checker finds.
+#: As Any, because type checkers do not know its newest parameter, algorithm.
 _standardize: Any = jax.nn.standardize
 
 SOURCE = "https://github.com/jax-ml/jax/blob/main/"
 
-#: Why 16-bit data is of class native.
+#: Why 16-bit data has class native.
 _NATIVE = (
     "each operation on 16-bit arrays rounds its result to 16 bits, the mean, the squares and the variance among them;"
     f" {SOURCE}jax/_src/nn/functions.py (standardize)"
@@ -32,7 +32,7 @@ _ONE_PASS = (
     " https://docs.jax.dev/en/latest/_autosummary/jax.nn.standardize.html"
 )
 
-#: What everything composed of arrays lets pass.
+#: The broadcasting that every function composed of array operations accepts.
 BROADCAST = (
     KnownViolation(
         "CM-A1",
@@ -43,7 +43,7 @@ BROADCAST = (
     ),
 )
 
-#: What training by jnp.mean and jnp.var does to the running statistics, in every framework of JAX.
+#: The effect of training with jnp.mean and jnp.var on the running statistics, in every framework on JAX.
 EMPTY = (
     KnownViolation(
         "BN-E2",
@@ -57,14 +57,14 @@ EMPTY = (
 
 
 def affine(y: Any, gamma: Any, beta: Any, dtype: Any) -> Any:
-    """y * gamma + beta over y's trailing axes, either of which may be None, in this dtype whatever that of gamma is."""
+    """y * gamma + beta over y's trailing axes, in this dtype whatever gamma's is; gamma and beta may be None."""
     y = y if gamma is None else y * gamma
     y = y if beta is None else y + beta
     return y.astype(dtype)
 
 
 def jitted(layer: Any) -> Any:
-    """A layer, compiled as a whole for each of its settings, which are its keyword arguments."""
+    """The layer, compiled as a whole for each combination of its settings, which are its keyword arguments."""
     return jax.jit(layer, static_argnames=inspect.getfullargspec(layer).kwonlyargs)
 
 
@@ -93,7 +93,7 @@ def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, tra
 
 _FAST, _STABLE = layer_norm("fast"), layer_norm("stable")
 
-#: What a block around jax.nn.standardize declares, and why.
+#: The conventions that a block around jax.nn.standardize declares, and the reasons.
 FAST_CONVENTIONS = {"storage": "native", "variance_algorithm": "one-pass"}
 FAST_REASONS = {"storage": _NATIVE, "variance_algorithm": _ONE_PASS}
 

@@ -1,9 +1,9 @@
 """
-What XLA makes of the gradient of a variance that is clipped at 0, in bfloat16.
+XLA loses the gradient of a variance that is clipped at 0, in bfloat16.
 
-The gradient of max(v, 0) goes to v where v == max(v, 0). From 4096 groups on, XLA compares a v that it has in float32
-with a maximum that was rounded to bfloat16: they differ in nearly all groups, and the gradient of v is lost. It need
-not round in between, since it may compute more precisely than it is asked to (`xla_allow_excess_precision`).
+The gradient of max(v, 0) goes to v if v == max(v, 0). From 4096 groups on, XLA compares v in float32 with a maximum
+rounded to bfloat16. They differ in nearly all groups, so the gradient of v is lost. XLA may keep v unrounded because
+it may compute more precisely than requested (`xla_allow_excess_precision`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..known import Failure, KnownViolation, Predicted
 #: The unit roundoff of bfloat16, and half its smallest number.
 _U, _ETA = 2.0**-8, 2.0**-134
 
-#: From so many groups on, whatever their length and the number of cores: measured with JAX 0.10.2.
+#: The number of groups from which this happens, for any group length and number of cores: measured with JAX 0.10.2.
 _GROUPS = 4096
 
 
@@ -29,10 +29,10 @@ def _many_groups(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool
 
 def _without_variance(failure: Failure) -> Predicted:
     """
-    Whether dx is r (h - mean(h)) at an element, h being g gamma: what it is if the variance were a constant.
+    Whether each element of dx is r (h - mean(h)) with h = g gamma: dx if the variance were a constant.
 
-    Each step is rounded to bfloat16: h, its sum of n terms, the quotient, the difference and the product. r is that of
-    mean(x^2) - mean(x)^2, in which either term is off by n + 2 roundings. Terms in u^2 are below one in ten here.
+    Each step is rounded to bfloat16: h, its sum of n terms, the quotient, the difference and the product. r comes from
+    mean(x^2) - mean(x)^2, where each term is off by n + 2 roundings. Terms in u^2 are below one in ten here.
     """
     assert failure.got is not None and failure.g is not None
     axes = tuple(failure.settings["axes"])
@@ -54,7 +54,7 @@ def _without_variance(failure: Failure) -> Predicted:
         return np.abs(failure.got - r * centred) <= off
 
 
-#: Of whatever is made of jax.nn.standardize(x), whose variance is clipped.
+#: The violation of everything built on jax.nn.standardize(x), which clips the variance.
 LOST_VARIANCE = (
     KnownViolation(
         "CM-S1",
@@ -71,6 +71,6 @@ LOST_VARIANCE = (
         where=f"x of {_GROUPS} groups or more",
         cases=_many_groups,
         predicts=_without_variance,
-        always=False,  # where the accuracy class of 16-bit data is wide, it hides this
+        always=False,  # if the accuracy class of 16-bit data is wide, it hides this
     ),
 )

@@ -1,4 +1,4 @@
-"""Layers of a user's own on JAX, whichever library they are written with: called without side effects, and compiled."""
+"""Users' layers on JAX, of any library: called without side effects, and compiled."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import jax.numpy as jnp
 from ..layers.kit import Kit
 from .bridge import JaxBridge
 
-#: What layers call the argument, or the attribute, that says whether they are trained, and what it is then.
+#: Usual names of the argument or attribute that sets the mode, each with its value in training.
 MODES: Mapping[str, bool] = {
     "training": True, "train": True, "is_training": True,
     "use_running_average": False, "deterministic": False, "inference": False,
 }  # fmt: skip
 
-#: What JAX raises of a function that asks for a value while it is compiled.
+#: JAX's exceptions for a function that needs a value while it is compiled.
 _NEEDS_VALUES = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 
 
@@ -31,21 +31,21 @@ class JaxKit(Kit):
 
     def __init__(self, bridge: JaxBridge) -> None:
         self.bridge = bridge
-        #: The calls of a layer, by its id; the layer is kept, so that its id stays its own.
+        #: The compiled calls by a key that has the layer's id; the layer is kept, so that no other gets its id.
         self._calls: dict[Any, tuple[Any, Callable[..., Any]]] = {}
 
     @abc.abstractmethod
     def applied(
         self, layer: Any, lent: Mapping[str, Any], x: Any, training: bool, sample: int
     ) -> tuple[Any, dict[str, Any]]:
-        """What `run` returns, nothing but what was lent afterwards; nothing that a layer holds is changed."""
+        """The result of `run`, with only the lent tensors' new values; the layer itself is not changed."""
 
     def making(self) -> AbstractContextManager[Any]:
-        # What a layer is made with outlives the transformation that is under way.
+        # A layer's values must outlive the transformation in which it is made.
         return jax.ensure_compile_time_eval()
 
     def placed(self, layer: Any, device: str) -> Any:
-        del device  # its parameters are lent, wherever those are
+        del device  # the lent parameters decide the device
         return layer
 
     def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
@@ -63,17 +63,17 @@ class JaxKit(Kit):
             self._calls[key] = layer, jax.jit(call)
         try:
             return self._calls[key][1](x, dict(lent))
-        except _NEEDS_VALUES:  # it branches on values, and can be called an operation at a time alone
+        except _NEEDS_VALUES:  # it branches on values, so it can only run uncompiled
             self._calls[key] = layer, lambda x, lent: self.applied(layer, lent, x, training, sample)
             return self._calls[key][1](x, dict(lent))
 
 
 def modes(function: Callable[..., Any], *, training: bool) -> dict[str, bool]:
-    """Those of a function's arguments that say whether it is trained, as they are then, or in inference."""
+    """The function's arguments that set the mode, with their values in training or in inference."""
     taken = inspect.signature(function).parameters
     return {name: value is training for name, value in MODES.items() if name in taken}
 
 
 def held(statistic: Any) -> Any:
-    """A statistic as layers hold it: those of 16-bit data in float32."""
+    """A statistic in the dtype in which layers hold it: float32 for 16-bit data."""
     return statistic.astype(jnp.promote_types(statistic.dtype, jnp.float32))

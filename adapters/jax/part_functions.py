@@ -1,5 +1,5 @@
 """
-What parts on JAX arrays are made of: each one function, so that one kernel is compiled for it and not several.
+The operations of parts on JAX arrays: each is one function, so that JAX compiles one kernel for it and not several.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def tanh(x: Any) -> Any:
 
 @jax.jit
 def matmul(x: Any, w: Any) -> Any:
-    """x @ w over the last axis, summed in float32 at the least: on a GPU JAX would multiply float32 in TF32."""
+    """x @ w over the last axis, in float32 at least; without this, JAX on a GPU would multiply float32 in TF32."""
     wide = jnp.promote_types(x.dtype, jnp.float32)
     return jnp.matmul(x, w, precision=lax.Precision.HIGHEST, preferred_element_type=wide).astype(x.dtype)
 
@@ -43,7 +43,7 @@ def shift(x: Any, offset: int, axis: int) -> Any:
 
 @jax.custom_vjp
 def replay(x: Any, value: Any, cotangent: Any) -> Any:
-    """The value, as a function of x whose cotangent of x is given beforehand, whatever that of the value is."""
+    """A function of x that returns the value; the cotangent of x is the given one, whatever the value's is."""
     del x, cotangent
     return value
 

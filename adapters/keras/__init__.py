@@ -1,4 +1,4 @@
-"""Keras on the backend that is active, which KERAS_BACKEND names: its layers, its operations, and blocks of them."""
+"""Keras on the active backend, set by KERAS_BACKEND: its layers, its operations, and blocks built of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .own_layers import KerasKit
 
 BRIDGE = KerasBridge()
 
-#: The layers of one's own on its tensors.
+#: The kit for users' layers.
 KITS = (KerasKit(BRIDGE),)
 
 
 def target() -> Target:
-    """Keras as it is installed, on the active backend, after which the target is named: ``keras[torch]``."""
+    """The installed Keras as a target, named after the active backend: ``keras[torch]``."""
     bindings = (*layers.BINDINGS, *operations.BINDINGS, *composed.BINDINGS)
     return Target(f"keras[{BACKEND}]", "keras", BRIDGE.version, BRIDGE, bindings)

@@ -1,8 +1,8 @@
 """
-Keras's tensors are those of its backend, and so is its bridge.
+The bridge for Keras: its tensors are those of its backend, so its bridge is that of its backend.
 
-The backend is chosen once for a process, by KERAS_BACKEND or by Keras's configuration file, before Keras is imported.
-No other backend's room is imported.
+The backend is chosen once in a process, by KERAS_BACKEND or by Keras's configuration file, before Keras is imported.
+No other backend's folder is imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from ...spec.errors import FrameworkMissing
 from ..trait import Trait
 
-#: The backends that normspec drives, and the class of the bridge in the room of that name.
+#: The backends that normspec supports, each with the class of its bridge in the folder of that name.
 _BRIDGES = {"tensorflow": "TensorFlowBridge", "torch": "TorchBridge", "jax": "JaxBridge"}
 
 #: The active backend.
@@ -33,12 +33,12 @@ _Backend: Any = getattr(importlib.import_module(f"..{BACKEND}.bridge", __package
 
 
 class KerasBridge(_Backend):
-    """The active backend's bridge, under Keras's name and version."""
+    """The active backend's bridge, with Keras's name and version."""
 
     name = "keras"
     version = keras.__version__
 
-    #: Where the last tensor was put.
+    #: The device of the last tensor.
     _place = "cpu"
 
     def tensor(self, array: Any, layout: str, device: str, *, tracked: bool = False) -> Any:
@@ -46,8 +46,8 @@ class KerasBridge(_Backend):
         return super().tensor(array, layout, device, tracked=tracked)
 
     def own_traits(self, device: str) -> tuple[Trait, ...]:
-        """The backend's, and whether Keras's own operations take float64 for float32, as on some backends."""
-        beyond = 1 + 2.0**-40  # no number of float32
+        """The backend's traits, and whether Keras's own operations compute float64 in float32, as on some backends."""
+        beyond = 1 + 2.0**-40  # not representable in float32
         given = self.tensor(np.full(2, beyond), "contiguous", device)
         with self.guarded(2, gradients=False):
             mean = float(keras.ops.convert_to_numpy(keras.ops.mean(given)))
@@ -58,7 +58,7 @@ class KerasBridge(_Backend):
 
     @contextmanager
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> Iterator[None]:
-        # Keras on PyTorch moves what it is handed to its own device, a GPU where there is one, unless it is told.
+        # Unless told otherwise, Keras on PyTorch moves its inputs to its own device, a GPU if there is one.
         device = keras.device(self._place) if BACKEND == "torch" else nullcontext()
         with device, super().guarded(size, gradients=gradients, training=training):
             yield

@@ -1,4 +1,4 @@
-"""What is compiled before it runs: on JAX whatever Keras computes in one call, as its own training loop has it."""
+"""Compilation on JAX: everything that Keras computes in one call is compiled as one, as in its own training loop."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 from .bridge import BACKEND
 
-#: How many configurations of a layer, or shapes of a function, are kept. Cases come one after the other and each is put
-#: to all its checks at once, so that few are needed at a time; and a compiled one takes megabytes.
+#: How many configurations of a layer, or shapes of a function, are kept. Cases come one after the other, each with all
+#: its checks, so few are needed at a time; and a compiled one takes megabytes.
 KEPT = 32
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
-    The function of tensors, any of which may be None, under ``jax.jit`` on JAX, and as it is on the others.
+    The function of tensors, any of which may be None: under ``jax.jit`` on JAX, unchanged on other backends.
 
-    Without it, JAX compiles each of the dozen operations of a normalisation, and twice as many of its gradient, anew
-    for every shape: three to ten times the work of compiling each as one.
+    Without it, JAX compiles each of the dozen operations of a normalisation, and twice as many of its gradient, for
+    every shape: three to ten times the work of compiling them as one.
     """
     if BACKEND != "jax":
         return function
-    # By name, since it is another room's framework, and is not there with the other backends.
+    # Imported by name, because JAX belongs to another folder and is not installed with the other backends.
     jit = importlib.import_module("jax").jit
 
     @lru_cache(maxsize=KEPT)
     def of(signature: tuple[Any, ...]) -> Callable[..., Any]:
-        # One for each signature: JAX lets go of what it compiled with the function that it was compiled of.
+        # A new lambda for each signature: JAX frees compiled code together with the function it was compiled from.
         return jit(lambda *tensors: function(*tensors))
 
     def call(*tensors: Any) -> Any:

@@ -1,7 +1,7 @@
 """
-The composed operators as Keras's users write them, of its layers and operations; ``Add`` is the one that it ships.
+The composed operators, written with Keras's layers and operations as users write them; Keras itself ships only ``Add``.
 
-What is not a part of the caller's is one function of tensors, so that JAX compiles it as one.
+Everything but the caller's parts is one function of tensors, so that JAX compiles it as one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _added(x: Any, y: Any) -> Any:
 
 @lru_cache(maxsize=KEPT)
 def _add_of(first: tuple[int, ...], second: tuple[int, ...], dtype: str) -> Callable[..., Any]:
-    # The layer looks at the shapes that it is built for, and not at those that it is called with later.
+    # The layer checks the shapes it is built for, but not the shapes of later calls.
     layer = keras.layers.Add(dtype=dtype)
     layer.build([first, second])
     return compiled(lambda x, y: layer([x, y]))

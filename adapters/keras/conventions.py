@@ -1,4 +1,4 @@
-"""What Keras's layers and operations follow and violate on the active backend, and why."""
+"""Conventions and known violations of Keras's layers and operations on the active backend, with reasons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NN = f"{SOURCE}backend/{BACKEND}/nn.py"
 
 @dataclass(frozen=True)
 class Declared:
-    """What a binding declares: each convention with its reason, and what it is known to violate."""
+    """A binding's declarations: its conventions with reasons, and its known violations."""
 
     conventions: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Declared:
 
 
 def _declared(*facts: tuple[str, str], known_violations: tuple[KnownViolation, ...] = ()) -> Declared:
-    """Conventions written as KEY=VALUE, each with its reason, and what is known to be violated."""
+    """Declarations from conventions written as KEY=VALUE, each with its reason, and known violations."""
     pairs = [(fact.partition("="), reason) for fact, reason in facts]
     return Declared(
         {key: value for (key, _, value), _ in pairs},
@@ -37,7 +37,7 @@ def _declared(*facts: tuple[str, str], known_violations: tuple[KnownViolation, .
     )
 
 
-# What each backend adds to everything --------------------------------------------------------------------
+# What each backend adds to all bindings ------------------------------------------------------------------
 
 _SINGLE = (
     "float64=float32",
@@ -49,7 +49,7 @@ _DOUBLE = (
     "float64=float64",
     f"no statistics are formed, and keras.ops.add, sigmoid and softmax leave float64 as it is on this backend; {_NN}",
 )
-#: What forms no mean, in which alone float64 becomes float32.
+#: For operators that compute no mean: float64 becomes float32 only in means.
 _WITHOUT_MEAN = () if BACKEND == "tensorflow" else (_DOUBLE,)
 
 # Reasons --------------------------------------------------------------------------------------------------
@@ -148,24 +148,25 @@ def _negative(operator: str, *requirements: str) -> tuple[KnownViolation, ...]:
     of_batches = OPERATORS[operator].has_modes
 
     def lost(x: np.ndarray, settings: Mapping[str, Any]) -> np.ndarray:
-        """Which values stand in a group whose var + eps is below what rounding leaves of mean(x^2) - mean(x)^2."""
+        """Which values are in a group whose var + eps is below the rounding error of mean(x^2) - mean(x)^2."""
         layout = Layout.of(operator, x.shape, settings)
         rows = layout.rows(x.astype(np.float64))
         unit = 2.0**-24
         if of_batches:  # the operation rounds to 16 bits
             unit = 2.0**-8 if x.dtype.name == "bfloat16" else 2.0**-11 if x.dtype == np.float16 else unit
-        # The sums, their division and the difference: four roundings of a number of mean(x^2)'s size, and one a level.
+        # The sums, their division and the difference: four roundings of a number as large as mean(x^2), and one for
+        # each level of the sum.
         levels = 4 + np.log2(max(rows.shape[1], 1))
         found = (rows**2).mean(axis=1) * unit * levels >= rows.var(axis=1) + settings["eps"]
         return layout.back(np.repeat(found[:, None], rows.shape[1], axis=1))
 
     def predicts(failure: Failure) -> np.ndarray:
-        """Which elements of the output belong to such a group."""
+        """Which elements of the output are in such a group."""
         assert failure.got is not None
         x = failure.inputs["x"]
         assert x is not None
         found = lost(x, failure.settings)
-        if failure.got.ndim == 1 and x.ndim > 1:  # a value for each channel
+        if failure.got.ndim == 1 and x.ndim > 1:  # one value per channel
             channel = failure.settings["channel_axis"]
             return np.asarray(np.moveaxis(found, channel, 0).reshape(x.shape[channel], -1).any(axis=1))
         return found
@@ -180,20 +181,20 @@ def _negative(operator: str, *requirements: str) -> tuple[KnownViolation, ...]:
             " beside mean^2",
             cases=lambda inputs, settings: bool(lost(inputs["x"], settings).any()),
             predicts=predicts,
-            always=False,  # which way the variance is rounded decides
+            always=False,  # it shows only if the variance is rounded in one direction
         )
         for one in requirements
     )
 
 
-#: Where the accuracy class of 16-bit data hides it.
+#: The dtypes for operators whose accuracy class of 16-bit data hides the violation.
 _WIDE = ("float32", "float64")
 _MOMENTS = (_ONE_PASS,) if BACKEND == "torch" else ()
 _NEGATIVE = _negative("batch_norm", "BN-F1", "BN-G1", "BN-G2")
 
 _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
 
-#: LayerNormalization is torch.nn.functional.layer_norm on PyTorch, in its derivatives too.
+#: On PyTorch, LayerNormalization is torch.nn.functional.layer_norm, including its derivatives.
 _TANGENT = {
     operator: tuple(
         KnownViolation(

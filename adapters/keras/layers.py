@@ -1,9 +1,8 @@
 """
-Keras's layers LayerNormalization, RMSNormalization, BatchNormalization and GroupNormalization, called canonically.
+Keras's layers LayerNormalization, RMSNormalization, BatchNormalization and GroupNormalization, in canonical calls.
 
-A layer is made once for a configuration, with the dtypes that it is called in for its policy. Its weights are lent to
-it for one call, in a StatelessScope, so that gradients reach the tensors that were handed in; those that it was made
-with are never read, and nothing is assigned to them.
+A layer is made once for a configuration, with a policy for the dtypes of its calls. Each call lends it its weights in a
+StatelessScope, so that gradients reach the caller's tensors. The layer's own weights are never read or assigned.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from .conventions import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_
 
 
 def policy(x: Any, *weights: Any) -> str:
-    """The name of the dtype policy of a layer that is handed x and has these weights; None where it lacks one."""
+    """The name of the dtype policy for a layer with this x and these weights; a weight it lacks is None."""
     compute = keras.backend.standardize_dtype(x.dtype)
     kept = {keras.backend.standardize_dtype(weight.dtype) for weight in weights if weight is not None}
     return compute if kept <= {compute} else f"mixed_{compute}"
 
 
 def _lent(weights: Sequence[tuple[Any, Any]]) -> keras.StatelessScope:
-    """The scope in which a layer's variables have these values; a variable that it lacks is None."""
+    """A scope in which a layer's variables have these values; a variable that it lacks is None."""
     return keras.StatelessScope([(variable, value) for variable, value in weights if variable is not None])
 
 
 def _given(**settings: Any) -> dict[str, Any]:
-    """The settings that are given; Keras has its own value for the others."""
+    """The settings that are not None; for the others Keras's defaults apply."""
     return {name: value for name, value in settings.items() if value is not None}
 
 
@@ -71,7 +70,7 @@ def _layer_norm_of(
 
 
 def _rms_norm(x, gamma, *, axes, mode, eps=None):
-    # The layer always has a gain, which begins as ones.
+    # The layer always has a gain, initially ones.
     sizes = tuple(x.shape[axis] for axis in axes)
     gamma = ops.ones(sizes, x.dtype) if gamma is None else gamma
     return _rms_norm_of(sizes, axes, eps, policy(x, gamma), mode == "training")(x, gamma)
@@ -95,7 +94,7 @@ def _rms_norm_of(
 
 
 def _batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, mode, eps=None, momentum=None):
-    del mode  # `training` says it.
+    del mode  # `training` decides
     shape = [1] * len(x.shape)
     shape[channel_axis] = x.shape[channel_axis]
     given, dtype = (gamma is not None, beta is not None), policy(x, gamma, beta, running_mean, running_var)

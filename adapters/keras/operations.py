@@ -1,5 +1,5 @@
 """
-keras.ops.layer_normalization and rms_normalization, and batch_normalization beside moments, as users write them.
+keras.ops.layer_normalization and rms_normalization, and batch_normalization with moments, as users write them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, tra
 @lru_cache(maxsize=KEPT)
 def _batch_norm_of(axis: int, eps: float, momentum: float, training: bool) -> Callable[..., Any]:
     def run(x, gamma, beta, running_mean, running_var):
-        # Beside parameters that are wider than it, x is widened, as no backend's kernels take two dtypes.
+        # x is widened to wider parameters, because no backend's kernels take two dtypes.
         wide = ops.cast(x, running_mean.dtype)
         mean, variance = running_mean, running_var
         if training:

@@ -1,7 +1,7 @@
 """
-Layers of a user's own on Keras: built for the shapes that they are called with, their variables lent for one call.
+Users' layers on Keras: built for the shape of x, and lent their variables for each call.
 
-A layer computes in the dtype that it is made with, so that one is made anew of its configuration for each other dtype.
+A layer computes in the dtype it is made with, so for each other dtype a new layer is made from its configuration.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KerasKit(Kit):
 
     def __init__(self, bridge: KerasBridge) -> None:
         self.bridge = bridge
-        #: Layers made anew, by the first one and the dtype; the first is kept, so that its id stays its own.
+        #: New layers by the original's id and the dtype; the original is kept, so that no other layer gets its id.
         self._anew: dict[tuple[int, str], tuple[Any, Any]] = {}
 
     def within(self, layer: Any) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class KerasKit(Kit):
         return axis if isinstance(axis, int) else self.channel_axis
 
     def placed(self, layer: Any, device: str) -> Any:
-        del device  # its variables are lent, wherever those are
+        del device  # the lent variables decide the device
         return layer
 
     def ready(self, layer: Any, x: Any, lent: Mapping[str, Any]) -> Any:
@@ -78,7 +78,7 @@ class KerasKit(Kit):
         self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool, sample: int
     ) -> tuple[Any, Mapping[str, Any]]:
         del sample
-        # One that was made anew may have other names, in the same order.
+        # A new layer's variables may have other names, in the same order.
         names = self._names(layer, lent)
         own = dict(zip(names, layer.weights))
         with keras.StatelessScope([(own[name], value) for name, value in lent.items()]) as scope:
@@ -86,7 +86,7 @@ class KerasKit(Kit):
         return y, {name: scope.get_current_value(own[name]) for name in lent}
 
     def _names(self, layer: Any, lent: Mapping[str, Any]) -> list[str]:
-        """The names of a layer's variables, as those are called that are lent to it."""
+        """The names of a layer's variables; for a new layer, the original's names, which ``lent`` uses."""
         names = list(self.tensors(layer))
         if all(name in names for name in lent):
             return names

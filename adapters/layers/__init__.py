@@ -1,1 +1,1 @@
-"""Layers of a user's own, of whatever framework: how their parameters and settings are found, and lent or set."""
+"""Users' layers of any framework: find their parameters and settings, and lend or set them."""

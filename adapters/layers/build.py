@@ -1,4 +1,4 @@
-"""From a layer, a class of layers or a factory to a binding."""
+"""Build a binding from a layer, a layer class or a factory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .trial import easy, rank_of, shape_of, tried
 
 
 def operator_of(kit: Kit, value: Any, names: tuple[str, ...]) -> str | None:
-    """The operator of a layer or class, by its class, its bases, these names, or what it holds; None for none."""
+    """The operator of a layer or class, from its class, its bases, these names, or its inner layers; else None."""
     kind = value if inspect.isclass(value) else type(value)
     found = operator_named([*(base.__name__ for base in kind.__mro__), *names])
     if found is None and kit.is_layer(value):
@@ -31,11 +31,10 @@ def binding_of(
     kit: Kit, value: Any, operator: str, label: str, declared: Declared, arguments: tuple[Any, ...] | None = None
 ) -> Binding:
     """
-    The binding of a layer, of a class of layers or of a factory.
+    The binding of a layer, a layer class or a factory.
 
-    It follows the conventions of the framework's own layer that it computes with, and is known to violate what that
-    does. ``arguments``: what a class is made with where its constructor does not tell what it takes. Raises
-    WrongSignature.
+    If it computes with a layer of the framework, it has that layer's conventions and known violations. ``arguments``
+    are the constructor's arguments, for a class whose constructor does not say what it takes. Raises WrongSignature.
     """
     if kit.is_layer(value):
         make, instance = kit.maker(value), value
@@ -49,7 +48,7 @@ def binding_of(
     inherited = _inherited(kit, sample, operator)
     if inherited is None:
         x = easy(shape_of(layers, rank_of(layers)))
-        with contextlib.suppress(Exception):  # it has no call as plain as this
+        with contextlib.suppress(Exception):  # the layer does not take this simple call
             inherited = kit.called_by(lambda: tried(layers, x), operator)
     binding = Binding(operator, label, layers, has_modes=True, fixed=layers.fixed)
     if inherited is None:
@@ -65,7 +64,7 @@ def binding_of(
 
 
 def _constructor(kit: Kit, value: Any, label: str, arguments: tuple[Any, ...] | None) -> Constructor | None:
-    """What makes layers of any size; None where nothing but these arguments makes one."""
+    """The constructor for layers of any size; None if a layer can be made only with exactly these ``arguments``."""
     try:
         found = Constructor.of(value, label, kit.handed("float32"))
     except WrongSignature:
@@ -83,8 +82,8 @@ def _instance(value: Any, arguments: tuple[Any, ...], label: str) -> Any:
 
 
 def _inherited(kit: Kit, sample: Made, operator: str) -> Binding | None:
-    """The binding of the framework's own layer that a layer is, or has within it; one with its own call is another."""
+    """The binding of the framework's layer that this layer is or contains; a layer with its own call is not one."""
     within = kit.within(sample.layer)
-    owner = next(iter(sample.roles.values()), "").rpartition(".")[0]  # what holds the parameters
+    owner = next(iter(sample.roles.values()), "").rpartition(".")[0]  # the inner layer that holds the parameters
     found = (kit.inherited(one, operator) for one in (within.get(owner, sample.layer), *within.values()))
     return next((one for one in found if one is not None), None)

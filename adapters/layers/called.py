@@ -1,7 +1,7 @@
 """
-Layers, called canonically: made for the settings of a call as far as their constructor takes these, or as they are.
+Canonical calls of layers: a layer is made for the settings of a call if its constructor takes them, or used as it is.
 
-Parameters and statistics are lent to a layer for each call, so that gradients reach the tensors that were handed in.
+Each call lends the layer its parameters and statistics, so that gradients reach the caller's tensors.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .names import parameters_of
 
 @dataclass(frozen=True)
 class Made:
-    """A layer, with what its tensors are."""
+    """A layer, with the roles of its tensors."""
 
     layer: Any
-    #: The name of the tensor that stands for each parameter.
+    #: For each parameter of the operator, the name of the layer's tensor.
     roles: Mapping[str, str]
     own: Mapping[str, Own]
 
@@ -35,7 +35,7 @@ class Made:
         return tuple(name for name in ("gamma", "beta") if name in self.roles)
 
     def extent(self, role: str) -> tuple[int, ...]:
-        """The shape of the tensor of a role, without leading and trailing axes of one value."""
+        """The shape of the tensor of a role, without leading and trailing axes of size one."""
         shape = self.own[self.roles[role]].shape
         while len(shape) > 1 and shape[0] == 1:
             shape = shape[1:]
@@ -50,29 +50,29 @@ class Layers:
 
     kit: Kit
     operator: str
-    #: The target, as the user named it.
+    #: The user's name for the target.
     label: str
     declared: Declared
-    #: What makes them; None where there is one instance.
+    #: Makes the layers; None if there is only one instance.
     constructor: Constructor | None
     instance: Any = None
-    #: What none of its layers can vary, as far as it has been found out.
+    #: The settings that none of its layers can vary, as far as known yet.
     fixed: Fixed = field(default_factory=Fixed)
-    #: Whether one extent is handed over as a tuple.
+    #: Whether the constructor gets a size of one axis as a tuple.
     tuples: bool = False
-    #: Whether x is handed over with the axes of a batch, where the framework's own layers take one sample.
+    #: Whether the layer takes x with batch axes, although the framework's own layers take one sample.
     whole: bool = False
     _kept: dict[Any, Made] = field(default_factory=dict)
 
     def takes(self, key: str) -> bool:
-        """Whether a layer can be made with another value of this, of names.ARGUMENTS."""
+        """Whether a layer can be made with another value of this setting, a key of names.ARGUMENTS."""
         if self.constructor is None:
             return False
         return self.constructor.sets(key) or (key == "size" and self.kit.builds)
 
     @property
     def channels_first(self) -> bool:
-        """Whether the features that are last in the canonical call are axis 1 of what a layer takes."""
+        """Whether the features, last in the canonical call, are axis 1 for the layer."""
         return self.declared.layout == "channels-first" and OPERATORS[self.operator].groups is Groups.TRAILING
 
     def made(
@@ -85,9 +85,9 @@ class Layers:
         **settings: Any,
     ) -> Made:
         """
-        The layer for these extents, or channels, with these of gamma and beta, to be called with x of a rank and dtype.
+        The layer for this size and x of this rank and dtype; ``given`` says which of gamma and beta it has.
 
-        Raises WrongSignature.
+        ``size`` is the extents that are normalised, or the number of channels. Raises WrongSignature.
         """
         if self.constructor is None:
             size, given, settings = (), (), {}
@@ -122,14 +122,14 @@ class Layers:
         return self.kit.built(layer, self._shape(layer, size, rank))
 
     def _shape(self, layer: Any, size: tuple[int, ...], rank: int) -> tuple[int | None, ...]:
-        """What is known of the shape of x, of a rank, that a layer for this size is handed."""
+        """The shape of x, of this rank, for a layer of this size; None for an axis whose length is not known."""
         if OPERATORS[self.operator].groups is Groups.TRAILING and not self.channels_first:
             return (*(None,) * (rank - len(size)), *size)
         axis = 1 if self.channels_first else self.kit.axis_of(layer)
         return tuple(size[0] if one == axis % rank else None for one in range(rank))
 
     def __call__(self, x: Any, *tensors: Any, mode: str, **settings: Any) -> Any:
-        """The canonical call. Raises CannotVary where no layer can be called so."""
+        """The canonical call. Raises CannotVary if no layer takes this call."""
         record = OPERATORS[self.operator]
         values = dict(zip(record.arguments[1:], tensors))
         training = settings.get("training", mode == "training")
@@ -159,20 +159,20 @@ class Layers:
         )
 
     def _sample(self, rank: int, settings: Mapping[str, Any]) -> int:
-        """How many trailing axes of what is handed over are those of one sample."""
+        """How many trailing axes of the layer's input belong to one sample."""
         if self.whole:
             return rank
         trailing = OPERATORS[self.operator].groups is Groups.TRAILING and not self.channels_first
         return len(settings["axes"]) if trailing else rank - 1
 
     def _size(self, shape: tuple[int, ...], settings: Mapping[str, Any]) -> tuple[int, ...]:
-        """The extents, or the number of channels, of x of this shape."""
+        """The normalised extents, or the number of channels, for x of this shape."""
         if OPERATORS[self.operator].groups is Groups.TRAILING:
             return shape[len(shape) - len(settings["axes"]) :]
         return (shape[settings["channel_axis"]],)
 
     def _lent(self, made: Made, role: str, value: Any) -> Any:
-        """The value in the shape that the layer holds it in. Raises CannotVary where it holds none, or another size."""
+        """The value in the shape of the layer's tensor. Raises CannotVary if there is none, or it has another size."""
         if role not in made.roles:
             raise CannotVary(f"it has no {role}")
         shape = made.own[made.roles[role]].shape
@@ -181,19 +181,19 @@ class Layers:
         return value if tuple(value.shape) == shape else self.kit.reshaped(value, shape)
 
     def _in_its_rank(self, x: Any) -> Any:
-        """x in a number of dimensions that the layer takes."""
+        """x, reshaped to a rank that the layer takes."""
         shape = self._lifted(tuple(x.shape))
         return x if shape == tuple(x.shape) else self.kit.reshaped(x, shape)
 
     def _returned(self, y: Any, shape: tuple[int, ...]) -> Any:
-        """y as x was handed over; what is no tensor of x's shape is returned as it is."""
+        """y in the layout of the caller's x; a value that is no tensor of x's shape is returned unchanged."""
         lifted = self._lifted(shape)
         if self.channels_first and len(getattr(y, "shape", ())) == len(lifted):
             y = self.kit.bridge.moved(y, 1, -1)
         return self.kit.reshaped(y, shape) if lifted != shape and tuple(getattr(y, "shape", ())) == lifted else y
 
     def _lifted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape with as many axes before those that are normalised as the layer takes: axes of 1, or made one."""
+        """The shape in a rank that the layer takes: axes of size 1 are added before the normalised ones, or merged."""
         ranks = self.fixed.native
         if not ranks or len(shape) in ranks:
             return shape
@@ -204,7 +204,7 @@ class Layers:
         return (*leading[:1], *(1,) * (rank - behind - len(leading)), *leading[1:], *features)
 
 
-#: The settings that are numbers which constructors take.
+#: The numeric settings that constructors take.
 _NUMBERS = ("eps", "momentum", "groups")
 
 

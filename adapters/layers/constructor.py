@@ -1,4 +1,4 @@
-"""Constructors: a class of layers, or a factory of them, called with the settings of a case."""
+"""Constructors: a layer class or a factory, called with the settings of a case."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from .names import ARGUMENTS, meaning
 
 @dataclass(frozen=True)
 class Constructor:
-    """What makes a layer, and which of its arguments sets what."""
+    """A callable that makes a layer, and the meaning of its arguments."""
 
     make: Callable[..., Any]
-    #: The name of the argument, by what it sets (names.ARGUMENTS).
+    #: For each setting (a key of names.ARGUMENTS), the name of the argument that sets it.
     arguments: Mapping[str, str]
-    #: What else it takes that its framework hands over: a random key, or the dtype of x.
+    #: Further arguments that the framework's kit passes, such as a random key or the dtype of x.
     handed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, make: Callable[..., Any], label: str, handed: Iterable[str] = ()) -> Constructor:
         """
-        The constructor that a class or a function is, ``handed`` what its framework hands to each that takes it.
+        The constructor for a class or a function.
 
-        Raises WrongSignature where it needs an argument whose name tells nothing.
+        ``handed`` names the arguments that the framework's kit passes to a constructor that takes them. Raises
+        WrongSignature if a required argument has a name of unknown meaning.
         """
         taken = _parameters(make)
         arguments: dict[str, str] = {}
@@ -52,13 +53,13 @@ class Constructor:
         return cls(make, arguments, handed)
 
     def sets(self, key: str) -> bool:
-        """Whether a layer can be made with another value of this."""
+        """Whether a layer can be made with another value of this setting."""
         return key in self.arguments
 
     def __call__(self, handed: Mapping[str, Any] = MappingProxyType({}), **values: Any) -> Any:
-        """A layer with these values, each by what it is; those that are not taken are left out."""
+        """Make a layer with these values, given by setting; values that the constructor does not take are left out."""
         if "scale" in self.arguments and "center" in self.arguments:
-            values.pop("affine", None)  # which says both at once
+            values.pop("affine", None)  # affine would set both scale and center
         named = {self.arguments[key]: value for key, value in values.items() if key in self.arguments}
         return self.make(**named, **{name: handed[name] for name in self.handed})
 
@@ -72,12 +73,12 @@ def is_factory(function: Any) -> bool:
 
 
 def attribute(layers: list[Any], key: str) -> Any:
-    """The value that layers, the outer one first, hold of a setting under one of its usual names; None for none."""
+    """The value of a setting, from the first layer with an attribute of one of its usual names; None if none has."""
     for layer in layers:
         for name in ARGUMENTS[key]:
             try:
                 value = getattr(layer, name, None)
-            except Exception:  # a property of the target's that raises
+            except Exception:  # a property of the target may raise
                 continue
             if value is not None and not callable(value):
                 return value
@@ -91,7 +92,7 @@ def _parameters(make: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         found = list(inspect.signature(make).parameters.values())
         if inspect.isclass(make) and all(one.kind in _ANYTHING for one in found):
-            # A metaclass, as flax.nnx has one, hands on whatever it is given.
+            # The call of a metaclass, as in flax.nnx, takes any arguments and passes them to __init__.
             found = list(inspect.signature(make.__init__).parameters.values())[1:]
     except (TypeError, ValueError):
         return []

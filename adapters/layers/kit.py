@@ -1,4 +1,4 @@
-"""Kits: what a framework's folder has to know of layers, so that those of a user's own can be called canonically."""
+"""Kits: the operations on a framework's layers that normspec needs to make canonical calls of users' layers."""
 
 from __future__ import annotations
 
@@ -14,71 +14,71 @@ from ..bridge import Bridge
 
 @dataclass(frozen=True)
 class Own:
-    """A tensor that a layer holds."""
+    """A tensor of a layer."""
 
     shape: tuple[int, ...]
-    #: Whether it is trained: a parameter, and not a statistic or a constant.
+    #: Whether it is trained: a parameter, not a statistic or a constant.
     trained: bool
 
 
 class Kit(abc.ABC):
-    """The layers of one framework. All that it is handed, and returns, are that framework's own tensors."""
+    """The layers of one framework. All tensors in its arguments and results are that framework's own."""
 
     bridge: Bridge
-    #: The framework whose tensors the layers take, of frameworks.FRAMEWORKS.
+    #: The framework whose tensors the layers take: one of frameworks.FRAMEWORKS.
     framework: str
-    #: The axis of the channels where nobody says another.
+    #: The default channel axis.
     channel_axis: int
-    #: Whether an attribute named momentum weighs the old statistic.
+    #: Whether an attribute named momentum is the weight of the old statistic.
     old_momentum: bool = False
 
-    #: Whether a layer learns its size when it is built, and not from an argument of its constructor.
+    #: Whether a layer gets its size when it is built, not from an argument of its constructor.
     builds: bool = False
-    #: Whether a layer takes one sample, which is mapped over the axes of a batch.
+    #: Whether a layer takes one sample, and is mapped over the batch axes.
     maps: bool = False
-    #: Whether a model's layers are there before it is called.
+    #: Whether a model's layers exist before it is called.
     models: bool = True
-    #: The class that its layers derive from.
+    #: The base class of its layers.
     base: type
 
     def is_layer(self, value: Any) -> bool:
-        """Whether a value is a layer of this framework, and no class of them."""
+        """Whether a value is a layer of this framework, not a layer class."""
         return isinstance(value, self.base)
 
     def handed(self, dtype: str) -> Mapping[str, Any]:
-        """What every constructor of a layer that takes it is given: a random key, say, or the dtype of x."""
+        """Arguments for every layer constructor that takes them, such as a random key or the dtype of x."""
         del dtype
         return {}
 
     def maker(self, layer: Any) -> Callable[[], Any] | None:
-        """What makes layers such as this one, which has no size yet; None where it has one."""
+        """A function that makes layers like this one, which has no size yet; None if it has a size."""
         del layer
         return None
 
     def making(self) -> AbstractContextManager[Any]:
-        """What a layer is made in."""
+        """The context in which layers are made."""
         return nullcontext()
 
     @abc.abstractmethod
     def within(self, layer: Any) -> dict[str, Any]:
-        """The layer under the name "", and those within it under theirs, the outer ones first."""
+        """The layer under the name "", and its inner layers under their names, outer ones first."""
 
     @abc.abstractmethod
     def tensors(self, layer: Any) -> dict[str, Own]:
-        """The tensors that a layer holds, by name."""
+        """The tensors of a layer, by name."""
 
     def built(self, layer: Any, shape: tuple[int | None, ...]) -> Any:
-        """The layer, built for x of this shape, of which it may not know all, where that is left to it."""
+        """The layer, built for x of this shape (None for an unknown length) if it needs building."""
         del shape
         return layer
 
     def axis_of(self, layer: Any) -> int:
-        """The axis of a layer's channels."""
+        """The channel axis of a layer."""
         del layer
         return self.channel_axis
 
     def dtype_of(self, layer: Any) -> str | None:
-        """The dtype that a layer computes in, if it takes no other."""
+        """The only dtype that a layer takes; None if it takes others too."""
         del layer
         return None
 
@@ -87,7 +87,7 @@ class Kit(abc.ABC):
         """A copy of a layer on a device."""
 
     def ready(self, layer: Any, x: Any, lent: Mapping[str, Any]) -> Any:
-        """The layer that takes x and these parameters: the same one, where layers have no dtype of their own."""
+        """The layer to call with x and these parameters: the same layer, unless layers have a dtype of their own."""
         del x, lent
         return layer
 
@@ -96,20 +96,20 @@ class Kit(abc.ABC):
         self, layer: Any, lent: Mapping[str, Any], x: Any, *, training: bool, sample: int
     ) -> tuple[Any, Mapping[str, Any]]:
         """
-        What a layer makes of x with these tensors in place of its own, and what they are afterwards.
+        Call a layer on x with these tensors in place of its own; return its result, and the tensors afterwards.
 
-        ``sample``: how many trailing axes of x are those of one sample, for a layer that takes one.
+        ``sample``: how many trailing axes of x belong to one sample, for a layer that takes one sample.
         """
 
     @abc.abstractmethod
     def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
-        """The tensor in another shape of as many elements."""
+        """The tensor, reshaped."""
 
     @abc.abstractmethod
     def inherited(self, owner: Any, operator: str) -> Binding | None:
-        """The binding of the framework's own layer whose call this one has; None where its call is its own."""
+        """The binding of the framework's layer from which this layer inherits its call; None if the call is its own."""
 
     def called_by(self, call: Callable[[], Any], operator: str) -> Binding | None:
-        """The binding of the framework's own function of an operator that a call runs; None where it runs none."""
+        """The binding of the framework's function for the operator, if a call runs one; else None."""
         del call, operator
         return None

@@ -1,4 +1,4 @@
-"""Names: what authors of layers call their parameters, the arguments of constructors, and the layers themselves."""
+"""Common names that authors give to parameters, to constructor arguments, and to layers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from ...spec.errors import WrongSignature
 from ...spec.operators import OPERATORS
 
-#: What each parameter is called, by the last part of a name such as ``norm.weight``.
+#: Usual names of each parameter: the last part of a name such as ``norm.weight``.
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "gamma": ("weight", "gamma", "scale", "gain", "kernel", "g", "w", "a_2"),
     "beta": ("bias", "beta", "shift", "offset", "b", "b_2"),
@@ -16,9 +16,8 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "running_var": ("running_var", "moving_variance", "moving_var", "running_variance", "variance", "var", "ra_var"),
 }
 
-#: What the arguments of a constructor, and the attributes of a layer, are called that hold each setting. "size" is the
-#: extents that are normalised, or the number of channels; "scale", "center" and "affine" say which of gamma and beta,
-#: or both, there are.
+#: Usual names, for each setting, of the constructor's argument and the layer's attribute. "size" is the normalised
+#: extents, or the number of channels. "scale" says whether there is a gamma, "center" a beta, and "affine" both.
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "size": (
         *("normalized_shape", "norm_shape", "shape", "size", "dim", "dims", "d_model", "model_dim", "hidden_size"),
@@ -34,7 +33,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "center": ("bias", "use_bias", "center"),
 }
 
-#: The operator of a layer, by what the name of its class holds in lower case without underscores.
+#: For each operator, parts of class names, in lower case without underscores, that identify it.
 _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "rms_norm": ("rmsnorm", "t5layernorm"),
     "layer_norm": ("layernorm",),
@@ -45,12 +44,12 @@ _OPERATORS: Mapping[str, tuple[str, ...]] = {
 
 
 def meaning(name: str) -> str | None:
-    """What an argument of this name sets, of ARGUMENTS; None where it is none of them."""
+    """The setting, a key of ARGUMENTS, that an argument of this name sets; None if the name is unknown."""
     return next((key for key, names in ARGUMENTS.items() if name.lower() in names), None)
 
 
 def operator_named(names: Iterable[str]) -> str | None:
-    """The operator that the first of these names which names one does name; None where none does."""
+    """The operator named by the first of these names that names one; None if none does."""
     for name in names:
         plain = name.lower().replace("_", "")
         for operator, parts in _OPERATORS.items():
@@ -63,10 +62,10 @@ def parameters_of(
     own: Mapping[str, Any], trained: Iterable[str], operator: str, declared: Mapping[str, str], label: str
 ) -> dict[str, str]:
     """
-    Which of a layer's tensors, by name, stands for each parameter of the operator that it has.
+    The name of the layer's tensor for each of the operator's parameters that the layer has.
 
-    ``own``: all its tensors by name. ``trained``: those that are parameters, each of which has to stand for something.
-    Raises WrongSignature where one does not, or where two could.
+    ``own``: all the layer's tensors by name. ``trained``: the names of its trained parameters; each must match one of
+    the operator's parameters. Raises WrongSignature if one does not match, or if two could.
     """
     found: dict[str, str] = {}
     for role in OPERATORS[operator].parameters:
@@ -92,7 +91,7 @@ def parameters_of(
 
 
 def _declared(role: str, name: str, own: Mapping[str, Any], label: str) -> str:
-    """The tensor that is declared for a role, by its whole name or the last parts of it."""
+    """The tensor declared for a role, given by its whole name or the last parts of it."""
     named = [one for one in own if one == name or one.endswith(f".{name}")]
     if len(named) != 1:
         raise WrongSignature(

@@ -1,4 +1,4 @@
-"""The eps and the momentum that a layer has of its own: as an attribute says, or measured."""
+"""A layer's own eps and momentum, read from an attribute or measured."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .called import Layers
 from .constructor import attribute
 from .trial import given_of, numbers_of, rank_of, shape_of, size_of, tried
 
-#: The deviation of what eps is measured on: its square, 2^-40, is below any eps that is in use.
+#: The deviation of the values on which eps is measured: its square, 2^-40, is below any eps in use.
 _DEVIATION = 2.0**-20
 
-#: How near a measured number has to be to one that somebody would write: float32 leaves about 1e-6.
+#: The relative distance within which a measured number becomes a round one: float32 leaves an error of about 1e-6.
 _NEAR = 1e-4
 
 
 def eps_of(layers: Layers) -> float:
-    """The eps of a layer. Raises WrongSignature where nothing tells it."""
+    """The eps of a layer. Raises WrongSignature if it cannot be found out."""
     value = _said(layers, "eps")
     if value is not None:
         return value
@@ -38,11 +38,16 @@ def eps_of(layers: Layers) -> float:
 
 
 def momentum_of(layers: Layers) -> float:
-    """The weight that the new statistic has in a layer: as one step shows, in the digits of its attribute."""
+    """
+    The weight of the new statistic in a layer.
+
+    One training step shows whether the attribute gives this weight or the old statistic's; the attribute's digits are
+    used.
+    """
     said = _said(layers, "momentum")
     try:
         _, mean, _ = tried(layers, np.ones(shape_of(layers, rank_of(layers))), training=True)
-    except Exception:  # it takes no such call: then no case in training is judged
+    except Exception:  # the layer takes no training call, so no training case is judged
         measured = None
     else:
         measured = float(np.median(mean))
@@ -58,7 +63,7 @@ def momentum_of(layers: Layers) -> float:
 
 
 def _said(layers: Layers, key: str) -> float | None:
-    """The number that a layer, or one within it, holds under a usual name."""
+    """The number in an attribute, with a usual name for ``key``, of a layer or of one inside it."""
     made = layers.made(size_of(layers), given_of(layers), **numbers_of(layers))
     value: Any = attribute(list(layers.kit.within(made.layer).values()), key)
     try:
@@ -68,7 +73,7 @@ def _said(layers: Layers, key: str) -> float | None:
 
 
 def _measured_eps(layers: Layers, dtype: str) -> float | None:
-    """The eps with which y = (x - mean) / sqrt(variance + eps) on values +d and -d in turn; None for none."""
+    """The eps in y = (x - mean) / sqrt(variance + eps), measured on alternating values +d and -d; None if none fits."""
     shape = shape_of(layers, rank_of(layers))
     x = np.where(np.arange(math.prod(shape)) % 2, -_DEVIATION, _DEVIATION).reshape(shape)
     record = OPERATORS[layers.operator]
@@ -85,12 +90,12 @@ def _measured_eps(layers: Layers, dtype: str) -> float | None:
         found = ((x - mean) / y) ** 2 - variance
     measured = float(np.median(found))
     if not (np.abs(found - measured) <= _NEAR * (abs(measured) + variance)).all():
-        return None  # it is another formula, or its groups are not of as many values of either sign
+        return None  # another formula, or groups with unequal numbers of +d and -d
     return 0.0 if abs(measured) <= 2 * _NEAR * variance else _written(measured)
 
 
 def _written(measured: float) -> float | None:
-    """The number of few digits, or the power of two, that is as good as the measured one; None where there is none."""
+    """The number with few digits, or the power of two, that is near the measured one; None if there is none."""
     if not (math.isfinite(measured) and measured > 0):
         return None
     candidates = float(f"{measured:.2e}"), 2.0 ** round(math.log2(measured))

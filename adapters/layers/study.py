@@ -1,4 +1,4 @@
-"""Studying layers: what none of them can vary, found out from a first one and from trial calls."""
+"""Find out what the layers of a target cannot vary, from a first layer and from trial calls."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .constructor import attribute
 from .numbers import eps_of, momentum_of
 from .trial import easy, given_of, numbers_of, possible, rank_of, shape_of, size_of, tried
 
-#: Numbers of dimensions that x may have in a case.
+#: How many dimensions x may have in a case.
 _RANKS = (1, 2, 3, 4, 5)
 
 #: The most values a group may have: exact values of a case take about half a kilobyte for each.
 _LARGEST = 1 << 18
 
-#: Names of a size that may be of several axes.
+#: Argument names for a size that may have several axes.
 _SHAPES = ("normalized_shape", "norm_shape", "shape")
 
 
 def studied(layers: Layers) -> Made:
-    """Find out what no layer can vary, and return a first one. Raises WrongSignature where none can be called."""
+    """Find out what no layer can vary, and return a first layer. Raises WrongSignature if none can be called."""
     record = OPERATORS[layers.operator]
     layers.fixed = layers.declared.settings()
     first = _first(layers)
@@ -64,7 +64,7 @@ def _made(layers: Layers) -> Made:
 
 
 def _first(layers: Layers) -> Made:
-    """A first layer: one extent is handed over as a number, or as a tuple where a number does not do."""
+    """A first layer; a size of one axis is passed as a number, or as a tuple if a number fails."""
     failed: Exception | None = None
     for tuples in (False, True) if layers.takes("size") else (False,):
         layers.tuples = tuples
@@ -84,7 +84,7 @@ def _first(layers: Layers) -> Made:
 
 
 def _choices(layers: Layers, first: Made) -> tuple[tuple[str, ...], ...]:
-    """The choices of gamma and beta that there are; empty for all of them."""
+    """The combinations of gamma and beta that layers can have; empty if all are possible."""
     every = possible(layers.operator)
 
     def has(given: tuple[str, ...]) -> bool:
@@ -101,7 +101,7 @@ def _choices(layers: Layers, first: Made) -> tuple[tuple[str, ...], ...]:
 
 
 def _extents(layers: Layers, first: Made) -> dict[str, Any]:
-    """The extents that are normalised, where they are fixed, and how many axes they have."""
+    """The normalised extents, if they are fixed, and how many axes they have."""
     if layers.fixed.shape:
         return {}
     if layers.takes("size"):
@@ -123,7 +123,7 @@ def _said_shape(layers: Layers, first: Made) -> tuple[int, ...]:
 
 
 def _takes_two_axes(layers: Layers) -> bool:
-    """Whether a class takes extents of several axes, and its layers x of such a shape."""
+    """Whether a class takes a size of several axes, and its layers take x of such a shape."""
     assert layers.constructor is not None
     if layers.channels_first or layers.constructor.arguments.get("size", "").lower() not in _SHAPES:
         return False
@@ -142,7 +142,7 @@ def _channel_axis(layers: Layers, first: Made) -> int:
 
 
 def _channels(layers: Layers, first: Made) -> dict[str, Any]:
-    """The number of channels, where it is fixed, and of groups."""
+    """The number of channels and the number of groups, if they are fixed."""
     found: dict[str, Any] = {}
     within = list(layers.kit.within(first.layer).values())
     if not layers.takes("size") and layers.fixed.channels is None:
@@ -159,7 +159,7 @@ def _channels(layers: Layers, first: Made) -> dict[str, Any]:
 
 
 def _ranks_and_batch(layers: Layers) -> tuple[int, ...]:
-    """The same, where layers take one sample with whole batches too, if no call works with a sample."""
+    """Like :func:`_ranks_and_layout`; if no call with one sample works, whole batches are tried too."""
     try:
         return _ranks_and_layout(layers)
     except WrongSignature:
@@ -173,7 +173,7 @@ def _ranks_and_batch(layers: Layers) -> tuple[int, ...]:
 
 
 def _ranks_and_layout(layers: Layers) -> tuple[int, ...]:
-    """The same, where no layout is declared with channels first too, if no call works with them last."""
+    """Like :func:`_ranks`; if no layout is declared and no call with channels last works, channels first is tried."""
     declared = layers.declared
     try:
         return _ranks(layers)
@@ -188,7 +188,7 @@ def _ranks_and_layout(layers: Layers) -> tuple[int, ...]:
 
 
 def _ranks(layers: Layers) -> tuple[int, ...]:
-    """The numbers of dimensions that x may have; empty for any. Raises WrongSignature where no call works."""
+    """The ranks that x may have; empty if any. Raises WrongSignature if no call works."""
     trailing = OPERATORS[layers.operator].groups is Groups.TRAILING
     least = max(layers.fixed.axes or 1, 2 if layers.channels_first else 1) if trailing else 2
     candidates = [rank for rank in _RANKS if rank >= least]
@@ -213,7 +213,7 @@ def _ranks(layers: Layers) -> tuple[int, ...]:
 
 
 def _is_frozen(layers: Layers, first: Made) -> bool:
-    """Whether a layer trains nothing, and computes in training what it computes in inference."""
+    """Whether a layer trains nothing, and computes the same in training as in inference."""
     if not first.given or any(first.own[first.roles[name]].trained for name in first.given):
         return False
     x = easy(shape_of(layers, rank_of(layers)))

@@ -1,4 +1,4 @@
-"""Trials: calls of a layer with neutral parameters, by which is found out what it takes and computes."""
+"""Trials: calls of a layer with neutral parameters, to find out what it takes and computes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ...spec.operators import OPERATORS, Groups
 from ..dtypes import DTYPES
 from .called import Layers
 
-#: The size that a class of layers is first made with, and how many groups its channels form.
+#: The size of the first layer made of a class, and how many groups its channels form.
 SIZE, GROUPS = 8, 2
 
-#: Which of gamma and beta are given.
+#: The combinations of gamma and beta.
 _CHOICES = (("gamma", "beta"), ("gamma",), ("beta",), ())
 
 
 def possible(operator: str) -> list[tuple[str, ...]]:
-    """The choices of gamma and beta that a call of an operator has, all of them given first."""
+    """The combinations of gamma and beta that an operator's call can have; the first gives all that it takes."""
     taken = OPERATORS[operator].arguments
     return [one for one in _CHOICES if all(name in taken for name in one)]
 
 
 def size_of(layers: Layers) -> tuple[int, ...]:
-    """Extents, or a number of channels, that a layer has or can be made with."""
+    """The normalised extents, or the number of channels, that a layer has or can be made with."""
     fixed = layers.fixed
     if fixed.shape:
         return fixed.shape
@@ -35,19 +35,19 @@ def size_of(layers: Layers) -> tuple[int, ...]:
 
 
 def numbers_of(layers: Layers) -> dict[str, Any]:
-    """Ordinary numbers for those of eps, momentum and groups that a constructor takes."""
+    """Ordinary values of eps, momentum and groups, as far as the constructor takes them."""
     wanted = {"eps": 1e-5, "momentum": 0.25, "groups": layers.fixed.groups or GROUPS}
     settings = OPERATORS[layers.operator].settings
     return {name: value for name, value in wanted.items() if layers.takes(name) and name in settings}
 
 
 def given_of(layers: Layers) -> tuple[str, ...]:
-    """Which of gamma and beta a layer can be given: both where it has both."""
+    """Which of gamma and beta to give a layer: both if it takes both."""
     return layers.fixed.given[0] if layers.fixed.given else possible(layers.operator)[0]
 
 
 def shape_of(layers: Layers, rank: int) -> tuple[int, ...]:
-    """A shape of x of this rank, no two neighbouring extents alike where there is a choice."""
+    """A shape of x of this rank, with neighbouring extents different if there is a choice."""
     size = size_of(layers)
     if OPERATORS[layers.operator].groups is Groups.TRAILING:
         return (*(3, 2, 4, 2)[: rank - len(size)], *size)
@@ -57,7 +57,7 @@ def shape_of(layers: Layers, rank: int) -> tuple[int, ...]:
 
 
 def rank_of(layers: Layers) -> int:
-    """A number of dimensions that x can have."""
+    """A rank that x can have."""
     return (layers.fixed.ranks or layers.fixed.native or (3,))[0]
 
 
@@ -71,9 +71,9 @@ def tried(
     training: bool = False,
 ) -> list[np.ndarray]:
     """
-    The results of a call with gamma 1, beta 0 and these running statistics, on the first device where it works.
+    The results of a call with gamma 1, beta 0, and running statistics of this variance, on the first device that works.
 
-    Raises what the layer raised on the first.
+    Raises the layer's exception from the first device if none works.
     """
     record, bridge, size = OPERATORS[layers.operator], layers.kit.bridge, size or size_of(layers)
     values = {"gamma": 1.0, "beta": 0.0, "running_mean": 0.0, "running_var": variance}
@@ -110,7 +110,7 @@ def tried(
 
 
 def easy(shape: tuple[int, ...]) -> np.ndarray:
-    """Ordinary values of a shape, no two neighbours alike."""
+    """Ordinary values of this shape, with neighbours different."""
     return ((np.arange(math.prod(shape)) * 7) % 11 - 5.0).reshape(shape)
 
 

@@ -1,4 +1,4 @@
-"""MXNet's own layers, what its users compose of them, and the bridge for one's own functions on its arrays."""
+"""MXNet's own layers, operators composed of its functions, and the bridge for users' functions on its arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BRIDGE = MxnetBridge()
 
 
 def target() -> Target:
-    """MXNet as it is installed."""
+    """The installed MXNet as a target."""
     return Target(
         "mxnet", "mxnet", BRIDGE.version, BRIDGE, (*layers.BINDINGS, *group_norms.BINDINGS, *composed.BINDINGS)
     )

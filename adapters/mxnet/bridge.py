@@ -1,4 +1,4 @@
-"""MXNet arrays: conversion, autograd in reverse mode, and devices."""
+"""The bridge for MXNet arrays: conversion, autograd in reverse mode, and devices."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _DTYPES = ("float16", "float32", "float64")
 
 class _Guard:
     """
-    Recording or not, training or not, and no Python warnings; MXNet puts its modes back as they were.
+    Sets recording and training mode, and turns Python's warnings off; MXNet restores its modes itself.
 
-    A size of zero means "not known yet" to MXNet, unless NumPy's meaning is asked for: it is where x has no elements.
+    For MXNet a size of zero means "not known yet" unless NumPy's shapes are turned on; they are if x has no elements.
     """
 
     __slots__ = ("_modes", "_warnings")
@@ -46,14 +46,14 @@ class _Guard:
             mode.__exit__(kind, error, trace)
         self._warnings.__exit__(kind, error, trace)
         if isinstance(error, mx.MXNetError):
-            # MXNet puts a trace of its own first, and what was wrong into the last line.
+            # MXNet's message begins with a trace of its own; the error itself is in the last line.
             said = str(error).strip().splitlines() or [""]
             if len(said) > 1:
                 raise mx.MXNetError(said[-1].partition("MXNetError: ")[2] or said[-1]) from error
 
 
 class MxnetBridge(Bridge):
-    """MXNet on its CPU and GPU devices; it has no bfloat16 that its Python side can make or read."""
+    """MXNet on its CPU and GPU devices, without bfloat16: MXNet's Python side cannot make or read it."""
 
     name = "mxnet"
     version = mx.__version__
@@ -67,7 +67,7 @@ class MxnetBridge(Bridge):
         ),
     )
     dtypes = _DTYPES
-    # No strides: what is a view lies in one piece somewhere in a larger buffer.
+    # MXNet has no strides: a view is one contiguous piece of a larger buffer.
     layouts = ("contiguous", "offset")
     differentiates = True
 
@@ -131,7 +131,7 @@ class MxnetBridge(Bridge):
         return _Guard(size, gradients, training)
 
     def finish(self, device: str) -> None:
-        # The engine works on its own time on the CPU too.
+        # MXNet's engine is asynchronous on the CPU too.
         mx.nd.waitall()
 
     def tracks(self, output: Any) -> bool:
@@ -144,7 +144,7 @@ class MxnetBridge(Bridge):
     def vjp(self, output: Any, inputs: Sequence[Any], cotangent: Any, *, keep: bool = False) -> list[Any | None]:
         if not self.tracks(output):
             return [None] * len(inputs)
-        # autograd.grad raises where an input is not reached; backward leaves that one's mark as it is.
+        # autograd.grad raises if an input is not reached; backward leaves the mark of that input unchanged.
         for tensor in inputs:
             tensor._fresh_grad = False
         autograd.backward([output], [cotangent], retain_graph=keep)
@@ -156,7 +156,7 @@ class MxnetBridge(Bridge):
     def vjp_vjp(
         self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any, second: Sequence[Any]
     ) -> list[Any | None]:
-        # Each cotangent that autograd is given becomes a node of its own, which is connected to nothing.
+        # autograd turns each given cotangent into a new node that is connected to nothing.
         raise Unsupported("mxnet does not differentiate a gradient with respect to its cotangent")
 
     def zeros(self, x: Any) -> Any:
@@ -181,7 +181,7 @@ class MxnetBridge(Bridge):
         return mx.nd.empty(value.shape, ctx=value.ctx, dtype=value.dtype)
 
     def write(self, value: Any, buffer: Any) -> Any:
-        # Another array on the buffer's memory: the buffer itself would be part of the graph of the call before.
+        # A new array on the buffer's memory: the buffer itself would be part of the previous call's graph.
         return mx.nd.identity(value, out=buffer.detach())
 
     def moved(self, tensor: Any, source: int, destination: int) -> Any:
@@ -192,7 +192,7 @@ class MxnetBridge(Bridge):
 
 
 def _made(array: np.ndarray, device: str) -> Any:
-    """An MXNet array of its own memory with these values."""
+    """An MXNet array with these values in memory of its own."""
     return mx.nd.array(np.ascontiguousarray(array), ctx=_context(device), dtype=array.dtype)
 
 

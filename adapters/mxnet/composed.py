@@ -1,4 +1,4 @@
-"""The composed operators as MXNet's users write them, of MXNet's own functions: it ships no layer of these names."""
+"""The composed operators, written with MXNet's functions as users write them: it ships no layers of these names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..binding import Binding
 from ..known import KnownViolation
 from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_KNOWN_VIOLATIONS, LAYER_NORM_REASONS, SOURCE, gluon_layer_norm
 
-#: Why the others round every operation.
+#: Why the other operators round every operation.
 _EACH_ROUNDED = (
     "each operation on 16-bit arrays rounds its result to 16 bits: the gate or the weights, every product and every"
     f" sum; {SOURCE}tensor/elemwise_binary_op_basic.cc"
 )
 
-#: Why a result of another shape is let pass, where it can be broadcast.
+#: Why a result of another shape is accepted if it can be broadcast.
 _BROADCAST = (
     KnownViolation(
         "CM-C6",
@@ -31,9 +31,9 @@ _BROADCAST = (
 )
 
 
-#: What the multi-scale highway connection is known to violate by the functions that it is made of.
+#: The known violations of mhc that come from the functions it is built of.
 def _subnormal_weight(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether softmax(logits) has one."""
+    """Whether softmax(logits) has a subnormal weight."""
     logits = np.asarray(inputs["logits"], np.float64)
     weights = np.exp(logits - logits.max())
     weights /= weights.sum()

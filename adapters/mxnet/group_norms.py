@@ -1,8 +1,8 @@
 """
 MXNet's GroupNorm and InstanceNorm in the canonical signatures, and the conventions that they follow.
 
-GroupNorm knows the channels by axis 1: x goes there and back. In MXNet 1.9 it has one gamma and one beta for each
-group, and not for each channel, so that these are applied after it, as users do who want one for each channel.
+GroupNorm's channels are axis 1: x's channel axis is moved there, and y's back. In MXNet 1.9 GroupNorm has one gamma and
+one beta per group, not per channel. So gamma and beta are applied after it, as users do who want them per channel.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def _instance_norm_of(channels: int, axis: int, eps: float, scale: bool, center:
 
 
 def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """Both take x with positions: an axis beside samples and channels."""
+    """The ``accepts`` of both layers: x needs an axis of positions beside samples and channels."""
     return None if len(shape) >= 3 else f"it takes rank 3 or more, not {len(shape)}"
 
 
 def _accepts_samples(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """InstanceNorm takes one sample at least: without any it divides integers by 0, which may end the process."""
+    """The ``accepts`` of InstanceNorm: without a sample it divides integers by 0, which may end the process."""
     return (
         _accepts(shape, settings)
         if shape[0]

@@ -1,13 +1,13 @@
 """
 MXNet's LayerNorm and BatchNorm in the canonical signatures, and the conventions that they follow.
 
-A layer of Gluon is handed the tensors in the place of its own parameters, so that gradients reach them. A gamma of
-None is what ``scale=False`` makes of it: ones, with ``fix_gamma`` in BatchNorm.
+A Gluon layer gets the caller's tensors in place of its own parameters, so that gradients reach them. A gamma of None
+means what ``scale=False`` does: ones, with ``fix_gamma`` in BatchNorm.
 
-BatchNorm writes to its moving averages in the backward pass and not in the forward pass. What is returned as the new
-ones is therefore what a second forward pass and its backward pass, beside the first, leave in copies of the given ones.
-For float16 data it takes parameters and statistics of float32 alone, which is also what Gluon makes of them: float16
-ones are cast there and back.
+BatchNorm writes its moving averages in the backward pass, not in the forward pass. So a second forward pass and its
+backward pass run on copies of the given averages, and what they leave there is returned as the new averages. For
+float16 data BatchNorm takes only float32 parameters and statistics, as Gluon also makes them: float16 ones are cast to
+float32 and back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SOURCE = "https://github.com/apache/mxnet/blob/v1.9.x/src/operator/"
 
 
 def affine(gamma: Any, beta: Any, like: Any, size: int) -> tuple[Any, Any]:
-    """gamma and beta; ones and zeros in the place of None."""
+    """gamma and beta, with ones and zeros in place of None."""
     made = {"ctx": like.ctx, "dtype": like.dtype}
     return (
         mx.nd.ones((size,), **made) if gamma is None else gamma,
@@ -109,8 +109,8 @@ def _batch_norm(
     wide = np.float32 if x.dtype == np.float16 else x.dtype
     gamma, beta = (None if one is None else one.astype(wide, copy=False) for one in (gamma, beta))
     parameters = affine(gamma, beta, running_mean.astype(wide), running_mean.shape[0])
-    # The backward pass takes its mode from whoever starts it, so that an inference that is to be differentiated says so
-    # by use_global_stats; one that is not is a forward pass in predict mode.
+    # The code that starts the backward pass sets its mode. So inference that will be differentiated sets
+    # use_global_stats; other inference is a forward pass in predict mode.
     operator = operator_of(
         running_mean.shape[0],
         axis=channel_axis,
@@ -127,7 +127,7 @@ def _batch_norm(
 
 
 def _step(operator: Callable[..., Any], x: Any, parameters: Any, mean: Any, variance: Any) -> None:
-    """A forward and a backward pass, which writes to the moving averages."""
+    """A forward and a backward pass; the backward pass writes the moving averages."""
     x.attach_grad()
     with autograd.record(train_mode=True):
         y = operator(x, *parameters, mean, variance)
@@ -136,10 +136,10 @@ def _step(operator: Callable[..., Any], x: Any, parameters: Any, mean: Any, vari
 
 # Bindings -------------------------------------------------------------------------------------------------
 
-#: Why a sum with a number of 16 bits is one of 16 bits, whatever the other is.
+#: Why a sum with a 16-bit number is a 16-bit number, whatever the other one is.
 _HALF = "https://github.com/apache/mxnet/blob/v1.9.x/3rdparty/mshadow/mshadow/half.h (MSHADOW_HALF_OPERATOR)"
 
-#: What LayerNorm declares, and with it every layer that has one within; and why.
+#: The conventions that LayerNorm declares, and every layer that contains one; and the reasons.
 LAYER_NORM_CONVENTIONS: Mapping[str, str] = {"eps_dtype": "float32", "storage": "native"}
 LAYER_NORM_REASONS: Mapping[str, str] = {
     "eps_dtype": f"eps is a parameter of type float, which is a float32; {SOURCE}nn/layer_norm-inl.h (LayerNormParam)",
@@ -149,7 +149,7 @@ LAYER_NORM_REASONS: Mapping[str, str] = {
     ),
 }
 
-#: What LayerNorm is known to violate, and every layer that has one within.
+#: The known violations of LayerNorm, and of every layer that contains one.
 LAYER_NORM_KNOWN_VIOLATIONS = (
     KnownViolation(
         "CM-S2",
@@ -180,7 +180,7 @@ _INVERTED = (
 
 
 def _off_by_eps(failure: Failure) -> Any:
-    """Which running variances are as wrong as 1/r^2 - eps makes them, in up to three steps."""
+    """Which errors of the running variance come from computing it as 1/r^2 - eps, in up to three steps."""
     assert failure.got is not None and failure.expected is not None
     x, axis, eps = failure.inputs["x"], failure.settings["channel_axis"], failure.settings["eps"]
     old = failure.inputs["running_var"]
@@ -220,7 +220,7 @@ _BATCH_NORM_KNOWN_VIOLATIONS = (
             modes=("training",),
             where="off by no more than a few roundings of var + eps, or infinite or NaN where both are 0",
             predicts=_off_by_eps,
-            always=False,  # where eps is small beside the variance it does not show
+            always=False,  # it does not show if eps is small beside the variance
         )
         for one in ("BN-S2", "BN-S3", "BN-S4")
     ),

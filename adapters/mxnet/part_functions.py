@@ -1,4 +1,4 @@
-"""What parts on MXNet arrays need that MXNet has no single function for."""
+"""Operations for parts on MXNet arrays that are no single MXNet function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def matmul(x: Any, w: Any) -> Any:
-    """x @ w over the last axis of x; 16-bit arrays in float32, because dot takes none on the CPU."""
+    """x @ w over the last axis of x; 16-bit arrays in float32, because dot takes no 16-bit arrays on the CPU."""
     if x.dtype == np.float16:
         return mx.nd.dot(x.astype("float32"), w.astype("float32")).astype("float16")
     return mx.nd.dot(x, w)
@@ -23,7 +23,7 @@ def shift(x: Any, offset: int, axis: int) -> Any:
     if lost == 0:
         return x
     beyond = mx.nd.zeros((*x.shape[:axis], lost, *x.shape[axis + 1 :]), ctx=x.ctx, dtype=x.dtype)
-    if lost == size:  # a slice of no length is what MXNet has not
+    if lost == size:  # MXNet has no slices of length zero
         return mx.nd.concat(mx.nd.zeros_like(x), dim=axis)
     if offset > 0:
         return mx.nd.concat(mx.nd.slice_axis(x, axis=axis, begin=lost, end=size), beyond, dim=axis)
@@ -31,6 +31,6 @@ def shift(x: Any, offset: int, axis: int) -> Any:
 
 
 def replay(x: Any, value: Any, cotangent: Any) -> Any:
-    """The value; its cotangent of x is the one given, because MakeLoss has a gradient of one whatever comes back."""
+    """The value; the cotangent of x is the given one, because MakeLoss has gradient one whatever its cotangent is."""
     beside = mx.nd.MakeLoss(x * mx.nd.BlockGrad(cotangent))
     return mx.nd.where(mx.nd.zeros_like(value), beside, value)

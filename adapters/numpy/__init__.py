@@ -1,4 +1,4 @@
-"""The built-in NumPy target, and the bridge for one's own functions on NumPy arrays."""
+"""The built-in NumPy target, and the bridge for users' functions on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ BRIDGE = NumpyBridge()
 
 
 def target() -> Target:
-    """The built-in target; it is written for the two dtypes that NumPy computes in by itself."""
+    """The built-in target, for the two dtypes that NumPy computes in natively."""
     return Target("numpy", "numpy", BRIDGE.version, BRIDGE, BINDINGS, dtypes=("float32", "float64"))

@@ -1,4 +1,4 @@
-"""The arithmetic of the NumPy rooms: computed in float32 for 16-bit data, in the data's own dtype otherwise."""
+"""The arithmetic of adapters/numpy: 16-bit data is computed in float32, other data in its own dtype."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 Array = np.ndarray
 
-#: The dtype that 16-bit data is computed in.
+#: The dtype in which 16-bit data is computed.
 _SINGLE = np.dtype(np.float32)
 
 
 def widened(array: Array) -> Array:
-    """The array in the dtype to compute in; the array itself where it already is."""
+    """The array in the dtype to compute in; the same array if it already has that dtype."""
     return array.astype(_SINGLE) if array.dtype.itemsize < _SINGLE.itemsize else array
 
 
 def summed(left: Array, right: Array) -> Array:
-    """The sum, in new memory and in the dtype that is computed in."""
+    """The sum, in new memory and in the dtype to compute in."""
     return widened(left) + widened(right)
 
 

@@ -1,4 +1,4 @@
-"""What the built-in NumPy target consists of: every operator, each with the derivatives that it has."""
+"""The bindings of the built-in NumPy target: every operator with its derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy arrays: nothing to convert, and no derivative but those that the binding brings."""
+"""The bridge for NumPy arrays: nothing needs converting, and the only derivatives are the binding's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .build_parts import build_part
 
 
 class _Quiet:
-    """No warning from the target's arithmetic: overflow and NaN are what the checks are about."""
+    """Silences NumPy's warnings about the target's arithmetic: the checks themselves look at overflow and NaN."""
 
     __slots__ = ("_errors", "_warnings")
 
@@ -36,7 +36,7 @@ class _Quiet:
 
 
 class NumpyBridge(Bridge):
-    """NumPy on the CPU; bfloat16 is the dtype that ml_dtypes adds to it."""
+    """NumPy on the CPU; bfloat16 is the dtype added by ml_dtypes."""
 
     name = "numpy"
     version = np.__version__
@@ -78,7 +78,7 @@ class NumpyBridge(Bridge):
 
     def array(self, value: Any, what: str) -> np.ndarray:
         self.check_tensor(value, what)
-        # The dtype is given anew because a target may return the other byte order.
+        # The dtype is set again because a target may return the other byte order.
         return np.array(value, dtype=DTYPES[NAMES[value.dtype]], order="C")
 
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:

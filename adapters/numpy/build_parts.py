@@ -1,4 +1,4 @@
-"""From a part to an object that brings its own derivatives, on NumPy arrays."""
+"""Build a part as an object with its own derivatives, on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .part_formulas import FORMULAS
 from .part_fusions import FUSIONS
 from .parts import Leaf, Material, NumpyPart
 
-#: Kind -> the class of its parts.
+#: The class for each kind of part.
 _KINDS: Mapping[str, type[NumpyPart]] = {**BEHAVIOURS, **FORMULAS, **FUSIONS}
 
 

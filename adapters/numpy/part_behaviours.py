@@ -1,4 +1,4 @@
-"""Parts that are made of other parts, and those that behave in some way."""
+"""Parts that wrap other parts or have side effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Cascade(NumpyPart):
     """The inner parts one after the other."""
 
     def _handed(self, x: Handed) -> list[Handed]:
-        """What each inner part is handed."""
+        """The input of each inner part."""
         handed = [x]
         for part in self.material.inner[:-1]:
             handed.append(part(handed[-1]))
@@ -51,7 +51,7 @@ class Cascade(NumpyPart):
         for part, at, g_after in zip(inner, handed, cotangents[1:]):
             bar, a = part.vjp_vjp(at, g_after, a)
             bars.append(bar)
-        # What a part handed on depends on what it was handed: its bar goes back through it.
+        # A part's output depends on its input, so the output's bar goes back through the part.
         total: Any = bars[-1]
         for part, at, bar in zip(reversed(inner[:-1]), reversed(handed[:-1]), reversed(bars[:-1])):
             back = part.pulled(at, total, note=False)
@@ -68,10 +68,10 @@ class Cascade(NumpyPart):
 
 
 class Scaled(NumpyPart):
-    """The inner part times a factor that is no function of x."""
+    """The inner part times a factor that does not depend on x."""
 
     def factor(self) -> Any:
-        """What the value is multiplied by."""
+        """The factor of the value."""
         return widened(self.material.leaves[0].value)
 
     def _times(self, y: Array, factor: Any) -> Array:
@@ -100,7 +100,7 @@ class Counted(Scaled):
     """
     The inner part times the number of its calls.
 
-    Where derivatives are taken it may be called again: there it is what the one call of a forward pass made of it.
+    While derivatives are taken the part may be called again: then the factor is that of the one forward call.
     """
 
     calls: int = 0
@@ -115,7 +115,7 @@ class Counted(Scaled):
 
 
 class Through(NumpyPart):
-    """What the inner part says, in every respect; those below change some of it."""
+    """The inner part with nothing changed; subclasses change some of it."""
 
     def __call__(self, x: Handed) -> Array:
         return self.material.inner[0](x)
@@ -134,7 +134,7 @@ class Through(NumpyPart):
 
 
 class Buffered(Through):
-    """The value, in one buffer that the part owns and every call returns."""
+    """The value, in a buffer that the part owns; every call returns the same buffer."""
 
     def __call__(self, x: Handed) -> Array:
         material = self.material
@@ -142,7 +142,7 @@ class Buffered(Through):
 
 
 class Cut(Through):
-    """Some features of the inner part alone: all but the last, or the first."""
+    """Only some features of the inner part: all but the last, or the first alone."""
 
     def _kept(self, y: Array) -> Array:
         return y[..., :-1] if self.material.part.kind == "misshapen" else y[..., :1]
@@ -164,7 +164,7 @@ class Cut(Through):
         return self._kept(self.material.inner[0].jvp_jvp(x, tx, sx))
 
     def _filled(self, x: Handed, g: Array) -> Array:
-        """The cotangent of the inner part's value: zero where features were cut off."""
+        """The cotangent of the inner part's value, with zero for the features that were cut off."""
         like = x[0] if isinstance(x, (list, tuple)) else x
         full = np.zeros(like.shape, g.dtype)
         self._kept(full)[...] = g
@@ -172,7 +172,7 @@ class Cut(Through):
 
 
 class Raising(Through):
-    """Nothing: it raises."""
+    """Always raises."""
 
     def __call__(self, x: Handed) -> Array:
         raise part_error(self.material.part.number)
@@ -190,7 +190,7 @@ class Raising(Through):
         raise part_error(self.material.part.number)
 
 
-#: The kinds that are made here.
+#: The classes of this file by kind.
 BEHAVIOURS: Mapping[str, type[NumpyPart]] = {
     "cascade": Cascade,
     "dropout": Scaled,

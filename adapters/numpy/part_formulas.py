@@ -55,7 +55,7 @@ class Zero(Identity):
 
 
 class Constant(Zero):
-    """Its leaf, the same object, whatever x is."""
+    """The part's leaf, the same object, whatever x is."""
 
     def __call__(self, x: Array) -> Array:
         return self.material.leaves[0].value
@@ -71,7 +71,7 @@ class Constant(Zero):
 
 
 class Replayed(Constant):
-    """Its first leaf; the cotangent of x is the second."""
+    """The part's first leaf; the cotangent of x is the second leaf."""
 
     def pulled(self, x: Array, g: Array, *, note: bool) -> Array:
         super().pulled(x, g, note=note)
@@ -79,7 +79,7 @@ class Replayed(Constant):
 
 
 class Multiple(Formula):
-    """x times a number: minus one where the part is "negated"."""
+    """x times a number: minus one if the part is "negated"."""
 
     def _factor(self) -> float:
         return -1.0 if self.material.part.kind == "negated" else self.material.part.number
@@ -114,7 +114,7 @@ class Linear(Formula):
 
 
 class Convolution(Formula):
-    """Depthwise over the second last axis, three taps, dilated."""
+    """A depthwise convolution over the second last axis, with three taps, dilated."""
 
     def _folded(self, x: Array, k: Array, sign: int = 1) -> Array:
         offsets = self.material.part.offsets
@@ -136,7 +136,7 @@ class Convolution(Formula):
 
 
 class Elementwise(Formula):
-    """A function of each element, by its value and its first two derivatives."""
+    """A function of each element, given by its value and its first two derivatives."""
 
     def slopes(self, x: Array) -> tuple[Array, Array, Array]:
         """f(x), f'(x), f''(x)."""
@@ -198,7 +198,7 @@ def _outer(x: Array, g: Array) -> Array:
     return x.reshape(-1, x.shape[-1]).T @ g.reshape(-1, g.shape[-1])
 
 
-#: The kinds that are made here.
+#: The classes of this file by kind.
 FORMULAS: Mapping[str, type[NumpyPart]] = {
     "identity": Identity,
     "view": View,

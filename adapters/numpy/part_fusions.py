@@ -55,7 +55,7 @@ class Product(Formula):
 
 
 class Weighted(Formula):
-    """The sum of weights[k] * y_k; the weights are its leaf."""
+    """The sum of weights[k] * y_k; the weights are the part's leaf."""
 
     def value(self, x: Sequence[Array], leaves: Leaves) -> Array:
         (weights,) = leaves
@@ -83,7 +83,7 @@ class Coupled(Formula):
         t = [np.tanh(y) for y in x]
         found = []
         for k in range(len(x)):
-            bar = g  # each term by itself, as it is differentiated: 1 + tanh formed first would round once more
+            bar = g  # each term separately, as it is differentiated: forming 1 + tanh first would round once more
             if k > 0:
                 bar = bar + g * t[k - 1]
             if k + 1 < len(x):
@@ -104,9 +104,9 @@ class Coupled(Formula):
         x_bar = []
         for i in range(len(x)):
             bar = np.zeros_like(x[i])
-            if i > 0:  # y_i stands in the slope by y_(i-1)
+            if i > 0:  # the slope in y_(i-1) contains y_i
                 bar = bar + a[i - 1] * s[i - 1]
-            if i + 1 < len(x):  # and tanh(y_i) in that by y_(i+1), tanh'(y_i) in its own
+            if i + 1 < len(x):  # the slope in y_(i+1) contains tanh(y_i), and the slope in y_i contains tanh'(y_i)
                 bar = bar + a[i + 1] * s[i] - 2.0 * a[i] * t[i] * s[i] * x[i + 1]
             x_bar.append(g * bar)
         return x_bar, self.tangent(x, a, leaves, ())
@@ -121,11 +121,11 @@ class Coupled(Formula):
 
 
 def _product(ys: Sequence[Array], start: Array, without: set[int]) -> Array:
-    """The start times all y_k but those of some places: no division, so that zeros do no harm."""
+    """The start times all y_k except those at ``without``; nothing is divided, so zeros are safe."""
     return reduce(mul, [y for k, y in enumerate(ys) if k not in without], start)
 
 
-#: The kinds that are made here.
+#: The classes of this file by kind.
 FUSIONS: Mapping[str, type[NumpyPart]] = {
     "fuse_sum": Sum,
     "fuse_product": Product,

@@ -1,14 +1,14 @@
 """
-Parts on NumPy arrays: callables that bring their own derivatives.
+Parts on NumPy arrays: callables with their own derivatives.
 
     part(x)                 the value
-    part.vjp(x, g)          the cotangent of x; the leaves' gradients are added to the notes, once a call
-    part.jvp(x, tx)         the tangent, those of the leaves included
+    part.vjp(x, g)          the cotangent of x; each call adds the leaves' gradients to the notes
+    part.jvp(x, tx)         the tangent of the value, including the tangents of the leaves
     part.vjp_vjp(x, g, a)   (x_bar, g_bar): the vjp at cotangent a of the map (x, g) -> vjp(x, g); nothing is noted
-    part.jvp_jvp(x, tx, sx) the tangent along sx of jvp(x, tx), the leaves at rest
+    part.jvp_jvp(x, tx, sx) the tangent along sx of jvp(x, tx), with the leaves fixed
 
-A part that fuses takes a list in place of x, tx, sx, a, and returns a list in place of a cotangent of x. Everything is
-computed in float32 for 16-bit data and in the data's own dtype otherwise, and rounded once.
+A part that fuses takes lists for x, tx, sx and a, and returns a list for a cotangent of x. 16-bit data is computed in
+float32, other data in its own dtype; each result is rounded once.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ...spec.parts import Part
 from ..bridge import Bridge
 from .arithmetic import Array, widened
 
-#: What a part is handed: an array, or the arrays that it fuses.
+#: The input of a part: an array, or the list of arrays that it fuses.
 Handed = Any
 
-#: The leaves of a formula, or their gradients or tangents, in the order that the part's kind says.
+#: The leaves of a formula, or their gradients or tangents, in the order of the part's kind.
 Leaves = typing.Sequence[Array]
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor that a part closes over, with its tangent and the place where its gradient is noted."""
+    """A tensor bound in a part, with its tangent and a place to note its gradient."""
 
     name: str
     value: Array
@@ -42,7 +42,7 @@ class Leaf:
     notes: dict[Any, Any] | None = None
 
     def note(self, gradient: Array) -> None:
-        """Add to the gradient; the sum is kept as it is computed, beside what the leaf's dtype holds of it."""
+        """Add to the gradient; the unrounded sum is kept beside the sum rounded to the leaf's dtype."""
         if self.notes is not None:
             wide = ("sum", self.name)
             self.notes[wide] = self.notes[wide] + gradient if wide in self.notes else gradient
@@ -51,14 +51,14 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Material:
-    """What a part is made of."""
+    """The ingredients of a part."""
 
     part: Part
     bridge: Bridge
     leaves: Sequence[Leaf]
     inner: Sequence[NumpyPart]
     memory: dict[Any, Any]
-    #: Whether derivatives are being taken, in which a part may be called again.
+    #: Whether derivatives are being taken; then a part may be called again.
     derivative: bool
 
 
@@ -94,7 +94,7 @@ class NumpyPart(abc.ABC):
 
 
 class Formula(NumpyPart):
-    """A part that is given by formulas, written for arrays of the dtype that is computed in."""
+    """A part given by formulas; its methods get arrays in the dtype to compute in."""
 
     @abc.abstractmethod
     def value(self, x: Handed, leaves: Leaves) -> Array:
@@ -106,14 +106,14 @@ class Formula(NumpyPart):
 
     @abc.abstractmethod
     def tangent(self, x: Handed, tx: Handed, leaves: Leaves, moved: Leaves) -> Array:
-        """The tangent, for those of x and of the leaves."""
+        """The tangent of the value, from the tangents of x and of the leaves."""
 
     @abc.abstractmethod
     def second(self, x: Handed, g: Array, a: Handed, leaves: Leaves) -> tuple[Handed, Array]:
         """(x_bar, g_bar)."""
 
     def bent(self, x: Handed, tx: Handed, sx: Handed, leaves: Leaves) -> Array | None:
-        """The second derivative along tx and sx; None for what is linear in x."""
+        """The second derivative along tx and sx; None if the part is linear in x."""
         return None
 
     def _leaves(self) -> list[Array]:
@@ -147,12 +147,12 @@ class Formula(NumpyPart):
 
 
 def wide(x: Handed) -> Handed:
-    """The array, or each of a list, in the dtype to compute in."""
+    """The array, or each array of a list, in the dtype to compute in."""
     return [widened(one) for one in x] if isinstance(x, (list, tuple)) else widened(x)
 
 
 def narrow(x: Handed, like: Handed) -> Handed:
-    """The array, or each of a list, in the dtype of the other."""
+    """The array, or each array of a list, in the dtype of ``like``."""
     return [one.astype(_dtype(like)) for one in x] if isinstance(x, (list, tuple)) else x.astype(_dtype(like))
 
 

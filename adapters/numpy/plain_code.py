@@ -1,4 +1,4 @@
-"""How a script without normspec makes NumPy arrays: its text is copied into scripts (conformance/reproduce)."""
+"""Helpers on NumPy arrays for scripts without normspec; conformance/reproduce copies their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX: its normalisations in ONNX Runtime and in onnx's own reference, on NumPy arrays and forward only."""
+"""ONNX's normalisations in ONNX Runtime and in onnx's own reference, on NumPy arrays and forward only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BRIDGE = OnnxBridge()
 
 
 def target() -> Target:
-    """ONNX Runtime on the CPU; it is imported here, so that onnx's own reference does without it."""
+    """ONNX Runtime on the CPU; it is imported here because onnx's own reference does not need it."""
     import onnxruntime
 
     from .runtime import RUNTIME
@@ -21,7 +21,7 @@ def target() -> Target:
 
 
 def reference_target() -> Target:
-    """The reference evaluator that onnx brings."""
+    """The reference evaluator of onnx itself."""
     from .evaluator import EVALUATOR
 
     return Target("onnx-reference", "onnx", onnx.__version__, BRIDGE, bindings_of(EVALUATOR))

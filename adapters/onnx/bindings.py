@@ -1,10 +1,9 @@
 """
 ONNX's normalisations in the canonical signatures, for any evaluator of models.
 
-The scale is an input that none of them can do without, and so is the bias but in LayerNormalization, which leaves it
-out, and RMSNormalization, which has none: a gamma of None is a scale of ones here, and a beta of None a bias of zeros.
-Channels are known by axis 1: x goes there and back. No operator takes a callable, so that there is nothing to make the
-others of.
+All of them need a scale, so a gamma of None becomes a scale of ones. They need a bias too, so a beta of None becomes
+zeros; only LayerNormalization may leave the bias out, and RMSNormalization has none. The channels are axis 1: x's
+channel axis is moved there, and y's back. No ONNX operator takes a callable, so the composed operators are missing.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from .models import Node, described
 
 @dataclass(frozen=True)
 class Evaluator:
-    """What runs models, and what its operators are known to do."""
+    """Runs models; with the conventions and known violations of its operators."""
 
-    #: As bindings are named: "onnxruntime", "onnx.reference".
+    #: The prefix of the bindings' names: "onnxruntime", "onnx.reference".
     name: str
     #: run(node, arrays by name) -> the outputs.
     run: Callable[[Node, Mapping[str, np.ndarray]], Sequence[np.ndarray]]
-    #: For each operator: the conventions that it follows beside those of ONNX, and why.
+    #: For each operator: its conventions beside those of ONNX, and the reasons.
     conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: For each operator: the requirements that it is known to violate beside those that ONNX itself does.
+    #: For each operator: its known violations beside those of ONNX itself.
     known_violations: Mapping[str, tuple[KnownViolation, ...]] = field(default_factory=dict)
 
 
 _SPEC = "https://onnx.ai/onnx/operators/onnx__"
 
-#: What each of our operators is called in ONNX.
+#: The ONNX name of each operator.
 _NAMES: Mapping[str, str] = {
     "layer_norm": "LayerNormalization",
     "batch_norm": "BatchNormalization",
@@ -48,16 +47,16 @@ _NAMES: Mapping[str, str] = {
     "instance_norm": "InstanceNormalization",
 }
 
-#: Why eps is held in float32, in all of them.
+#: Why eps is held in float32, in all operators.
 _EPS = "epsilon is an attribute of type float, which is a float32; " + _SPEC
 
-#: What ONNX itself says of them. Where its text rounds to 16 bits before the gain, ONNX Runtime does not.
+#: The conventions that ONNX's text gives. It rounds to 16 bits before the gain in places; ONNX Runtime does not.
 _CONVENTIONS: Mapping[str, Mapping[str, str]] = {
     "batch_norm": {"momentum": "old"},
     "group_norm": {"variance_algorithm": "one-pass"},
 }
 
-#: The function by which ONNX defines GroupNormalization, and which both evaluators run.
+#: The function that defines GroupNormalization in ONNX; both evaluators run it.
 _BODY = "https://github.com/onnx/onnx/blob/main/onnx/defs/nn/defs.cc (GroupNormalization)"
 
 _REASONS: Mapping[str, Mapping[str, str]] = {
@@ -71,7 +70,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-#: What no evaluator can help: the attribute is rounded before it comes to any of them.
+#: A violation of every evaluator: the attribute is rounded before any evaluator gets it.
 _MOMENTUM = (
     "momentum is an attribute of type float, so that the weights of the moving average are float32 numbers, also where"
     " the statistics are float64"
@@ -79,13 +78,13 @@ _MOMENTUM = (
 
 
 def _lost_variance(failure: Failure) -> Any:
-    """In which elements the root of a negative number may have been taken."""
+    """The elements for which the root of a negative number may have been taken."""
     x = failure.inputs["x"]
     assert x is not None
     layout = Layout.of("group_norm", x.shape, failure.settings)
     rows = layout.rows(np.asarray(x, np.float64))
     unit, n = (2.0**-53 if x.dtype == np.float64 else 2.0**-24), layout.size
-    # Each of the two terms has n roundings of its sum and its division; the squares and the difference round too.
+    # Each of the two terms has n roundings, for its sum and its division; the squares and the difference round too.
     lost = (2 * n + 4) * unit * (rows**2).mean(axis=1)
     return layout.back(np.broadcast_to((rows.var(axis=1) + failure.settings["eps"] <= lost)[:, None], rows.shape))
 
@@ -141,7 +140,7 @@ def _layer_norm(evaluator: Evaluator) -> Callable[..., Any]:
 def _rms_norm(evaluator: Evaluator) -> Callable[..., Any]:
     def rms_norm(x, gamma, *, eps, axes):
         given = {"X": x, "scale": _filled(gamma, x.shape[x.ndim - len(axes) :], x.dtype, 1)}
-        # The dtype of Y is that of the scale.
+        # Y has the scale's dtype.
         attributes = (("axis", -len(axes)), ("epsilon", eps), ("stash_type", 1))
         return _run(evaluator, "RMSNormalization", given, {"Y": given["scale"]}, attributes)[0]
 
@@ -150,7 +149,7 @@ def _rms_norm(evaluator: Evaluator) -> Callable[..., Any]:
 
 def _group_norm(evaluator: Evaluator) -> Callable[..., Any]:
     def group_norm(x, gamma, beta, *, eps, groups, channel_axis):
-        # The dtype of the first stage: not below that of x.
+        # The dtype of the first stage: not narrower than x's.
         stash = TensorProto.DOUBLE if x.dtype == np.float64 else TensorProto.FLOAT
         attributes = (("epsilon", eps), ("num_groups", groups), ("stash_type", stash))
         return _of_samples(evaluator, "GroupNormalization", "bias", (x, gamma, beta), channel_axis, attributes)
@@ -204,7 +203,7 @@ def _batch_norm(evaluator: Evaluator) -> Callable[..., Any]:
 
 
 def _filled(given: np.ndarray | None, shape: tuple[int, ...], dtype: Any, value: int) -> np.ndarray:
-    """A parameter, or what None stands for."""
+    """A parameter, or an array of ``value`` if it is None."""
     return np.full(shape, value, dtype) if given is None else given
 
 
@@ -215,19 +214,19 @@ def _run(
     made: Mapping[str, np.ndarray],
     attributes: tuple[tuple[str, Any], ...],
 ) -> Sequence[np.ndarray]:
-    """The outputs, each of them declared to be of the dtype and the rank of the array beside its name."""
+    """Run the operator; ``made`` names its outputs, each with an array that has its dtype and rank."""
     inputs = tuple(described(name, array) for name, array in given.items())
     outputs = tuple(described(name, like) for name, like in made.items())
     return evaluator.run(Node(operator, inputs, outputs, attributes), given)
 
 
 def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """What BatchNormalization takes: x has a batch axis and a channel axis."""
+    """The ``accepts`` of BatchNormalization: x needs a batch axis and a channel axis."""
     return None if len(shape) >= 2 else f"BatchNormalization takes rank 2 or more, not {len(shape)}"
 
 
 def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
-    """The operators in one evaluator."""
+    """The bindings of one evaluator."""
 
     def binding(operator: str, call: Callable[..., Any], **more: Any) -> Binding:
         name = _NAMES[operator]

@@ -1,4 +1,4 @@
-"""ONNX's tensors outside a graph: NumPy arrays, without any derivative."""
+"""The bridge for ONNX: outside a graph its tensors are NumPy arrays, without derivatives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..numpy.bridge import NumpyBridge
 
 
 class OnnxBridge(NumpyBridge):
-    """NumPy arrays, as both evaluators take and return them."""
+    """NumPy arrays; both evaluators take and return them."""
 
     name = "onnx"
     version = onnx.__version__

@@ -1,4 +1,4 @@
-"""onnx.reference: the evaluator in NumPy that onnx brings."""
+"""onnx.reference: the NumPy evaluator in the onnx package."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NATIVE = {
     "instance_norm": f"every step is computed in the dtype of X; {_OPS}op_instance_normalization.py",
 }
 
-#: Why 16-bit data is rounded before the gain; the function that defines it is what is run.
+#: Why 16-bit data is rounded before the gain: the evaluator runs the function that defines the operator.
 _SECOND_STAGE = (
     "the first stage is float32 by stash_type=1, the second has the dtype of X;"
     " https://onnx.ai/onnx/operators/onnx__GroupNormalization.html"

@@ -1,7 +1,7 @@
 """
-Models of one node: a normalisation in its latest version.
+Models with one node: a normalisation in its latest version.
 
-Every axis has a symbolic size, so that one model serves all shapes of a rank.
+Every axis has a symbolic size, so that one model works for all shapes of a rank.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from onnx import TensorProto, helper
 
 from ..dtypes import NAMES
 
-#: For each operator the opset that has its latest version, and the version of the file format that came with that
-#: opset: every later runtime reads them.
+#: For each operator, the opset of its latest version and the file format version of that opset; every later runtime
+#: reads them.
 _VERSIONS = {
     "LayerNormalization": (17, 8),
-    "BatchNormalization": (17, 8),  # of version 15
+    "BatchNormalization": (17, 8),  # BatchNormalization's version 15
     "GroupNormalization": (21, 10),
     "InstanceNormalization": (22, 10),
     "RMSNormalization": (23, 11),
@@ -35,7 +35,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Node:
-    """What a model is made of: all that a call's tensors and settings say, but for values and sizes."""
+    """The description of a model: everything in a call's tensors and settings except values and sizes."""
 
     operator: str
     #: For each input in the operator's order, its name, dtype name and rank.
@@ -46,12 +46,12 @@ class Node:
 
 
 def described(name: str, array: np.ndarray) -> tuple[str, str, int]:
-    """The entry of an input or an output in a :class:`Node`, which is like the array."""
+    """The entry in a :class:`Node` for an input or output with this array's dtype and rank."""
     return name, NAMES[array.dtype], array.ndim
 
 
 def model(node: Node) -> onnx.ModelProto:
-    """The model."""
+    """The model of a node."""
     inputs, outputs = (
         [
             helper.make_tensor_value_info(name, _TYPES[dtype], [f"{name}_{axis}" for axis in range(rank)])

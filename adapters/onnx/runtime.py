@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU: sessions, one for each node that is asked for."""
+"""ONNX Runtime on the CPU: one session for each node."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import onnxruntime
 from .bindings import Evaluator
 from .models import Node, model
 
-#: Neither the graph nor what is in it is worth a word on stderr: what fails is raised.
+#: The log level for fatal errors only: failures are raised, so warnings on stderr would add nothing.
 _FATAL = 4
 
 
 @lru_cache(maxsize=512)
 def _session(node: Node) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    # One node on small arrays: a pool of threads for each session would cost more than all of its work.
+    # One node on small arrays: a thread pool for each session would cost more than its work.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _FATAL

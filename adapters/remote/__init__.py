@@ -1,1 +1,1 @@
-"""What stands for a target where it is judged, while the target itself lives in a worker (adapters/worker)."""
+"""The judge's side of a target in a worker process; adapters/worker is the other side."""

@@ -1,4 +1,4 @@
-"""The host of a target: holds its worker, and starts a new one where that was lost."""
+"""The host of a target: holds the target's worker, and starts a new one if it is lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .process import NOTHING as NOTHING_TO_DO
 from .process import Limits, Worker, seconds_in_words
 from .replies import answers
 
-#: The script that a worker in Python runs.
+#: The script of a Python worker.
 SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
 
 #: How long a worker may take to import its target: frameworks take tens of seconds on a busy machine.
@@ -40,26 +40,26 @@ OPENING = 300.0
 
 @dataclass(frozen=True)
 class Launch:
-    """How the worker of a target is started."""
+    """How to start the worker of a target."""
 
-    #: What the target is, as adapters.targets.resolve takes it.
+    #: The target, as adapters.targets.resolve takes it.
     target: str
     op: tuple[str, ...] | None = None
     framework: str | None = None
     #: The command that runs the worker.
     command: tuple[str, ...] = (sys.executable, SCRIPT)
-    #: Environment variables that are set.
+    #: Environment variables to set.
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: Directories that its import path is to begin with.
+    #: Directories to put first on its import path.
     path: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
-    #: Where the file of FILE.py:NAME lies; empty where it lies there.
+    #: The real path of FILE.py in FILE.py:NAME; empty if it is the same.
     file: str = ""
-    #: What is said of a layer, or of a function that is not called canonically.
+    #: The user's declarations about a layer, or about a function that does not take the canonical call.
     declared: Declared = NOTHING
-    #: Whether what it prints is shown to the user, as it is for a function of theirs.
+    #: Whether the user sees what it prints, as with a function of their own.
     prints: bool = False
-    #: Whether derivatives will be asked for, so that what they take is imported with the target.
+    #: Whether derivatives will be needed, so that their modules are imported with the target.
     derivatives: bool = False
 
 
@@ -69,38 +69,40 @@ class Host:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self._worker: Worker | None = None
-        #: How many workers have ended: what an earlier one held is gone.
+        #: How many workers have ended; the objects of earlier workers are gone.
         self.generation = 0
-        #: How many requests have been made: a result is fresh until the next.
+        #: How many requests have been made. A result is fresh until the next request.
         self.requests = 0
+        #: Requests made ahead, and their replies.
         self.prefetched = Prefetched()
-        #: Why a request was lost, by its fingerprint, and how often something was lost, by subject.
+        #: Why each lost request was lost, by its fingerprint.
         self.lost: dict[bytes, str] = {}
+        #: How many requests were lost, by subject.
         self.losses: Counter[Any] = Counter()
         self._released: list[int] = []
         self._numbers = 0
         self._spent = 0.0
-        #: Whether the worker takes several requests in one.
+        #: Whether the worker takes several requests in one message.
         self._several = False
-        #: Why the target could not be had again after a loss; empty where it was not tried, or went well.
+        #: Why the target could not be loaded again after a loss; empty if that was not tried, or worked.
         self._gone = ""
 
     def begin(self) -> None:
-        """Start the clock of one requirement on one case anew; only the target's own time counts."""
+        """Restart the clock for one requirement on one case; it counts only the target's own time."""
         self._spent = 0.0
         self.prefetched.forget()
 
     def number(self) -> int:
-        """A number for something that the worker is to keep."""
+        """A new number for an object that the worker will keep."""
         self._numbers += 1
         return self._numbers
 
     def release(self, number: int) -> None:
-        """The worker need not keep this any longer."""
+        """Tell the worker, with the next request, that it need not keep this object any longer."""
         self._released.append(number)
 
     def launch_ahead(self) -> None:
-        """Start a worker, and leave it to import its target meanwhile. Raises NotImportable."""
+        """Start a worker, which imports its target in the background. Raises NotImportable."""
         launch = self.launch
         self._worker = Worker(
             launch.command, memory=launch.limits.memory, environment=launch.environment, prints=launch.prints
@@ -117,7 +119,7 @@ class Host:
                 "declared": launch.declared.told(),
                 "path": launch.path,
                 "memory": launch.limits.memory,
-                # Not again where a worker was lost: who is lost often is slow enough.
+                # Only for the first worker: a target that loses workers often is slow enough.
                 "derivatives": launch.derivatives and not self.generation,
             },
             OPENING,
@@ -125,9 +127,9 @@ class Host:
 
     def opened(self, meanwhile: Iterator[object] = NOTHING_TO_DO) -> dict[str, Any]:
         """
-        What the worker says of its target. Raises the NormspecError that says why there is none.
+        The worker's description of its target. Raises the NormspecError that says why there is none.
 
-        ``meanwhile``: what there is to do while it imports, step by step.
+        ``meanwhile``: steps of work to do while the worker imports its target.
         """
         if self._worker is None:
             self.launch_ahead()
@@ -149,9 +151,9 @@ class Host:
 
     def request(self, message: Mapping[str, Any], names: Collection[str] = ()) -> dict[str, Any]:
         """
-        The reply of the worker, or of a new one where the last was lost, within what is left of the time limit.
+        Send a request and return the reply, within the rest of the time limit; a lost worker is replaced first.
 
-        ``names``: what the arrays of the reply have to be called. What was asked ahead has its reply already.
+        ``names``: the names that the arrays of the reply must have. A request made ahead has its reply already.
         """
         if self.prefetched.planning:
             self.requests += 1
@@ -183,11 +185,11 @@ class Host:
             raise _meant(message, error) from None
         finally:
             self._spent += time.monotonic() - started
-            if not settled:  # dead, unfit, or, after a Ctrl-C, about to answer a request that is no more
+            if not settled:  # dead, out of step, or after Ctrl-C about to answer a cancelled request
                 self.close()
 
     def _revealed(self, message: Mapping[str, Any], reply: Any, names: Collection[str]) -> dict[str, Any]:
-        """What a request ends in whose reply has come already."""
+        """Return the result, or raise the error, in a reply that came ahead of its request."""
         if type(reply.get("raised")) is dict:
             try:
                 failure = revived(reply["raised"])
@@ -204,11 +206,11 @@ class Host:
 
     def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """
-        Ask for what these calls ask for, all of it in one request, where the worker takes that; False if it was lost.
+        Send the requests of these calls in one message, if the worker takes that; False if that message is lost.
 
-        The calls that are made next find their replies there, as long as they ask for just that, in this order; a
-        request that is another one ends it. With ``keep`` they may be made at any time, until others are kept. Where
-        the worker is lost, they ask for themselves, and it shows which is to blame.
+        Later calls take their replies from there, if they make the same requests in the same order; a different request
+        drops the rest. With ``keep`` they may come at any time, until other replies are kept. If the worker is lost,
+        each call sends its own request, and so shows which one is to blame.
         """
         self.prefetched.forget()
         if not self._several:
@@ -231,7 +233,7 @@ class Host:
         return True
 
     def aside(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to a request that is part of no requirement, and has the time limit for itself."""
+        """The reply to a request that belongs to no requirement; it has the whole time limit for itself."""
         spent, self._spent = self._spent, 0.0
         prefetched, self.prefetched = self.prefetched, Prefetched()
         try:
@@ -240,7 +242,7 @@ class Host:
             self._spent, self.prefetched = spent, prefetched
 
     def _again(self) -> Worker:
-        """A new worker in place of one that was lost. Raises TargetLost, and from then on always."""
+        """Start a new worker after a loss. If that fails, raises TargetLost, now and on every later attempt."""
         if not self._gone:
             try:
                 self.opened()
@@ -260,17 +262,17 @@ class Host:
             self.prefetched.forget()
 
 
-#: From how many requests on they are made together.
+#: How many requests make it worth sending them in one message.
 _WORTH = 2
 
 
 def _meant(message: Mapping[str, Any], error: NormspecError) -> Exception:
-    """What an error of the caller that a worker tells of means: no request but some can end in one."""
+    """A caller's error from a worker, or TargetLost if this request cannot end in such an error."""
     return error if isinstance(error, _refusals(message)) else TargetLost(f"disturbed its worker ({error})")
 
 
 def _refusals(message: Mapping[str, Any]) -> tuple[type[NormspecError], ...]:
-    """The errors of the caller that a request may end in: any other would end the whole run."""
+    """The caller's errors that a request may end in. Any other would end the whole run."""
     if message["do"] == "device":
         return (DeviceUnavailable,)
     if message["do"] == "accepts":

@@ -1,4 +1,4 @@
-"""From what the user names to a worker that holds it."""
+"""Start a worker for the target that the user names."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .host import SCRIPT, Host, Launch, Limits
 from .process import NOTHING as NOTHING_TO_DO
 from .target import RemoteTarget
 
-#: Whether targets can be put into processes of their own here: it takes POSIX process groups and poll.
+#: Whether this system can run targets in processes of their own: that needs POSIX process groups and poll.
 ISOLATES = os.name == "posix" and hasattr(select, "poll")
 
-#: What the name of a target begins with that is a worker of its own, in whatever language.
+#: The prefix of a target that is itself a worker, in any language.
 EXEC = "exec:"
 
 
@@ -38,13 +38,13 @@ def hosted(
     derivatives: bool = False,
 ) -> Host:
     """
-    The host of a target, whose worker has been started and imports it now.
+    The host of a target; its worker has been started and is importing the target.
 
-    A target ``exec:COMMAND`` is what that command holds, which is a worker itself (adapters/worker/PROTOCOL.md).
-    ``python`` is the worker's interpreter, this one by default: it needs NumPy and the target's framework. ``file``:
-    where the file of FILE.py:NAME lies, if not there. ``declared``: what is said of it. ``derivatives``:
-    whether they will be asked for, so that what they take is imported now. Raises a NormspecError where the request
-    cannot be carried out, as far as that shows before anything is imported.
+    For ``exec:COMMAND`` the command is itself a worker (adapters/worker/PROTOCOL.md), and the target is the one it
+    holds. ``python`` is the worker's interpreter, this one by default: it needs NumPy and the target's framework.
+    ``file`` is the real path of FILE.py, if it differs. ``declared`` holds the user's declarations. ``derivatives``:
+    whether derivatives will be needed, so that their modules are imported now. Raises a NormspecError for any mistake
+    that shows before anything is imported.
     """
     operators = None if op is None else check_operators(op)
     if target.startswith(EXEC):
@@ -86,14 +86,15 @@ def _in_python(
 
 
 def environment_of_a_worker() -> dict[str, str]:
-    """What a worker finds in its environment unless the user has set it, by name."""
+    """The environment variables of a worker, by name; a variable that the user has set keeps its value."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
     return {
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # OpenMP's threads else spin while they wait: on a busy machine a large call took ten times its work in that.
+        # Otherwise OpenMP's threads spin while they wait: on a busy machine that took ten times the work of a large
+        # call.
         "OMP_WAIT_POLICY": "passive",
-        # JAX compiles anew for each shape. What one worker has compiled serves the next.
+        # JAX compiles for each new shape. The cache passes one worker's compiled programs to the next.
         "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
@@ -102,7 +103,7 @@ def environment_of_a_worker() -> dict[str, str]:
 
 def ready(host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarget:
     """
-    The target, once its worker has imported it; ``meanwhile`` goes on step by step.
+    Wait until the worker has imported the target, and return it; steps of ``meanwhile`` run while it waits.
 
     Raises the NormspecError that says why there is none.
     """
@@ -110,7 +111,7 @@ def ready(host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarg
 
 
 def interpreter(python: str) -> str:
-    """The path of a Python interpreter, or of the virtual environment that has one. Raises NotImportable."""
+    """The path of a Python interpreter, given its path or that of its virtual environment. Raises NotImportable."""
     if not python:
         return sys.executable
     path = os.path.expanduser(python)
@@ -123,7 +124,7 @@ def interpreter(python: str) -> str:
 
 
 def command_of(target: str) -> tuple[str, ...]:
-    """The command of ``exec:COMMAND``, divided as a shell does. Raises UnknownTarget."""
+    """The command of ``exec:COMMAND``, split as a shell does. Raises UnknownTarget."""
     try:
         command = tuple(shlex.split(target[len(EXEC) :]))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A worker's process as the judge sees it: started, asked with a deadline, and ended whatever it does."""
+"""A worker's process, seen from the judge: start it, send requests with a deadline, and end it whatever it does."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from ...spec.errors import NotImportable, TargetLost
 from ..worker.codec import Frames, NotAFrame, encode
 from ..worker.failures import revived
 
-#: Seconds between two looks at a worker that is being waited for: whether it lives, and what memory it has.
+#: Seconds between two looks at a worker while waiting for it: is it alive, and how much memory does it use?
 _LOOK = 0.1
 
-#: Seconds that a process which closed its pipes may take to end.
+#: Seconds that a process may take to end after it closed its pipes.
 _ENDING = 2.0
 
-#: Characters of one line of what a target prints that are passed on: a flood without line ends is one line.
+#: How many characters of each line that a target prints are passed on. A flood without line ends is one line.
 _LINE = 500
 
-#: Nothing to do while a reply is waited for.
+#: No work to do while waiting for a reply.
 NOTHING: Iterator[object] = iter(())
 
-#: Bytes of what a target prints that are passed on, and that are kept to say why it died.
+#: How many bytes of a target's output are passed on to the user, and how many are kept to say why it died.
 _PASSED, _KEPT = 1 << 16, 1 << 13
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a target may use."""
+    """The limits on a target's time and memory."""
 
     #: Seconds for one requirement on one case.
     seconds: float = 60.0
-    #: Bytes of private memory; None for no limit.
+    #: Bytes of private memory; None means no limit.
     memory: int | None = 8 << 30
 
 
 class Worker:
     """
-    One worker process, started by a command. Raises NotImportable where that fails.
+    One worker process, started by a command. Raises NotImportable if that fails.
 
-    Every request ends in a reply, in TimeoutError, in one of the exceptions that a session raises, or in TargetLost:
-    then the process is gone, and every process that it started.
+    Every request ends in a reply, in TimeoutError, in one of a session's exceptions, or in TargetLost. After
+    TargetLost the process is gone, with every process that it started.
     """
 
     def __init__(
@@ -94,11 +94,15 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether requests can be made of it."""
+        """Whether the process is still running."""
         return self._process.poll() is None
 
     def send(self, message: Mapping[str, Any], seconds: float) -> None:
-        """Make a request, the reply to which is asked for later. Raises TimeoutError; a dead worker shows then."""
+        """
+        Send a request; :meth:`reply` waits for its reply. Raises TimeoutError.
+
+        If the worker is dead, that shows only in :meth:`reply`.
+        """
         self._asked += 1
         with contextlib.suppress(BrokenPipeError):
             self._send(encode({**message, "id": self._asked}), time.monotonic() + seconds)
@@ -107,11 +111,10 @@ class Worker:
         self, seconds: float, answers: Callable[[dict[str, Any]], bool], meanwhile: Iterator[object] = NOTHING
     ) -> dict[str, Any]:
         """
-        The reply to the last request, within so many seconds from now; one step after the other of ``meanwhile``, as
-        long as there is none.
+        The reply to the last request, within this many seconds; steps of ``meanwhile`` run while it waits.
 
-        Raises TimeoutError, TargetLost, or what the target's call ended in. Whatever does not follow the protocol, or
-        is no answer to the request, was written by the target: the worker is then ended.
+        Raises TimeoutError, TargetLost, or the exception in which the target's call ended. Output that breaks the
+        protocol, or does not answer the request, was written by the target, so the worker is ended.
         """
         try:
             self._meanwhile = meanwhile
@@ -136,7 +139,7 @@ class Worker:
         raise failure
 
     def end(self) -> None:
-        """End the process and all that it started."""
+        """End the process and every process that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -176,7 +179,7 @@ class Worker:
                 pass
             if ready or poll.poll(max(look - time.monotonic(), 0) * 1000):
                 return
-            if not self.alive:  # and somebody else holds the other end
+            if not self.alive:  # and another process holds the other end open
                 if poll.poll(0):
                     return
                 raise BrokenPipeError
@@ -185,7 +188,7 @@ class Worker:
                 raise TargetLost(f"ran out of memory: it took more than {self._memory >> 20} MiB and was stopped")
 
     def _how_it_ended(self) -> str:
-        """What became of a process that closed its pipe."""
+        """How a process that closed its pipe ended, in words."""
         try:
             status = self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
@@ -205,7 +208,7 @@ class Worker:
 
 
 def resident(process: int) -> int:
-    """The bytes of memory that a process has filled, files apart; 0 where the system does not tell."""
+    """The bytes of memory that a process uses, without mapped files; 0 if the system does not say."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:
@@ -214,12 +217,12 @@ def resident(process: int) -> int:
 
 
 class _Printed:
-    """What a worker prints: a little of it passed on where that is wished, and the last of it kept."""
+    """A worker's printed output: a limited amount is passed on if the user wants it, and the end of it is kept."""
 
     def __init__(self, pipe: Any, *, prints: bool) -> None:
         self._pipe = pipe
         self._passing = _PASSED if prints else 0
-        #: How many characters of the line at hand have been read.
+        #: How many characters of the current line have been read.
         self._column = 0
         self._kept: deque[bytes] = deque()
         self._size = 0
@@ -244,7 +247,7 @@ class _Printed:
     def _pass_on(self, piece: bytes) -> None:
         if not self._passing:
             return
-        piece, crashed, _ = piece.partition(b"Fatal Python error")  # what follows is kept, and told in one line
+        piece, crashed, _ = piece.partition(b"Fatal Python error")  # the rest is kept, and reported in one line
         passed = piece[: self._passing]
         self._passing = 0 if crashed else self._passing - len(passed)
         text = self._cut(passed.decode(errors="replace"))
@@ -255,7 +258,7 @@ class _Printed:
             sys.stderr.flush()
 
     def _cut(self, text: str) -> str:
-        """The text, of whose lines the beginnings alone are passed on, wherever they were read in pieces."""
+        """The text with each line cut to _LINE characters, even if a line is read in several pieces."""
         lines = []
         for place, line in enumerate(text.split("\n")):
             before = 0 if place else self._column
@@ -265,11 +268,11 @@ class _Printed:
         return "\n".join(lines)
 
     def join(self) -> None:
-        """Wait until the pipe is empty; a process that outlived its worker may hold it open."""
+        """Wait until the pipe is empty, for at most a second: a process that outlived its worker may hold it open."""
         self._thread.join(1)
 
     def place(self) -> str:
-        """Where in the target's own code a crash happened, or the last thing that was printed before it."""
+        """The line of the target's own code that crashed, or else the last line printed before the crash."""
         self.join()
         text = b"".join(self._kept).decode(errors="replace")
         frames = re.findall(r'File "(.*?)", line (\d+) in (.*)', text)  # the innermost first
@@ -280,7 +283,7 @@ class _Printed:
         return f": {last[-1][:200]}" if last and "Extension modules" not in last[-1] else ""
 
 
-#: Folders whose code is not the target's own.
+#: Parts of the paths of files that are not the target's own.
 _NOT_THE_TARGETS = (str(Path(__file__).parent.parent), f"{os.sep}lib{os.sep}python", "<")
 
 

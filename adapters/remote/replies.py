@@ -1,4 +1,4 @@
-"""Whether a reply holds what was asked for: a target can write what it likes into its worker's pipe."""
+"""Check that a reply answers its request, because a target can write anything into its worker's pipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...spec.conventions import CONVENTIONS
 from ..dtypes import DTYPES
 from ..worker.codec import PROTOCOL
 
-#: Fields that a reply may leave out, and what they are then.
+#: Fields that a reply may leave out, with their default values.
 OPTIONAL: Mapping[str, Any] = {
     "layouts": ("contiguous",),
     "devices": ("cpu",),
@@ -34,18 +34,18 @@ OPTIONAL: Mapping[str, Any] = {
     "tracks_calls": True,
 }
 
-#: Whether a value is what a field of a reply has to be, where its arrays have to have these names.
+#: A function that tells whether a field of a reply is valid; its arrays must have these names.
 Form = Callable[[Any, Collection[str]], bool]
 
 
 def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collection[str] = ()) -> bool:
-    """Whether a reply has the fields of its request, each of its form."""
+    """Whether a reply has the fields that its request calls for, each in the right form."""
     if request.get("record") and reply.get("recorded") is None:
         return False
     if "times" in request and any(isinstance(one, list) and len(one) != request["times"] for one in reply.values()):
         return False
     for several in reply.values() if "times" in request else ():
-        # What has the bits of the first may be left out, where that was said.
+        # A brief reply may leave out results with the same bits as the first.
         if isinstance(several, list) and None in several[: None if not request.get("brief") else 1]:
             return False
     return _FORMS[request["do"]](reply, names)
@@ -56,7 +56,7 @@ def _array(value: Any, names: Collection[str] = ()) -> bool:
 
 
 def _arrays(value: Any, names: Collection[str] = ()) -> bool:
-    """A mapping of any names."""
+    """Whether a value is a mapping of arrays, by any names."""
     return isinstance(value, dict) and all(map(_array, value.values()))
 
 
@@ -69,12 +69,12 @@ def _perhaps(form: Form) -> Form:
 
 
 def _all(form: Form) -> Form:
-    """A list, every value of which is of a form."""
+    """The form of a list whose values all have this form."""
     return lambda value, names: isinstance(value, list) and all(form(one, names) for one in value)
 
 
 def _each(form: Form) -> Form:
-    """A mapping of exactly these names, every value of which is of a form."""
+    """The form of a mapping with exactly the given names, whose values all have this form."""
     return lambda value, names: (
         isinstance(value, dict) and set(value) == set(names) and all(form(one, names) for one in value.values())
     )
@@ -103,7 +103,7 @@ def _array_or_text(value: Any, names: Collection[str] = ()) -> bool:
     return _array(value) or _text(value)
 
 
-#: What a known violation may say of itself, beside the requirement and the reason; what the limits hold is seen later.
+#: The optional fields of a known violation, beside requirement and reason; the limits' values are checked later.
 _LIMITS: Mapping[str, Form] = {
     **dict.fromkeys(("links", "failures", "outputs", "dtypes", "devices", "modes", "notes"), _all(_text)),
     "ranks": _all(lambda value, names: isinstance(value, int)),
@@ -114,7 +114,7 @@ _LIMITS: Mapping[str, Form] = {
 
 
 def _known(value: Any, names: Collection[str] = ()) -> bool:
-    """A known violation."""
+    """Whether a value describes a known violation."""
     return (
         isinstance(value, dict)
         and all(_text(value.get(key)) for key in ("requirement", "reason"))
@@ -130,7 +130,7 @@ _BINDING = _fields(
 
 
 def _trait(value: Any, names: Collection[str]) -> bool:
-    """Whether a value is a trait of a platform that the judge knows."""
+    """Whether a value describes a trait that the judge knows."""
     form = _fields(dtype=lambda one, names: one in DTYPES, key=_text, value=_text, evidence=_text)
     return form(value, names) and value["key"] in CONVENTIONS and value["value"] in CONVENTIONS[value["key"]]
 
@@ -148,7 +148,7 @@ _FORMS: Mapping[str, Form] = {
         several=_flag,
         bindings=_all(_BINDING),
     ),
-    # What each holds is looked at when it is asked for.
+    # Each reply is checked when its call asks for it.
     "several": _fields(replies=_all(lambda value, names: isinstance(value, dict))),
     "device": _fields(),
     "traits": _fields(traits=_all(_trait)),
@@ -164,7 +164,7 @@ _FORMS: Mapping[str, Form] = {
     "inputs": _fields(inputs=_each(_perhaps(_array))),
     "recorded": _fields(
         lists=_flag,
-        # As many as were recorded when the call was made.
+        # As many part calls as were recorded during the call.
         calls=lambda value, names: (
             _all(_fields(handed=_all(_array_or_text), returned=_perhaps(_array_or_text)))(value, names)
             and len(value) == len(names)

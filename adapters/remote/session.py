@@ -1,4 +1,4 @@
-"""Sessions, evaluations and gradients that live in a worker, with the methods of those that live here."""
+"""Proxies for sessions, evaluations and gradients in a worker; they have the methods of the local ones."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .host import Host
 
 Arrays = Mapping[str, "np.ndarray | None"]
 
-#: After how many losses a session makes no more calls: each costs a new worker, and some the whole time limit.
+#: A session stops calling after this many losses: each costs a new worker, and some cost the whole time limit.
 MOST_LOSSES = 5
 
 
 @dataclass
 class RemoteSession:
     """
-    As adapters.session.Session, for a binding of a target in a worker.
+    Proxy for adapters.session.Session, for a binding of a target in a worker.
 
-    Any call may raise TargetLost. The very call that did is not made again, and after MOST_LOSSES no other is.
+    Any call may raise TargetLost. That same call is not made again, and after MOST_LOSSES losses no call is made.
     """
 
     host: Host
@@ -78,7 +78,7 @@ class RemoteSession:
         times: int = 1,
         alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
-        """The results of so many calls; see Session.call."""
+        """The results of ``times`` calls; see Session.call."""
         request = {"mode": mode, "times": times, "brief": times > 1, "alone": alone}
         asked = self._asked("call", inputs, settings, parts, request)
         return _whole(asked.reply(OPERATORS[self.operator].outputs)["outputs"])
@@ -95,7 +95,7 @@ class RemoteSession:
         alone: bool = False,
         outputs: bool = False,
     ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
-        """The gradients in so many calls, and what the first returned; see Session.vjp."""
+        """The outputs of the first call if asked for, and the gradients in each of ``times`` calls; see Session.vjp."""
         request = {"g": g, "wrt": wrt, "times": times, "brief": times > 1, "alone": alone, "outputs": outputs}
         asked = self._asked("vjp", inputs, settings, parts, request)
         found = asked.reply(self._gradients(inputs, wrt))
@@ -149,24 +149,24 @@ class RemoteSession:
         *,
         parts: Parts | None = None,
     ) -> dict[str, np.ndarray | None]:
-        """A derivative of a derivative; see Session.nested."""
+        """A nested derivative; see Session.nested."""
         last = other if isinstance(other, np.ndarray) else dict(other)
         request = {"kind": kind, "tangents": dict(tangents), "other": last}
         names = ("y",) if kind == "jvp_jvp" else OPERATORS[self.operator].differentiable
         return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
 
     def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
-        """Ask for what these calls of this session ask for, in one request; see Host.ask_ahead."""
+        """Send the requests of these calls in one message; see Host.ask_ahead."""
         return self.host.ask_ahead(calls, keep=keep)
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
-        """What was recorded around the sublayers; see Session.seams."""
+        """The records around the sublayers; see Session.seams."""
         return self._asked("seams", inputs, settings, None, {"g": g, "seed": seed}).reply(RECORDED)["blocks"]
 
     def _gradients(self, inputs: Arrays, wrt: Sequence[str] | None) -> Collection[str]:
-        """The names of the gradients that a reply holds."""
+        """The names of the gradients in a reply."""
         wrt = differentiable(self.operator, inputs) if wrt is None else wrt
         return {*OPERATORS[self.operator].differentiable, *(name for name in wrt if "." in name)}
 
@@ -178,7 +178,7 @@ class RemoteSession:
         parts: Parts | None,
         more: Mapping[str, Any],
     ) -> Asked:
-        """The request of a call of the target."""
+        """The request for a call of the target."""
         conventions = {key: value for key, value in self.conventions.items() if key == "momentum"}
         request = {
             "do": do, "binding": self.place, "device": self.device, "conventions": conventions,
@@ -190,7 +190,7 @@ class RemoteSession:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request about one subject, and what came before it."""
+    """A request about one subject, with the request it builds on, if any."""
 
     host: Host
     request: Mapping[str, Any]
@@ -199,11 +199,11 @@ class Asked:
     before: Asked | None = None
 
     def then(self, do: str, **more: Any) -> Asked:
-        """A request about what this one left behind."""
+        """A request about the object that this request made."""
         return Asked(self.host, {"do": do, **more}, self.subject, self)
 
     def reply(self, names: Collection[str] = (), **numbers: int) -> dict[str, Any]:
-        """The reply, with arrays of these names; the numbers say under what the worker keeps what."""
+        """The reply, with arrays of these names; ``numbers`` are those under which the worker keeps its objects."""
         host = self.host
         if host.losses[self.subject]:
             known = host.lost.get(self._fingerprint())
@@ -225,31 +225,31 @@ class Asked:
 
 @dataclass(eq=False)
 class RemoteEvaluation:
-    """As adapters.evaluation.Evaluation."""
+    """Proxy for an adapters.evaluation.Evaluation in a worker."""
 
     _asked: Asked
     _number: int
     _generation: int
     #: The reply, which holds the outputs.
     _found: dict[str, Any]
-    #: How many requests there had been when the outputs came: they are what they are now until the next.
+    #: The number of requests when the outputs came: until the next request, the outputs cannot have changed.
     _fresh: int
-    #: The names of the results, of the inputs, and of the gradients that there may be.
+    #: The names of the results, of the inputs, and of the possible gradients.
     _results: Collection[str]
     _inputs: Collection[str]
     differentiable: Collection[str]
-    #: Whether the request for it was planned alone: the worker keeps nothing under its number on its account.
+    #: Whether its request was only planned, so that the worker keeps nothing under its number.
     planned: bool = False
     recorder: RemoteRecorder | None = None
 
     def outputs(self) -> dict[str, np.ndarray]:
-        """The results as they are now."""
+        """The present values of the results."""
         if self.fresh(self._fresh):
             return {name: value.copy() for name, value in self._found["outputs"].items()}
         return self.ask("outputs", self._results)["outputs"]
 
     def inputs(self) -> dict[str, np.ndarray | None]:
-        """The inputs as they are now."""
+        """The present values of the inputs."""
         return self.ask("inputs", self._inputs)["inputs"]
 
     def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> RemotePulled:
@@ -269,15 +269,15 @@ class RemoteEvaluation:
 
     @property
     def requests(self) -> int:
-        """How many requests there have been of the target."""
+        """How many requests the target has had."""
         return self._asked.host.requests
 
     def fresh(self, since: int) -> bool:
-        """Whether nothing was asked of the target since so many requests."""
+        """Whether the target has had no request since the count was ``since``."""
         return since == self.requests
 
     def release(self, number: int) -> None:
-        """The worker need not keep this any longer."""
+        """Tell the worker that it need not keep this object any longer."""
         self._asked.host.release(number)
 
     def __del__(self) -> None:
@@ -287,18 +287,18 @@ class RemoteEvaluation:
 
 @dataclass(eq=False)
 class RemotePulled:
-    """As adapters.evaluation.Pulled."""
+    """Proxy for an adapters.evaluation.Pulled in a worker."""
 
     _evaluation: RemoteEvaluation
     _number: int
     #: The reply, which holds the gradients.
     _found: dict[str, Any]
     _fresh: int
-    #: Whether the request for it was planned alone.
+    #: Whether its request was only planned.
     planned: bool = False
 
     def gradients(self) -> dict[str, np.ndarray | None]:
-        """The gradients as they are now."""
+        """The present values of the gradients."""
         if self._evaluation.fresh(self._fresh):
             found = self._found["gradients"]
             return {name: None if value is None else value.copy() for name, value in found.items()}
@@ -306,7 +306,7 @@ class RemotePulled:
         return self._evaluation.ask("gradients", names, pulled=self._number)["gradients"]
 
     def cotangent(self) -> np.ndarray:
-        """The cotangent as it is now."""
+        """The present value of the cotangent."""
         return self._evaluation.ask("cotangent", pulled=self._number)["cotangent"]
 
     def __del__(self) -> None:
@@ -316,27 +316,27 @@ class RemotePulled:
 
 @dataclass(eq=False)
 class RemoteRecorder:
-    """As adapters.recording.Recorder, of one evaluation."""
+    """Proxy for the adapters.recording.Recorder of one evaluation in a worker."""
 
     _evaluation: RemoteEvaluation
     _found: list[dict[str, Any]]
     calls: list[PartCall] = field(default_factory=list)
-    #: What was read again last, and how many requests there had been then.
+    #: The number of requests at the last reading of the record, and what was read.
     _read: tuple[int, dict[str, Any]] = (-1, {})
 
     def __post_init__(self) -> None:
         self.calls = [PartCall(one["role"], one["handed"], one["returned"]) for one in self._found]
 
     def lists_are_whole(self) -> bool:
-        """Whether each list of parts still holds what it held."""
+        """Whether each list of parts still has its original contents."""
         return self._now()["lists"]
 
     def handed_now(self, call: PartCall) -> list[np.ndarray | str]:
-        """What the part was handed, as it is now."""
+        """The present values of a part's arguments."""
         return self._now()["calls"][self._place(call)]["handed"]
 
     def returned_now(self, call: PartCall) -> np.ndarray | str | None:
-        """What the part returned, as it is now."""
+        """The present value of a part's result."""
         return self._now()["calls"][self._place(call)]["returned"]
 
     def _place(self, call: PartCall) -> int:
@@ -350,12 +350,12 @@ class RemoteRecorder:
 
 
 def _whole(results: list[Any]) -> list[Any]:
-    """Results, the first in place of each that was left out because it has the same bits."""
+    """All results: each one that was left out, because it has the same bits as the first, becomes the first."""
     return [results[0] if one is None else one for one in results]
 
 
 def _plain(parts: Parts | None) -> dict[str, Any] | None:
-    """Parts in the words of a request."""
+    """The parts as plain values for a request."""
 
     def plain(part: Part | tuple[Part, ...] | None) -> Any:
         if part is None:

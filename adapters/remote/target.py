@@ -32,13 +32,13 @@ from .session import RemoteSession
 if TYPE_CHECKING:
     from ..session import Session
 
-#: Answers of Binding.accepts that are remembered.
+#: How many answers of Binding.accepts are cached.
 _ACCEPTED = 4096
 
 
 @dataclass(frozen=True)
 class RemoteTarget(Target):
-    """A target in a worker; it has no bridge here."""
+    """Proxy for a target in a worker; it has no bridge in this process."""
 
     host: Host = field(kw_only=True)
     _layouts: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class RemoteTarget(Target):
 
     @classmethod
     def opened(cls, host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarget:
-        """The target that the host's worker holds; see Host.opened. Raises the NormspecError why there is none."""
+        """The target in the host's worker; see Host.opened. If there is none, raises a NormspecError that says why."""
         found = {**OPTIONAL, **host.opened(meanwhile)}
         try:
             return cls(
@@ -82,7 +82,7 @@ class RemoteTarget(Target):
         try:
             found = self.host.aside({"do": "traits", "device": device})["traits"]
             return tuple(Trait(one["dtype"], one["key"], one["value"], one["evidence"]) for one in found)
-        except (TargetRaised, BadOutput, Unsupported, TargetLost):  # what is not measured counts as what the norm asks
+        except (TargetRaised, BadOutput, Unsupported, TargetLost):  # then the normative convention is assumed
             return ()
 
     @property
@@ -105,7 +105,7 @@ class RemoteTarget(Target):
 
 @dataclass(frozen=True)
 class RemoteBinding(Binding):
-    """A binding of a target in a worker, which knows it by its place among the target's bindings."""
+    """Proxy for a binding in a worker; ``place`` is its index among the target's bindings."""
 
     place: int = field(kw_only=True)
     #: See Session.tracks_calls.
@@ -138,7 +138,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
 
 
 def _known(host: Host, place: int, entry: int, said: Mapping[str, Any]) -> KnownViolation:
-    """A known violation as its worker tells it. Raises WrongEntry."""
+    """A known violation, from the worker's description. Raises WrongEntry."""
     limits = {key: value for key, value in said.items() if key in _TOLD}
 
     def ask(inputs: Mapping[str, Any], settings: Mapping[str, Any], failure: Failure | None) -> Predicted:
@@ -152,10 +152,10 @@ def _known(host: Host, place: int, entry: int, said: Mapping[str, Any]) -> Known
     return AskedViolation(**limits, ask=ask if said.get("asks") else None)
 
 
-#: What a worker is told of a failure beside the call.
+#: The fields of a failure that are sent to a worker beside the call.
 _FOUND = tuple(one.name for one in dataclasses.fields(Failure) if one.name not in ("inputs", "settings"))
 
-#: What a worker tells of a known violation that is a field of it.
+#: The fields of a known violation that a worker sends.
 _TOLD = {one.name for one in dataclasses.fields(KnownViolation)} - {"cases", "predicts"}
 
 
@@ -164,7 +164,7 @@ def _elsewhere(*arguments: Any, **keywords: Any) -> NoReturn:
 
 
 def _accepts(host: Host, place: int) -> Callable[[tuple[int, ...], Mapping[str, Any]], str | None]:
-    """Binding.accepts, asked of the worker once for each shape and settings."""
+    """Binding.accepts, with one request to the worker for each shape and settings; answers are cached."""
 
     @lru_cache(maxsize=_ACCEPTED)
     def asked(shape: tuple[int, ...], settings: tuple[tuple[str, Any], ...]) -> str | None:
@@ -174,6 +174,6 @@ def _accepts(host: Host, place: int) -> Callable[[tuple[int, ...], Mapping[str, 
         try:
             return asked(tuple(shape), tuple(settings.items()))
         except TargetLost:
-            return None  # the call itself will tell
+            return None  # the call itself will show it
 
     return accepts

@@ -1,10 +1,10 @@
-"""What TensorFlow's users normalise with and compose, and the bridge for one's own functions on its tensors."""
+"""TensorFlow's normalisations, operators composed of its functions, and the bridge for users' functions."""
 
 from __future__ import annotations
 
 import os
 
-# Its log of what the CPU can do is written while it is imported, and later only to the process's own stderr.
+# While TensorFlow is imported it logs the CPU's features; later such messages go only to the process's own stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from ..target import Target
@@ -15,6 +15,6 @@ BRIDGE = TensorFlowBridge()
 
 
 def target() -> Target:
-    """TensorFlow as it is installed."""
+    """The installed TensorFlow as a target."""
     bindings = (*moments.BINDINGS, *fused.BINDINGS, *composed.BINDINGS)
     return Target("tensorflow", "tensorflow", BRIDGE.version, BRIDGE, bindings)

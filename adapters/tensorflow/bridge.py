@@ -1,4 +1,4 @@
-"""TensorFlow tensors: eager ones, derivatives by tapes, and devices."""
+"""The bridge for TensorFlow's eager tensors: derivatives by tapes, and devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .guard import Guard
 from .part_functions import replay, shift
 from .tapes import Tapes
 
-#: A device in TensorFlow's own terms: cpu, CPU:0, /GPU:0, /device:GPU:1.
+#: A device in TensorFlow's notation: cpu, CPU:0, /GPU:0, /device:GPU:1.
 _DEVICE = re.compile(r"/?(?:device:)?(cpu|gpu)(?::(\d+))?", re.IGNORECASE)
 
 
@@ -35,7 +35,7 @@ class TensorFlowBridge(Bridge):
 
     def __init__(self) -> None:
         self._tapes = Tapes()
-        #: Made to be tracked, and not yet watched by a tape.
+        #: Tensors that are to be tracked, and that no tape watches yet.
         self._noted: list[Any] = []
         self._device = "/CPU:0"
         self._guard = Guard(self._tapes, (), 0, self._device)
@@ -72,7 +72,7 @@ class TensorFlowBridge(Bridge):
             raise LayoutNotApplicable(f"tensorflow has no layout {layout!r}: a tensor has no strides")
         self._device = _place(device)
         with tf.device(self._device):
-            # A copy, since TensorFlow makes its tensor on the array's own memory where it can.
+            # A copy, because TensorFlow uses the array's own memory if it can.
             made = tf.constant(np.array(array, order="C"))
         if tracked:
             self._noted.append(made)
@@ -140,7 +140,7 @@ class TensorFlowBridge(Bridge):
         sources, seconds = [*given, cotangent], [again for _, again in pairs]
         bars = _dense(outer.gradient([gradient for gradient, _ in pairs], sources, output_gradients=seconds))
         if not any(bar is not None for bar in bars):
-            # Gradients depend on the cotangent, which is watched: these come from outside TensorFlow.
+            # The cotangent is watched and gradients depend on it, so these gradients come from outside TensorFlow.
             raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
         following = iter(bars)
         return [None if value is None else next(following) for value in inputs] + [next(following)]
@@ -154,7 +154,7 @@ class TensorFlowBridge(Bridge):
     # Parts ------------------------------------------------------------------------------------------------
 
     def zeros(self, x: Any) -> Any:
-        # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.
+        # Part of x's graph, as any sublayer's result is: some code refuses a result that carries no gradient.
         return tf.where(False, x, tf.zeros_like(x))
 
     def tanh(self, x: Any) -> Any:
@@ -174,7 +174,7 @@ class TensorFlowBridge(Bridge):
         return tf.identity(x)
 
     def buffer(self, value: Any) -> Any:
-        """None: a tensor is never written to, so that no two results can share memory that changes."""
+        """None: tensors are never written to, so two results cannot share memory that changes."""
         return None
 
     def write(self, value: Any, buffer: Any) -> Any:
@@ -191,7 +191,7 @@ class TensorFlowBridge(Bridge):
 
 @lru_cache(maxsize=64)
 def _place(device: str) -> str:
-    """A device that passed check_device, as tf.device takes it."""
+    """The name of a device, which passed check_device, in the form for tf.device."""
     parsed = _DEVICE.fullmatch(device)
     assert parsed is not None
     return f"/{parsed[1].upper()}:{parsed[2] or 0}"
@@ -199,10 +199,11 @@ def _place(device: str) -> str:
 
 def _tangent(function: Callable[..., Any], given: Sequence[Any], moving: Sequence[Any]) -> tuple[Any, Any]:
     """
-    What a function returns, and its tangent, or their lists; None for a tangent that nothing reaches.
+    A function's result and its tangent, or lists of both; None for a tangent that nothing reaches.
 
-    The transpose of the vjp, which is linear in its cotangent. tf.autodiff.ForwardAccumulator transposes each
-    operation's vjp by itself, and traces a function for every operation and shape: a second or more a call.
+    The tangent is the transpose of the vjp, which is linear in its cotangent. tf.autodiff.ForwardAccumulator is not
+    used: it transposes the vjp of each operation, and traces a function for every operation and shape, which takes a
+    second or more per call.
     """
     with tf.GradientTape(watch_accessed_variables=False) as inner:
         inner.watch(given)
@@ -224,7 +225,7 @@ def _tangent(function: Callable[..., Any], given: Sequence[Any], moving: Sequenc
 
 
 def _pulled(function: Callable[..., Any], *given: Any) -> tuple[Any, Callable[[Any], list[Any]]]:
-    """What a function returns, and what pulls a cotangent of it back to the arguments."""
+    """A function's result, and a function that pulls a cotangent of the result back to the arguments."""
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(given)
         output = function(*given)
@@ -236,7 +237,7 @@ def _pulled(function: Callable[..., Any], *given: Any) -> tuple[Any, Callable[[A
 
 
 def _pulled_from(tape: Any, outputs: Sequence[Any], given: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """Gradients from a tape; outputs that are None have none."""
+    """The gradients from a tape; outputs that are None are left out."""
     there = [(output, cotangent) for output, cotangent in zip(outputs, cotangents) if output is not None]
     if not there:
         return [None] * len(given)
@@ -245,5 +246,5 @@ def _pulled_from(tape: Any, outputs: Sequence[Any], given: Sequence[Any], cotang
 
 
 def _dense(gradients: Sequence[Any]) -> list[Any]:
-    """Gradients as tensors: those of a lookup come as IndexedSlices, rows with their numbers."""
+    """Gradients as tensors: the gradient of a lookup comes as IndexedSlices, that is, rows with their indices."""
     return [tf.convert_to_tensor(one) if isinstance(one, tf.IndexedSlices) else one for one in gradients]

@@ -1,7 +1,7 @@
 """
-The composed operators as TensorFlow's users write them, of its own functions: it ships no layer of these names.
+The composed operators, written with TensorFlow's functions as users write them: it ships no layers of these names.
 
-Nothing is checked that TensorFlow does not check: a branch's result that can be broadcast to x's shape is broadcast.
+There are no checks beyond TensorFlow's own: a branch's result that can be broadcast to x's shape is broadcast.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EACH_ROUNDED = (
     f" sum; {SOURCE}core/kernels/cwise_ops.h"
 )
 
-#: Why a result of another shape is let pass, where it can be broadcast.
+#: Why a result of another shape is accepted if it can be broadcast.
 BROADCAST = (
     KnownViolation(
         "CM-C6",

@@ -1,7 +1,7 @@
 """
-BatchNorm by tf.compat.v1.nn.fused_batch_norm, one kernel with a backward kernel of its own.
+BatchNorm by tf.compat.v1.nn.fused_batch_norm: one kernel, with a backward kernel of its own.
 
-It takes four axes with the channels last, and its parameters and statistics in float32 whatever x's dtype is.
+It takes x with four axes and the channels last; its parameters and statistics are float32 for any dtype of x.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _fused_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentu
         moved(x, channel_axis, -1),
         tf.ones([channels]) if gamma is None else tf.cast(gamma, tf.float32),
         tf.zeros([channels]) if beta is None else tf.cast(beta, tf.float32),
-        # With a factor of 1 nothing is averaged, and the kernel refuses what it would not use.
+        # With a factor of 1 nothing is averaged, and the kernel refuses a statistic that it would not use.
         None if training and momentum == 1 else tf.cast(running_mean, tf.float32),
         None if training and momentum == 1 else tf.cast(running_var, tf.float32),
         epsilon=eps,

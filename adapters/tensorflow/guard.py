@@ -1,4 +1,4 @@
-"""The surroundings in which a target's code runs on TensorFlow tensors."""
+"""The context in which a target's code runs on TensorFlow tensors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LOGGER = tf.get_logger()
 
 class Guard:
     """
-    The device, a tape where tensors are to be watched, and no warnings; put back as they were afterwards.
+    Sets the device, starts a tape if tensors are to be watched, and turns warnings off; restores all of it afterwards.
 
-    TensorFlow's logger is the process's, and a check may run inside a user's program. It is disabled and not set to
-    another level, which would clear the caches of every logger there is.
+    The logger is restored because it belongs to the process, and a check may run inside a user's program. It is
+    disabled rather than set to another level, because a new level would clear the caches of all loggers.
     """
 
     __slots__ = ("_device", "_size", "_stack", "_tapes", "_watched", "tape")
@@ -29,7 +29,7 @@ class Guard:
         self._watched = watched
         self._size = size
         self._device = device
-        #: What records here, where something is watched.
+        #: The tape that records here, if tensors are watched.
         self.tape: Any = None
 
     def __enter__(self) -> Guard:
@@ -46,7 +46,7 @@ class Guard:
         return self
 
     def paused(self) -> AbstractContextManager[Any]:
-        """What its tape does not record, because other tapes do."""
+        """A context in which this tape does not record, because other tapes do."""
         return nullcontext() if self.tape is None else self.tape.stop_recording()
 
     def __exit__(self, *error: Any) -> None:

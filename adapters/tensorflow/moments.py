@@ -1,8 +1,8 @@
 """
-LayerNorm and BatchNorm of tf.nn.moments and tf.nn.batch_normalization, and the conventions that they follow.
+LayerNorm and BatchNorm by tf.nn.moments and tf.nn.batch_normalization, and the conventions that they follow.
 
-TensorFlow has no operation of either name for any rank: its users normalise by these two, the channels last, and keep
-the running averages themselves.
+TensorFlow has no LayerNorm or BatchNorm operation for all ranks: users normalise with these two functions, with the
+channels last, and keep the running averages themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
 _NN = f"{SOURCE}python/ops/nn_impl.py"
 
-#: What batch_normalization does, and so all that is normalised by it; and why.
+#: The conventions of batch_normalization, and so of everything normalised with it; and the reasons.
 CONVENTIONS = {"storage": "native"}
 REASONS = {
     "storage": (
@@ -29,7 +29,7 @@ REASONS = {
 
 
 def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
-    """LayerNorm; with float32 parameters 16-bit data is cast to float32 and back."""
+    """LayerNorm; with float32 parameters, 16-bit data is cast to float32 and back."""
     wide = widened(x, gamma, beta)
     mean, variance = tf.nn.moments(wide, axes, keepdims=True)
     return tf.cast(tf.nn.batch_normalization(wide, mean, variance, beta, gamma, eps), x.dtype)
@@ -48,19 +48,19 @@ def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, tra
 
 
 def widened(x: Any, *parameters: Any) -> Any:
-    """x in the dtype of the parameters, which may be wider than its own: no operation takes two dtypes."""
+    """x cast to the parameters' dtype, which may be wider, because no operation takes two dtypes."""
     return next((tf.cast(x, one.dtype) for one in parameters if one is not None), x)
 
 
 def moved(x: Any, start: int, stop: int) -> Any:
-    """x with one axis moved from one place to another."""
+    """x with one axis moved."""
     order = list(range(len(x.shape)))
     axis = order.pop(start)
     order.insert(stop % len(x.shape), axis)
     return x if order == sorted(order) else tf.transpose(x, order)
 
 
-#: Where a parameter of one element, or one that is missing an axis, goes through.
+#: The known violation that a parameter with one element, or with an axis missing, is accepted.
 _BROADCAST = KnownViolation(
     "CM-A1",
     "tf.nn.batch_normalization takes parameters that can be broadcast against x",
@@ -69,7 +69,7 @@ _BROADCAST = KnownViolation(
     notes=(ONE_OF["gamma"], ONE_OF["beta"]),
 )
 
-#: What normalising by the moments of x is known to violate; the project's tests pin each with its numbers.
+#: Why normalising by tf.nn.moments violates requirements; the project's tests pin each violation with its numbers.
 SECOND_ORDER = (
     "tf.nn.moments subtracts tf.stop_gradient(mean) in the variance, which leaves its gradient as it is and not its"
     " second derivative: that is 2/n times the identity in place of 2/n (I - 1/n)"
@@ -78,7 +78,7 @@ SECOND_ORDER_LINKS = (f"{_NN} (moments)", "https://github.com/tensorflow/tensorf
 
 
 def second_order_violations(second_order: str, *nested: str) -> tuple[KnownViolation, ...]:
-    """What a binding is expected to violate, by the requirements about second order and nested derivatives."""
+    """A binding's known violations of these requirements about second order and nested derivatives."""
     wrong = wrong_second_derivative(
         second_order, *nested, reason=SECOND_ORDER, links=SECOND_ORDER_LINKS, dtypes=("float32", "float64")
     )

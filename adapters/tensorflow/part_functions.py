@@ -1,4 +1,4 @@
-"""What parts on TensorFlow tensors need that TensorFlow has no single function for."""
+"""Operations for parts on TensorFlow tensors that are no single TensorFlow function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def shift(x: Any, offset: int, axis: int) -> Any:
-    """result[t] = x[t + offset] along the axis, zero beyond the ends; also where the shape is not known yet."""
+    """result[t] = x[t + offset] along the axis, zero beyond the ends; works also if the shape is not known yet."""
     size = x.shape[axis]
     lost = abs(offset) if size is None else min(abs(offset), size)
     if lost == 0:
@@ -33,7 +33,7 @@ def _beyond(x: Any, lost: Any, axis: int) -> Any:
 
 @tf.custom_gradient
 def replay(x: Any, value: Any, cotangent: Any) -> Any:
-    """A value whose cotangent of x is given beforehand, whatever the cotangent of the value is."""
+    """A function of x that returns the value; the cotangent of x is the given one, whatever the value's is."""
 
     def pulled(g: Any) -> tuple[Any, Any, Any]:
         return tf.identity(cotangent), g, tf.zeros_like(cotangent)

@@ -1,4 +1,4 @@
-"""How a script without normspec uses TensorFlow: its text is copied into scripts (conformance/reproduce)."""
+"""Helpers on TensorFlow tensors for scripts without normspec; conformance/reproduce copies their source."""
 
 from __future__ import annotations
 

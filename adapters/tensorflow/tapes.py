@@ -1,4 +1,4 @@
-"""Tapes that are asked later: which of them recorded the evaluation that a tensor went into."""
+"""Tapes kept for later gradients, found by a tensor that went into the recorded evaluation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import tensorflow as tf
 
-#: How many evaluations can be pulled at a time, and how many elements of x those beside the newest two may have.
-#: Nothing tells when one is no longer needed, since a tape keeps every tensor that it met, those handed in included.
+#: How many evaluations are kept, and how many elements of x they may have in total; the newest two always stay.
+#: Nothing shows when a tape is no longer needed, because it keeps every tensor it met, the inputs included.
 _KEPT = 32
 _ELEMENTS = 1 << 22
 
 
 @dataclass
 class _Recorded:
-    """One tape that has recorded, and what it watched."""
+    """A tape that has recorded an evaluation, and the tensors it watched."""
 
     tape: Any
     watched: tuple[Any, ...]
@@ -31,7 +31,7 @@ class Tapes:
     _recorded: OrderedDict[int, _Recorded] = field(default_factory=OrderedDict)
 
     def add(self, tape: Any, watched: Sequence[Any], size: int) -> None:
-        """Keep a tape, and let go those that have been kept for long enough."""
+        """Keep a tape, and drop the oldest ones beyond the limits."""
         self._recorded[id(tape)] = _Recorded(tape, tuple(watched), size)
         total = sum(one.size for one in self._recorded.values())
         while len(self._recorded) > 2 and (len(self._recorded) > _KEPT or total > _ELEMENTS):
@@ -39,18 +39,18 @@ class Tapes:
             total -= oldest.size
 
     def of(self, tensor: Any) -> Any:
-        """The tape that watched the tensor. Raises RuntimeError where there is none any more."""
+        """The tape that watched the tensor. Raises RuntimeError if it is no longer kept."""
         for one in reversed(self._recorded.values()):
             if any(watched is tensor for watched in one.watched):
                 return one.tape
         raise RuntimeError(f"no tape is left of that evaluation: only the last {_KEPT} are kept")
 
     def drop(self, tape: Any) -> None:
-        """Let a tape go, with all that it holds."""
+        """Drop a tape, with everything that it holds."""
         self._recorded.pop(id(tape), None)
 
     def reaches(self, output: Any) -> bool:
-        """Whether one of the tapes leads from the output to what it watched."""
+        """Whether one of the tapes connects the output to a tensor that it watched."""
         return any(
             gradient is not None
             for one in reversed(self._recorded.values())

@@ -1,4 +1,4 @@
-"""PyTorch's own layers, what its users compose of them, and the bridge for one's own functions on its tensors."""
+"""PyTorch's own layers, operators composed of its functions, and the bridge for users' functions on its tensors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .own_layers import TorchKit
 
 BRIDGE = TorchBridge()
 
-#: The layers of one's own on its tensors.
+#: The kit for users' layers on PyTorch.
 KITS = (TorchKit(BRIDGE),)
 
 
 def target() -> Target:
-    """PyTorch as it is installed, and beside it the layers of ``transformers`` where that is."""
+    """The installed PyTorch as a target, with the layers of ``transformers`` if that is installed."""
     own = (*layers.BINDINGS, *rms_norm.BINDINGS, *group_norm.BINDINGS, *composed.BINDINGS, *encoder_layer.BINDINGS)
     bindings = (*own, *rms_norm_transformers.bindings(), *bert.bindings())
     return Target("torch", "torch", BRIDGE.version, BRIDGE, bindings)

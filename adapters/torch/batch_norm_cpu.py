@@ -1,4 +1,4 @@
-"""What PyTorch's batch_norm is known to violate on the CPU; tests pin each with its numbers."""
+"""Known violations of PyTorch's batch_norm on the CPU; tests pin each one with its numbers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _FORWARD = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_cpu_tran
 
 
 def _one_place(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether x is (N, C), (N, C, 1), (N, C, 1, 1) or so: its memory lies with the channels last, too."""
+    """Whether x is (N, C), (N, C, 1), (N, C, 1, 1) ...: such a contiguous x also has the channels-last layout."""
     shape, axis = inputs["x"].shape, settings["channel_axis"]
     return axis in (1, 1 - len(shape)) and all(size == 1 for size in shape[2:])
 
 
 def _of_the_buffer(failure: Failure) -> Any:
     """
-    Whether dx is that of the first elements of the buffer behind a weight of stride 2, at each of its elements.
+    Whether each element of dx comes from reading the buffer of a weight with stride 2 as if it were contiguous.
 
-    Between the weights the buffer holds NaN: in odd channels dx is NaN, and in channel 2k that of the weight of channel
-    k, to the accuracy of the data.
+    The buffer holds NaN between the weights. So dx is NaN in odd channels, and in channel 2k it is the dx for the
+    weight of channel k, to the accuracy of the data.
     """
     assert failure.got is not None and failure.expected is not None
     gamma = np.asarray(failure.inputs["gamma"], np.float64)
@@ -44,7 +44,7 @@ def _of_the_buffer(failure: Failure) -> Any:
     return np.where(odd, np.isnan(failure.got), near)
 
 
-#: A strided weight is misread where x lies with the channels last: as it does with one place a channel, too.
+#: A strided weight is misread if x has the channels-last layout; x with one position per channel has it too.
 _MISREAD: dict[str, Any] = {
     "requirement": "CM-V3",
     "reason": "on the CPU the backward pass reads a strided weight as if it were contiguous",
@@ -57,19 +57,23 @@ _MISREAD: dict[str, Any] = {
 
 
 def _moved(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether the channels do not come second, so that the layer is handed a view of x."""
+    """Whether the channels are not axis 1, so that the layer gets a view of x."""
     return settings["channel_axis"] % inputs["x"].ndim != 1
 
 
 # Strided data of 16 bits ---------------------------------------------------------------------------------
 
 
-#: Of each format: the unit roundoff, half the smallest number, and the least that is rounded to infinity.
+#: For each format: the unit roundoff, half the smallest number, and the smallest value that is rounded to infinity.
 _FLOAT16, _BFLOAT16 = (ROUNDOFF, UNDERFLOW, OVERFLOW), (2.0**-8, 2.0**-134, (2 - 2.0**-8) * 2.0**127)
 
 
 class _Channels:
-    """A call whose every step is rounded to x's 16-bit format: its values as rows, one a channel, exact in float64."""
+    """
+    The exact values of a call in float64, as rows, one per channel.
+
+    They are compared with a call that rounds every step to x's 16-bit format.
+    """
 
     def __init__(self, failure: Failure) -> None:
         assert failure.g is not None
@@ -78,7 +82,7 @@ class _Channels:
             failure.settings["training"],
             failure.settings["channel_axis"],
         )
-        #: The unit roundoff of the format, half its smallest number, and the least that is rounded to infinity.
+        #: The format's unit roundoff, half its smallest number, and the smallest value that is rounded to infinity.
         self.u, self.eta, self.overflow = _FLOAT16 if np.asarray(inputs["x"]).dtype == np.float16 else _BFLOAT16
         self.x, self.g = self.rows(inputs["x"]), self.rows(failure.g)
         weight = inputs["gamma"]
@@ -94,7 +98,7 @@ class _Channels:
         return values.reshape(values.shape[0], -1)
 
     def laid(self, rows: Any, like: Any) -> Any:
-        """Rows as an array of this shape."""
+        """Rows as an array of the shape of ``like``."""
         shape = np.moveaxis(like, self._axis, 0).shape
         return np.moveaxis(np.broadcast_to(rows, self.x.shape).reshape(shape), 0, self._axis)
 
@@ -104,7 +108,7 @@ def _column(values: Any) -> Any:
 
 
 def _each_step_rounded(failure: Failure) -> Any:
-    """Whether y, dx and dgamma are what rounding every step to x's 16-bit format makes of them, at each element."""
+    """Whether rounding every step to x's 16-bit format explains each element of y, dx or dgamma."""
     assert failure.got is not None and failure.expected is not None
     call = _Channels(failure)
     with np.errstate(all="ignore"):
@@ -114,9 +118,10 @@ def _each_step_rounded(failure: Failure) -> Any:
 
 def _overflows(failure: Failure, call: _Channels) -> Any:
     """
-    Whether x - mean, its product with the cotangent, or another step overflows on the way to an element.
+    Whether x - mean, its product with the cotangent, or another step towards an element overflows.
 
-    Of dgamma and, in training, of dx it is one step of the whole channel, whose sum is infinite or NaN then.
+    For dgamma and, in training, for dx one such step anywhere in the channel is enough: the sum is then infinite or
+    NaN.
     """
     along = np.maximum(np.abs(call.d), np.abs(call.d * call.g))
     if failure.output == "y":
@@ -125,27 +130,27 @@ def _overflows(failure: Failure, call: _Channels) -> Any:
         size = along.max(axis=1, keepdims=True, initial=0.0)
     else:
         size = np.abs(call.g) * call.r
-    lost = size * (1 + 4 * call.u) >= call.overflow  # each factor is rounded before
+    lost = size * (1 + 4 * call.u) >= call.overflow  # each factor has been rounded before
     return lost.reshape(-1) if failure.output == "dgamma" else call.laid(lost, failure.got)
 
 
 def _off(failure: Failure, call: _Channels) -> Any:
     """
-    How far off rounding every step makes each element.
+    A bound on the error of each element if every step is rounded.
 
-    A step that gives z is off by u |z| + eta at most, where eta is for products and quotients alone. The mean and
-    r = 1/sqrt(var + eps) are off by u and 2 u of themselves; r of y by what var + eps is off too, which is eta at
-    least. Terms in u^2 are below one in a hundred.
+    The error of a step with result z is at most u |z| + eta; eta applies only to products and quotients. The relative
+    errors of the mean and of r = 1/sqrt(var + eps) are u and 2 u. For y, the error of var + eps, at least eta, adds to
+    that of r. Terms in u^2 are below one in a hundred.
     """
     assert failure.expected is not None
     u, eta, r, d, g, w = call.u, call.eta, call.r, call.d, call.g, call.w
     of_d = u * (np.abs(call.mean) + np.abs(d))
     if failure.output == "y":
         of_sum = u * call.sum + 2 * u * call.var * call.training + eta
-        least = np.maximum(call.sum - of_sum, 2 * eta)  # where y is finite, var + eps was not rounded to 0
+        least = np.maximum(call.sum - of_sum, 2 * eta)  # if y is finite, var + eps was not rounded to 0
         of_r = r * (of_sum / (2 * least) + 2 * u) + eta
         off = w * (r * of_d + np.abs(d) * of_r + 2 * u * np.abs(d) * r + eta) + eta
-        # That of the contiguous x may be as far off to the other side.
+        # Twice the bound: the y of the contiguous x may be off by as much in the other direction.
         return 2.02 * call.laid(off + u * np.abs(call.rows(failure.expected)), failure.expected)
     of_dot = (np.abs(g) * of_d + u * np.abs(d * g) + eta).sum(axis=1, keepdims=True)
     if failure.output == "dgamma":

@@ -1,7 +1,7 @@
 """
-What PyTorch's own CUDA kernels of batch_norm are known to violate, as measured on an H100; cuDNN's do not.
+Known violations of PyTorch's own CUDA kernels of batch_norm, measured on an H100; cuDNN's kernels have none of them.
 
-InstanceNorm is batch_norm of the channels of each sample, and violates the same.
+InstanceNorm is batch_norm over the channels of each sample, and has the same violations.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ZERO = tuple(
         where="no gamma, a beta of one channel",
         cases=_one_channel,
         predicts=_is_zero,
-        always=False,  # a gradient may be 0, or may not be asked for
+        always=False,  # the right gradient may be 0, or the gradient may not be requested
         **_SIZED_AS_WEIGHT,
     )
     for requirement in ("BN-G3", "BN-G4", "CM-D1")
@@ -69,12 +69,14 @@ _ZERO = tuple(
 
 def _rounded_to_float16(runs: int, failure: Failure, *, by_sample: bool = False) -> Any:
     """
-    Whether dx and dgamma are as far off as sums of products that are rounded on the way make them, in so many runs.
+    Whether the errors of dx and dgamma are those of sums whose products and partial sums are rounded to float16.
 
-    ``by_sample``: each channel is normalised in each sample by itself.
+    ``runs``: how many runs were compared; each may be off. ``by_sample``: each channel of each sample is normalised by
+    itself.
 
-    Each product, each warp's sum of them and the total are rounded, once at most: 3 u of the sum of magnitudes. Where
-    that sum overflows, so may any of the three. x - mean and 1/sqrt(var + eps) are off by less than a unit of float16.
+    Each product, each warp's sum of products, and the total are rounded at most once: an error of 3 u times the sum of
+    magnitudes. If that sum overflows, any of the three may. x - mean and 1/sqrt(var + eps) are off by less than a unit
+    of float16.
     """
     assert failure.got is not None and failure.expected is not None and failure.g is not None
     axis = failure.settings["channel_axis"] % failure.g.ndim
@@ -114,16 +116,16 @@ def _products(prefix: str, by_sample: bool) -> tuple[KnownViolation, ...]:
             dtypes=("float16",),
             devices=("cuda",),
             predicts=partial(_rounded_to_float16, runs, by_sample=by_sample),
-            always=False,  # the accuracy class of 16-bit data hides it where nothing leaves the normal range
+            always=False,  # the accuracy class of 16-bit data hides it if nothing leaves the normal range
         )
         for requirements, runs in (
             ((f"{prefix}-G1", f"{prefix}-G2", f"{prefix}-G4", "CM-N8", "CM-D1"), 1),
-            ((f"{prefix}-G9", "CM-V1", "CM-V2", "CM-V3"), 2),  # they compare two runs
+            ((f"{prefix}-G9", "CM-V1", "CM-V2", "CM-V3"), 2),  # these requirements compare two runs
         )
         for requirement in requirements
     )
 
 
 ON_CUDA = (_RAISES, *_ZERO, *_products("BN", by_sample=False))
-#: Of instance_norm, which repeats the parameters for each sample: there autograd raises for one channel as well.
+#: Violations of instance_norm. It repeats the parameters for each sample, so autograd raises for one channel too.
 INSTANCE_NORM_ON_CUDA = (_RAISES, *_products("IN", by_sample=True))

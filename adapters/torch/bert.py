@@ -1,7 +1,7 @@
 """
-BERT's blocks of Hugging Face's ``transformers``, where that is installed: post_norm, with random weights.
+BERT's blocks from Hugging Face's ``transformers``, if that is installed: post_norm, with random weights.
 
-The package takes seconds to import: it is imported where a block of its is wanted, and not with the adapter.
+The package takes seconds to import, so it is imported only when one of its blocks is needed, not with the adapter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLOCKS = (
 
 
 class _Sublayer(nn.Module):
-    """A callable in the place of a module."""
+    """Wraps a callable as a module."""
 
     def __init__(self, sublayer: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _Sublayer(nn.Module):
 def _config(features: int, eps: float) -> Any:
     from transformers import BertConfig
 
-    # A plain dict, because the last of these is no parameter that a type checker could find.
+    # A plain dict, because a type checker does not find the last of these parameters.
     options: dict[str, Any] = {
         "hidden_size": features,
         "num_attention_heads": heads(features),
@@ -64,7 +64,7 @@ def _self_output(features: int, eps: float, weight: bool, bias: bool) -> nn.Modu
 
 
 def _post_norm(x, sublayer, gamma, beta, *, eps, mode):
-    """LN(dense(x) + x), the dense layer replaced by the sublayer."""
+    """LN(dense(x) + x), with the dense layer replaced by the sublayer."""
     module = _self_output(x.shape[-1], eps, gamma is not None, beta is not None)
     module.dense = _Sublayer(sublayer)
     module.train(mode == "training")
@@ -91,7 +91,7 @@ def _load() -> None:
 
 
 def bindings() -> tuple[Binding, ...]:
-    """The layers, none where ``transformers`` is not installed."""
+    """The bindings of the layers; none if ``transformers`` is not installed."""
     if importlib.util.find_spec("transformers") is None:
         return ()
     same: dict[str, Any] = {"conventions": LAYER_NORM_CONVENTIONS, "reasons": LAYER_NORM_REASONS, "load": _load}

@@ -1,4 +1,4 @@
-"""PyTorch tensors: conversion, autograd in reverse and forward mode, and devices."""
+"""The bridge for PyTorch tensors: conversion, autograd in reverse and forward mode, and devices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..layouts import LAYOUTS, place
 from ..nesting import nested
 from .part_functions import Replay, shift
 
-#: Where PyTorch's source is read.
+#: Where to read PyTorch's source.
 SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
 
 _TORCH_DTYPES = {
@@ -32,18 +32,18 @@ _TORCH_DTYPES = {
 
 _BFLOAT16 = DTYPES["bfloat16"]
 
-#: Elements of x from which on torch may use the threads that the process gave it. Below, a parallel kernel spends
-#: its time on waking threads, 20 times the work on a busy machine; above, the parallel paths deserve to be tested, and
-#: so on two threads at least where there are two cores: a race needs no more.
+#: From this many elements of x on, torch may use all threads of the process. Below, a parallel kernel spends its time
+#: on waking threads: 20 times the work on a busy machine. Above, the parallel paths should be tested, so torch gets at
+#: least two threads if there are two cores; two are enough for a race.
 _PARALLEL = 1 << 16
 _TWO = min(2, os.cpu_count() or 1)
 
 
 class _Guard:
     """
-    Gradient mode, threads and warnings around the target's code, put back as they were afterwards.
+    Sets gradient mode, threads and warnings for the target's code, and restores them afterwards.
 
-    The thread count is restored because it is the process's, and a check may run inside a user's program.
+    The thread count is restored because it belongs to the process, and a check may run inside a user's program.
     """
 
     __slots__ = ("_grad", "_gradients", "_size", "_threads", "_warnings")
@@ -98,7 +98,7 @@ class TorchBridge(Bridge):
             raise DeviceUnavailable(f"device {device!r}: torch finds {count}, the last being cuda:{count - 1}")
 
     def warm(self) -> None:
-        # sympy comes with the first cotangent, torch._dynamo with the first dual number: two seconds together.
+        # The first cotangent imports sympy, and the first dual number torch._dynamo: two seconds together.
         x = torch.ones(1).requires_grad_()
         torch.autograd.grad(x * 2, x, torch.ones(1))
         with forward_ad.dual_level():
@@ -107,7 +107,7 @@ class TorchBridge(Bridge):
     def tensor(self, array: np.ndarray, layout: str, device: str, *, tracked: bool = False) -> torch.Tensor:
         if layout == "contiguous":
             made = _from_numpy(np.array(array, order="C"))
-            # torch's own allocation is aligned as its kernels are used to; NumPy's is not.
+            # torch aligns its own memory as its kernels expect; NumPy does not.
             made = made.clone() if device == "cpu" else made.to(device)
         elif layout not in self.layouts:
             raise LayoutNotApplicable(f"torch has no layout {layout!r}")
@@ -119,7 +119,7 @@ class TorchBridge(Bridge):
         return made.requires_grad_() if tracked else made
 
     def rewritten(self, tensor: torch.Tensor, array: np.ndarray, *, fresh: bool) -> torch.Tensor:
-        with torch.no_grad():  # a leaf that is tracked may be written to here alone
+        with torch.no_grad():  # a tracked leaf may be written to only under no_grad
             tensor.copy_(_from_numpy(np.array(array, order="C")))
         return tensor.detach().requires_grad_(tensor.requires_grad) if fresh else tensor
 
@@ -139,9 +139,9 @@ class TorchBridge(Bridge):
 
     def array(self, value: Any, what: str) -> np.ndarray:
         self.check_tensor(value, what)
-        # Autograd and inference mode have nothing to do with reading; force copes with every kind of view and device.
+        # Reading must work whatever autograd or inference mode says; force handles every kind of view and device.
         if value.dtype is torch.bfloat16:
-            # NumPy has no bfloat16 that torch knows of: the bits go over as integers.
+            # torch knows no NumPy dtype for bfloat16, so the bits are passed as integers.
             bits = value.detach().view(torch.int16).numpy(force=True)
             return np.array(bits.view(_BFLOAT16), order="C")
         return np.array(value.numpy(force=True), order="C")
@@ -160,12 +160,12 @@ class TorchBridge(Bridge):
         if not output.requires_grad:
             return [None] * len(inputs)
         if _holds([output.grad_fn], "CheckpointFunctionBackward"):
-            # Reentrant checkpointing runs its part again and backward within backward: it needs every leaf's grad.
+            # Reentrant checkpointing calls its part again, and backward inside backward: it needs every leaf's .grad.
             for tensor in inputs:
                 tensor.grad = None
             torch.autograd.backward(output, cotangent, retain_graph=keep)
             return [tensor.grad for tensor in inputs]
-        # Not kept unless it must be: a compiled function gives its buffers to the one backward pass that it expects.
+        # The graph is kept only on request: a compiled function gives its buffers to the one backward pass it expects.
         return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=keep, allow_unused=True))
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
@@ -186,13 +186,13 @@ class TorchBridge(Bridge):
         found = iter(torch.autograd.grad(output, given, cotangent, create_graph=True, allow_unused=True))
         first = [None if value is None else next(found) for value in inputs]
         if not any(gradient is not None and gradient.requires_grad for gradient in first):
-            # The gradients depend on the cotangent, which is tracked: here they come from outside autograd.
+            # The cotangent is tracked and the gradients depend on it, so these gradients come from outside autograd.
             raise Unsupported("the gradients carry no gradient of their own: the backward is not differentiable")
-        # The node that once_differentiable leaves raises when it is run. autograd.grad with given inputs does not run
-        # it, and would return None in place of its error.
+        # once_differentiable leaves a node that raises when it runs. autograd.grad with given inputs does not run it,
+        # and would return None instead of the error.
         if _holds([gradient.grad_fn for gradient in first if gradient is not None], "torch::autograd::Error"):
             raise Unsupported("the backward is marked once_differentiable")
-        # A gradient that depends on nothing tracked is constant, as far as autograd knows: it adds nothing.
+        # A gradient that depends on nothing tracked is a constant for autograd, so it adds nothing.
         pairs = [
             (gradient, again)
             for gradient, again in zip(first, second)
@@ -215,7 +215,7 @@ class TorchBridge(Bridge):
         return moved.contiguous() if tensor.is_contiguous() else moved
 
     def written_back(self, handed: torch.Tensor, x: torch.Tensor, source: int, destination: int) -> None:
-        if not x.is_contiguous():  # it was handed a view
+        if not x.is_contiguous():  # the target was given a view
             return
         with torch.no_grad():
             now, before = handed.detach().movedim(source, destination), x.detach()
@@ -223,7 +223,7 @@ class TorchBridge(Bridge):
                 x.copy_(now)
 
     def zeros(self, x: torch.Tensor) -> torch.Tensor:
-        # Part of x's graph, as zeros of any sublayer are: some code refuses a result that no gradient passes.
+        # Part of x's graph, as any sublayer's result is: some code refuses a result that carries no gradient.
         return torch.where(torch.zeros((), dtype=torch.bool, device=x.device), x, torch.zeros_like(x))
 
     def tanh(self, x: torch.Tensor) -> torch.Tensor:
@@ -245,7 +245,7 @@ class TorchBridge(Bridge):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
 
     def write(self, value: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
-        # Another tensor on the buffer's memory, so that one call's graph does not hang on that of the call before.
+        # A new tensor on the buffer's memory, so that one call's graph does not extend that of the call before.
         return buffer.detach().copy_(value)
 
     def replay(self, x: torch.Tensor, value: torch.Tensor, cotangent: torch.Tensor) -> torch.Tensor:
@@ -260,7 +260,7 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
 
 
 def _holds(nodes: Sequence[Any], name: str) -> bool:
-    """Whether autograd's graph above these nodes holds one of this name."""
+    """Whether autograd's graph, searched from these nodes, has a node of this name."""
     waiting, seen = [node for node in nodes if node is not None], set()
     while waiting:
         node = waiting.pop()

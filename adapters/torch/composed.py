@@ -1,7 +1,7 @@
 """
-The composed operators as PyTorch's users write them, of PyTorch's own functions: it ships no layer of these names.
+The composed operators, written with PyTorch's functions as users write them: PyTorch ships no layers of these names.
 
-Nothing is checked that PyTorch does not check: a branch's result that can be broadcast to x's shape is broadcast.
+There are no checks beyond PyTorch's own: a branch's result that can be broadcast to x's shape is broadcast.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..known import KnownViolation
 from .bridge import SOURCE
 from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, constants_in_forward_mode, module_layer_norm
 
-#: Why the others round every operation.
+#: Why the other operators round every operation.
 _EACH_ROUNDED = (
     "each operation on 16-bit tensors rounds its result to 16 bits: the gate or the weights, every product and every"
     f" sum; {SOURCE}aten/src/ATen/native/cpu/BinaryOpsKernel.cpp"
 )
 
-#: Why a result of another shape is let pass, where it can be broadcast.
+#: Why a result of another shape is accepted if it can be broadcast.
 BROADCAST = (
     KnownViolation(
         "CM-C6",
@@ -89,7 +89,7 @@ def _mhc_stacked(x, branches, logits, *, fuse=None):
     return x + torch.einsum("k,k...->...", torch.softmax(logits, dim=0), torch.stack(outputs))
 
 
-#: What layer_norm is known to violate, as it shows in a block.
+#: The known violations of layer_norm, as they show in a block.
 IN_PRE_NORM = constants_in_forward_mode("PR-G9", "PR-G10", issue="196700")
 IN_POST_NORM = constants_in_forward_mode("PO-G9", "PO-G10", issue="196700")
 

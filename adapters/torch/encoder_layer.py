@@ -16,7 +16,7 @@ _BLOCKS = (Block("norm1", "self_attn", "dropout1"), Block("norm2", "linear1", "d
 
 @lru_cache(maxsize=64)
 def _layer(features: int, eps: float, norm_first: bool) -> nn.Module:
-    # In training mode, since a fast path passes by the layer's own normalisations in inference.
+    # In training mode, because a fast path in inference bypasses the layer's own normalisations.
     return nn.TransformerEncoderLayer(
         features,
         heads(features),

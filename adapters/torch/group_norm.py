@@ -1,7 +1,7 @@
 """PyTorch's GroupNorm and InstanceNorm in the canonical signatures, and the conventions that they follow.
 
-PyTorch knows the channels by axis 1: each call gets x with its channel axis moved to 1 and back. InstanceNorm keeps no
-running statistics unless it is asked to, and here it is not.
+PyTorch's channels are axis 1: for each call, x's channel axis is moved to 1, and y's back. InstanceNorm keeps no
+running statistics here, which is its default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .layers import SAVED, constants_in_forward_mode, having, lent
 
 _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
 
-#: Why GroupNorm's variance is of the weakest class, although that of contiguous data is centred.
+#: Why GroupNorm's variance has the weakest class, although that of contiguous data is centred.
 _ONE_PASS = (
     "on the CPU the variance of x with the channels last in memory is mean(x^2) - mu^2, clamped at 0, and that of"
     f" contiguous x is from deviations; {SOURCE}aten/src/ATen/native/cpu/group_norm_kernel.cpp"
@@ -87,7 +87,7 @@ def _beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 
 def _one_value(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether there is one sample, with one value in each group."""
+    """Whether x has one sample with one value in each group."""
     return inputs["x"].size == settings["groups"]
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch's CUDA kernels of group_norm are known to violate, as measured on an H100."""
+"""Known violations of PyTorch's CUDA kernels of group_norm, measured on an H100."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _LINK = f"{SOURCE}aten/src/ATen/native/cuda/group_norm_kernel.cu"
 
 
 def _small_eps(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether float16 holds eps with fewer digits than other numbers, or as 0."""
+    """Whether eps is subnormal or 0 in float16, and so has fewer digits than other numbers."""
     return settings["eps"] < NORMAL
 
 
 def _of_rounded_eps(failure: Failure) -> Any:
     """
-    Whether y, dx and dgamma are those of the eps that is nearest in float16.
+    Whether y, dx and dgamma are those for eps rounded to float16.
 
-    In float32 from there on, but for the saved mean and 1/sqrt(var + eps), which are read in float16: each factor of a
-    term is off by a roundoff, five of them at most with the result's own, and the mean by half a unit of the smallest.
-    What is predicted to overflow may be infinite or NaN.
+    The rest is computed in float32, but the saved mean and 1/sqrt(var + eps) are read in float16. So each factor of a
+    term is off by one roundoff, at most five with that of the result, and the mean by half the smallest number. A
+    result that is predicted to overflow may be infinite or NaN.
     """
     assert failure.got is not None
     of = Groups(failure, float(np.float16(failure.settings["eps"])))
@@ -61,7 +61,7 @@ _EPS = tuple(
         where="eps below 2^-14",
         cases=_small_eps,
         predicts=_of_rounded_eps,
-        always=False,  # where the variance is far above eps, eps makes no difference
+        always=False,  # if the variance is far above eps, eps makes no difference
     )
     for requirement, output in (("GN-F1", "y"), ("GN-G1", "dx"), ("GN-G2", "dgamma"))
 )
@@ -75,13 +75,13 @@ def _one_position(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> boo
 
 
 def _of_rounded_products(failure: Failure) -> Any:
-    """Whether dx is as far off as a sum of products g x, each rounded to float16, makes it."""
+    """Whether a sum of products g x, each rounded to float16, explains the error of dx."""
     assert failure.got is not None and failure.expected is not None
     of = Groups(failure, failure.settings["eps"])
     with np.errstate(all="ignore"):
         products = np.abs(of.g * of.x)
         of_sum = mean(np.abs(of.gamma) * (ROUNDOFF * products + UNDERFLOW))
-        lost = (products >= OVERFLOW).any(axis=(2, 3), keepdims=True)  # infinite, and so is all that it is added to
+        lost = (products >= OVERFLOW).any(axis=(2, 3), keepdims=True)  # infinite, and so is every sum that contains it
         off, lost = of.back(failure, of.r**3 * of.size * of_sum, lost)
         off = 1.01 * off + 5 * ROUNDOFF * np.abs(failure.expected) + 2 * UNDERFLOW
         return np.where(np.isfinite(failure.got), ~lost & (np.abs(failure.got - failure.expected) <= off), lost)
@@ -100,14 +100,14 @@ _PRODUCTS = tuple(
         where="one position",
         cases=_one_position,
         predicts=_of_rounded_products,
-        always=False,  # few products leave the range
+        always=False,  # few products leave float16's range
     )
     for requirement in ("GN-G1", "GN-G4", "GN-G8")
 )
 
 # Many groups ---------------------------------------------------------------------------------------------------------
 
-#: What the second extent of a CUDA grid may be.
+#: The largest second extent of a CUDA grid.
 _GRID = 65535
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch's group_norm is known to violate in derivatives of derivatives, on every device."""
+"""Known violations of PyTorch's group_norm in nested derivatives, on every device."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ _U = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 
 
 def _moved_rstd(of: Groups, t: Any, u: float, eps: float) -> Any:
     """
-    By how much the tangent of 1/sqrt(var + eps) is off where it is -r^3 mean((x - mean(x)) (t - mean(x))).
+    A bound on the error of the tangent of 1/sqrt(var + eps), computed as -r^3 mean((x - mean(x)) (t - mean(x))).
 
-    In exact arithmetic that is -r^3 mean((x - mean(x)) (t - mean(t))). The error of mean(x), that of a sum, is common
-    to the group and multiplies mean(t) - mean(x), which a sound formula has 0 for. Each term is rounded in its two
-    differences, the product and that with r^3; the sum and the quotient follow, and pow(r, 3), which are n + 8.
+    In exact arithmetic this equals -r^3 mean((x - mean(x)) (t - mean(t))). The error of mean(x), that of a sum, is
+    shared by the group and is multiplied by mean(t) - mean(x); in a sound formula this factor is 0. Each term is
+    rounded in its two differences, in their product, and in the product with r^3; then come the sum, the quotient, and
+    pow(r, 3). That makes n + 8 roundings.
     """
     n = of.x.shape[2] * of.x.shape[3]
     of_mean = u * ((n + 1) * mean(np.abs(of.x)) + np.abs(of.mu))
     variance = mean(of.d**2)
-    # The saved variance may be smaller than it is, as A4 of the accuracy page has it for one that is centred.
+    # The saved variance may be smaller than the true one, by A4 of the accuracy page for a centred variance.
     least = variance - u * (n + 8 + 12 * np.sqrt(n)) * (variance + of_mean**2) - of_mean**2
     r = 1 / np.sqrt(np.maximum(least, 0) + eps * (1 - 2 * u))
     return r**3 * (of_mean * np.abs(mean(t) - of.mu) + u * (n + 8) * mean((np.abs(of.d) + of_mean) * np.abs(t - of.mu)))
 
 
 def _of_moved_rstd(failure: Failure) -> Predicted:
-    """Whether a tangent is no farther from the exact one than the envelope, and what that error of r makes of it."""
+    """Whether a tangent's error is within the envelope plus the effect of that error in the tangent of r."""
     assert failure.got is not None and failure.expected is not None and failure.envelope is not None
     eps, u = failure.settings["eps"], _U[np.asarray(failure.inputs["x"]).dtype.name]
     of = Groups(failure, eps)
@@ -50,7 +51,7 @@ def _of_moved_rstd(failure: Failure) -> Predicted:
         else:
             h = np.abs(of.h)
             by_r = h + mean(h) + 3 * xhat * mean(h * xhat)
-        # A hundredth for what is of second order: the last rounding, and those of the factors.
+        # A hundredth for second-order terms: the last rounding, and the roundings of the factors.
         (more,) = of.back(failure, 1.01 * by_r * _moved_rstd(of, moving, u, eps))
         return np.abs(failure.got - failure.expected) <= failure.envelope + more
 
@@ -68,7 +69,7 @@ FORWARD = tuple(
         outputs=outputs,
         modes=("training",),
         predicts=_of_moved_rstd,
-        always=False,  # the tangents that are drawn are seldom small beside the mean
+        always=False,  # the drawn tangents are seldom small beside the mean
     )
     for requirement, outputs in (
         ("GN-G12", ("forward over reverse in x", "forward over reverse in gamma")),

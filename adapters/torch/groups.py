@@ -1,4 +1,4 @@
-"""A call of group_norm in float64, as what is known of it needs its numbers."""
+"""The values of a group_norm call in float64, for predicting its known violations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..known import Failure
 
 
 class Groups:
-    """A call of group_norm in float64, every array as (samples, groups, channels of a group, positions)."""
+    """A call of group_norm in float64; every array is (samples, groups, channels of a group, positions)."""
 
     def __init__(self, failure: Failure, eps: float) -> None:
         assert failure.g is not None
@@ -26,17 +26,17 @@ class Groups:
         self.h = self.gamma * self.g
 
     def by_group(self, values: Any) -> Any:
-        """An array of x's shape in this one."""
+        """An array of x's shape, as (samples, groups, channels of a group, positions)."""
         moved = np.moveaxis(np.asarray(values, np.float64), self.axis, 1)
         return moved.reshape(moved.shape[0], self.count, moved.shape[1] // self.count, -1)
 
     def by_channel(self, values: Any, absent: float) -> Any:
-        """A parameter, or this number in its place, as it lies beside x."""
+        """A parameter, or ``absent`` if it is None, shaped to broadcast against x."""
         given = np.asarray(absent if values is None else values, np.float64)
         return np.broadcast_to(given, (self.x.shape[1] * self.x.shape[2],)).reshape(1, self.count, -1, 1)
 
     def back(self, failure: Failure, *values: Any) -> list[Any]:
-        """As samples with their channels where they were; of what a parameter gets, which is a sum, by channel."""
+        """Values in the failed output's shape: x's shape, or for a parameter's gradient the sums by channel."""
         assert failure.got is not None
         shape = failure.got.shape
         whole = [np.broadcast_to(one, self.x.shape) for one in values]

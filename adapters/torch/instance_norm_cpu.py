@@ -1,10 +1,10 @@
 """
-What PyTorch's instance_norm violates on the CPU: of one sample, a cotangent with its channels last is misread.
+Known violations of PyTorch's instance_norm on the CPU: the channels-last cotangent of one sample is misread.
 
-instance_norm is batch_norm of a view (1, N C, H, W), whose result is viewed as (N, C, H, W) again. The gradient of that
-second view makes a cotangent that lies with its channels last, and has one sample, one with the strides (C, 1, W C, C).
-These are those of channels last but for the first, which is that of an axis of one element. batch_norm's backward pass
-takes the cotangent for contiguous, and so reads its values in another order.
+instance_norm is batch_norm of a view (1, N C, H, W), and its result is viewed as (N, C, H, W) again. If the cotangent
+has one sample and is channels-last, the gradient of this second view gives it the strides (C, 1, W C, C). These are
+channels-last strides except for the first, which belongs to an axis with one element. batch_norm's backward pass takes
+the cotangent for contiguous, and so reads its values in the wrong order.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ import numpy as np
 from ..known import Failure, KnownViolation, Predicted
 from .bridge import SOURCE
 
-#: The unit roundoff of each dtype. float64 is one of PyTorch's results here; ours is in float64 too, and as far off.
+#: The unit roundoff of each dtype. The prediction is computed in float64 too: in float64 it is as far off as PyTorch's
+#: result.
 _U = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 #: Half the smallest number of each 16-bit format.
 _ETA = {"float16": 2.0**-25, "bfloat16": 2.0**-134}
 
 
 def _one_sample_channels_last(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether the channels of one sample are the last axis, and so lie last in the cotangent of the call."""
+    """Whether x has one sample with the channels in the last axis, so that the call's cotangent is channels-last."""
     shape = inputs["x"].shape
     return len(shape) in (4, 5) and shape[0] == 1 and settings["channel_axis"] % len(shape) == len(shape) - 1
 
 
 def _misread(failure: Failure) -> Predicted:
     """
-    Whether each element is that of the cotangent's memory read as if its channels were not last.
+    Whether each element comes from reading the cotangent's memory as if it were contiguous, with the channels first.
 
-    Rows hold one channel, of n values. x - mean is off by 2 u of the largest |x|, which is k = |x| r of itself where
-    deviations are 1/r; every product and quotient by u, and every sum of n terms by n u of the sum of their sizes.
+    Each row holds one channel of n values. The error of x - mean is 2 u of the largest |x|: relative to deviations of
+    1/r, that is 2 u |x| r, hence the factor k. The error of a product or quotient is u, and that of a sum of n terms
+    n u times the sum of their magnitudes.
     """
     assert failure.got is not None and failure.g is not None
     inputs = failure.inputs
     x = np.asarray(inputs["x"], np.float64)
     channels = x.shape[-1]
     rows = x.reshape(-1, channels).T
-    g = np.asarray(failure.g, np.float64).reshape(channels, -1)  # not what was meant: (positions, channels)
+    g = np.asarray(failure.g, np.float64).reshape(channels, -1)  # misread: the right shape is (positions, channels)
     dtype = np.asarray(inputs["x"]).dtype.name
     u, eta, n = _U[dtype], _ETA.get(dtype, 0.0), rows.shape[1]
     gamma = inputs["gamma"]
@@ -55,7 +57,7 @@ def _misread(failure: Failure) -> Predicted:
     if failure.output == "dbeta":
         predicted, bound = g.sum(axis=1), off * np.abs(g).sum(axis=1) + eta
     elif failure.output == "dgamma":
-        # An element of xhat may be small where its rounding is not.
+        # The rounding of an element of xhat may be large even if the element is small.
         predicted, bound = along[:, 0], (off * k * (size + np.abs(g).sum(axis=1, keepdims=True)))[:, 0] + eta
     else:
         mean = g.mean(axis=1, keepdims=True)
@@ -79,7 +81,7 @@ ON_CPU = tuple(
         where="one sample, channels last",
         cases=_one_sample_channels_last,
         predicts=_misread,
-        always=False,  # few cases have one sample: `thorough` draws them
+        always=False,  # few cases have one sample; `thorough` draws them
     )
     for requirement, output in (("IN-G1", "dx"), ("IN-G2", "dgamma"), ("IN-G3", "dbeta"))
 )

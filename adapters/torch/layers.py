@@ -1,8 +1,8 @@
 """
 PyTorch's LayerNorm and BatchNorm in the canonical signatures, and the conventions that they follow.
 
-PyTorch updates running statistics in place and knows the channels by axis 1: each call gets clones of the
-statistics, which are returned as the new ones, and x with its channel axis moved to 1 and back.
+PyTorch updates running statistics in place, so each call gets clones of the statistics, which are returned as the new
+ones. PyTorch's channels are axis 1: x's channel axis is moved to 1 for the call, and y's back.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from .bridge import SOURCE
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/"
 
-#: Why 16-bit data is of class H2, in every operator that saves its statistics.
+#: Why 16-bit data has class H2 in every operator that saves its statistics.
 SAVED = (
     "with 16-bit parameters the saved mean and 1/sqrt(var + eps), and the gradients of the parameters, are rounded"
     f" to 16 bits; {SOURCE}aten/src/ATen/native/cpu/mixed_data_type.h (param_scalar_type)"
 )
 
-#: What LayerNorm adds to that, whatever the parameters' dtype.
+#: LayerNorm's addition to that reason, for any dtype of the parameters.
 _SUMMED = (
     "; on the CPU the sums over rows that are the gradients of gamma and beta are accumulated in x's 16-bit dtype,"
     " with float32 parameters too (1000 rows of ones sum to 256 a thread in bfloat16);"
     f" {SOURCE}aten/src/ATen/native/cpu/layer_norm_kernel.cpp (LayerNormBackwardKernelImplInternal)"
 )
 
-#: What LayerNorm declares, and with it every layer that has one within; and why.
+#: The conventions that LayerNorm declares, and every layer that contains one; and the reasons.
 LAYER_NORM_CONVENTIONS = {"storage": "H2"}
 LAYER_NORM_REASONS = {"storage": SAVED + _SUMMED}
 
@@ -65,7 +65,7 @@ def _functional_layer_norm(x, gamma, beta, *, axes, **eps):
 
 
 def module_layer_norm(x, gamma, beta, *, axes, mode, **eps):
-    """LayerNorm by torch.nn.LayerNorm, in training or inference mode; eps is its own where none is given."""
+    """LayerNorm by torch.nn.LayerNorm, in training or inference mode; without eps its default applies."""
     module = _layer_norm_of(tuple(x.shape[x.ndim - len(axes) :]), gamma is not None, beta is not None, **eps)
     module.train(mode == "training")
     return functional_call(module, lent(gamma, beta), (x,))
@@ -86,17 +86,17 @@ def _functional_batch_norm(x, gamma, beta, running_mean, running_var, *, trainin
 
 
 def _module_batch_norm(kind: type[nn.Module]):
-    # One cache for each class; the number of channels, eps and momentum are all that a module is made of.
+    # One cache for each class; a module is determined by the number of channels, eps and momentum.
     @lru_cache(maxsize=256)
     def module_of(channels: int, weight: bool, bias: bool, **numbers: float) -> nn.Module:
         return having(kind(channels, device="meta", **numbers), weight, bias)
 
     def batch_norm(x, gamma, beta, running_mean, running_var, *, training, channel_axis, mode, **numbers):
-        del mode  # `training` says it.
+        del mode  # `training` decides
         module = module_of(x.shape[channel_axis], gamma is not None, beta is not None, **numbers)
         module.train(training)
         mean, variance = running_mean.clone(), running_var.clone()
-        # Its count of batches is lent too: transformations of torch.func refuse what is counted up from outside them.
+        # Its count of batches is lent too: transformations of torch.func refuse to change a tensor from outside them.
         batches = torch.zeros((), dtype=torch.long)
         tensors = {
             **lent(gamma, beta), "running_mean": mean, "running_var": variance, "num_batches_tracked": batches,
@@ -112,10 +112,10 @@ def _module_batch_norm(kind: type[nn.Module]):
 
 def having(module: nn.Module, weight: bool, bias: bool) -> nn.Module:
     """
-    The module with as many parameters as are given; registering None is torch's spelling of "has none".
+    The module with the wanted parameters; in torch, registering None means that it has no such parameter.
 
-    It is made on the meta device and holds no values: every tensor is lent to it for the duration of a call
-    by functional_call, so that gradients reach the tensors that were handed in.
+    It is made on the meta device and holds no values: functional_call lends it every tensor for one call, so that
+    gradients reach the caller's tensors.
     """
     if not weight:
         module.register_parameter("weight", None)
@@ -125,7 +125,7 @@ def having(module: nn.Module, weight: bool, bias: bool) -> nn.Module:
 
 
 def lent(gamma, beta) -> dict[str, torch.Tensor]:
-    """What functional_call lends to a module that was made for these parameters."""
+    """The tensors that functional_call lends to a module made for these parameters."""
     given = {}
     if gamma is not None:
         given["weight"] = gamma
@@ -136,7 +136,7 @@ def lent(gamma, beta) -> dict[str, torch.Tensor]:
 
 @lru_cache(maxsize=None)
 def _eps_of_zero_in_inference() -> bool:
-    """Whether this version takes an eps of zero in inference: 2.13 does, 2.11 does not."""
+    """Whether this PyTorch accepts eps = 0 in inference: 2.13 does, 2.11 does not."""
     one = torch.ones(1)
     try:
         functional.batch_norm(torch.ones(1, 1), one, one, eps=0.0)
@@ -146,7 +146,7 @@ def _eps_of_zero_in_inference() -> bool:
 
 
 def _accepts_ranks(name: str, ranks: tuple[int, ...] | None):
-    """What a BatchNorm takes: these ranks, or any from 2 on; and an eps of zero in some modes, or in none."""
+    """The ``accepts`` of a BatchNorm: it checks the rank, one of these or any from 2 on, and the modes for eps = 0."""
 
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         if ranks is not None and len(shape) not in ranks:
@@ -164,7 +164,7 @@ def _accepts_ranks(name: str, ranks: tuple[int, ...] | None):
 
 
 def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViolation, ...]:
-    """What is known of derivatives of the tangent of y, by reverse mode and by forward mode."""
+    """Known violations in derivatives of the tangent of y, by reverse mode and by forward mode."""
     outputs = ("reverse over forward in x", "forward over forward of y")
     return tuple(
         KnownViolation(
@@ -187,7 +187,7 @@ def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViol
     )
 
 
-#: What LayerNorm is known to violate.
+#: LayerNorm's known violations.
 LAYER_NORM_KNOWN_VIOLATIONS = constants_in_forward_mode("LN-G13", "LN-G14", issue="196700")
 
 

@@ -1,4 +1,4 @@
-"""Layers of a user's own on PyTorch: their parameters and buffers are lent to them for one call."""
+"""Users' layers on PyTorch: each call lends them their parameters and buffers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class TorchKit(Kit):
     ) -> tuple[Any, Mapping[str, Any]]:
         del sample
         layer.train(training)
-        # Buffers are lent too, as copies: what one call leaves in them, such as a count of batches, the next does not
-        # find, and transformations of torch.func refuse what is changed outside of them.
+        # Buffers are lent too, as copies: a call's changes, such as to a count of batches, do not reach the next call,
+        # and transformations of torch.func refuse changes to tensors from outside them.
         tensors = {name: buffer.clone() for name, buffer in layer.named_buffers()}
         changes = {name for name in tensors if name in lent}
         tensors.update({name: value.clone() if name in changes else value for name, value in lent.items()})
@@ -54,7 +54,7 @@ class TorchKit(Kit):
         return tensor.reshape(shape)
 
     def inherited(self, owner: nn.Module, operator: str) -> Binding | None:
-        # PyTorch's own layers are known by the functions that they call.
+        # PyTorch's own layers are recognised by the functions they call.
         known = {binding.name: binding for binding in rms_norm_transformers.bindings() if binding.operator == operator}
         for kind in type(owner).__mro__:
             name = f"transformers {kind.__name__}"
@@ -71,7 +71,7 @@ class TorchKit(Kit):
 
 
 class _Functions(TorchFunctionMode):
-    """The names of PyTorch's functions that are called within it."""
+    """Collects the names of the PyTorch functions called inside it."""
 
     def __init__(self) -> None:
         super().__init__()

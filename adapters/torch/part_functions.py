@@ -1,4 +1,4 @@
-"""What parts on PyTorch tensors need that PyTorch has no single function for."""
+"""Operations for parts on PyTorch tensors that are no single PyTorch function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shift(x: torch.Tensor, offset: int, axis: int) -> torch.Tensor:
 
 
 class Replay(torch.autograd.Function):
-    """A value whose cotangent of x is given beforehand, whatever the cotangent of the value is."""
+    """A function of x that returns a given value; the cotangent of x is given too, whatever the value's is."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, value: torch.Tensor, cotangent: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,7 @@ def _rms_norm_of(shape: tuple[int, ...], weight: bool, **eps: float) -> nn.Modul
     return having(nn.RMSNorm(list(shape), device="meta", **eps), weight, False)
 
 
-#: What CUDA's fused kernel declares; on the CPU RMSNorm is composed of operations in float32.
+#: The convention of CUDA's fused kernel; on the CPU, RMSNorm is composed of operations in float32.
 _ON_CUDA = {"cuda": {"storage": "H1"}}
 _REASONS = {
     "storage": (

@@ -1,7 +1,7 @@
 """
-The RMSNorms of Hugging Face's ``transformers``, where that is installed: Llama's, T5's and Gemma's.
+The RMSNorms of Hugging Face's ``transformers``, if that is installed: Llama's, T5's and Gemma's.
 
-The package takes seconds to import: it is imported where a layer of its is wanted, and not with the adapter.
+The package takes seconds to import, so it is imported only when one of its layers is needed, not with the adapter.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _SOURCE = "https://github.com/huggingface/transformers/blob/main/src/transformer
 
 _IN_FLOAT32 = {"float64": "float64 data is computed in float32, and returned as float64"}
 
-#: What Llama and T5 have in common.
+#: The conventions that Llama and T5 share.
 _BEFORE_GAIN = {
     "cast": "x / rms(x) is rounded to 16 bits before the weight multiplies it",
     "mixed_dtypes": "the last step is a product with the weight, so that a float32 weight makes y float32",
     **_IN_FLOAT32,
 }
 
-#: The values of the conventions that these reasons are about.
+#: The value of each convention that these reasons explain.
 _VALUES = {"float64": "float32", "cast": "before-gain", "mixed_dtypes": "promoted", "gain": "one-plus-gamma"}
 
 
 def _part_overflows(failure: Failure) -> Predicted:
-    """Whether one of the two parts of dx, r h and r xhat mean(h xhat), is beyond float16, at each element."""
+    """Whether, at each element, one of the two terms of dx, r h and r xhat mean(h xhat), overflows float16."""
     assert failure.g is not None
     x, g = np.asarray(failure.inputs["x"], np.float64), np.asarray(failure.g, np.float64)
     gamma = failure.inputs["gamma"]
     h = g if gamma is None else g * np.asarray(gamma, np.float64)
     r = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + failure.settings["eps"])
     along = r * x * r * (h * x * r).mean(axis=-1, keepdims=True)
-    # What is rounded to float16 is off by a few units of that format, 2^-11.
+    # The terms rounded to float16 are off by a few units of that format, 2^-11.
     return np.maximum(np.abs(r * h), np.abs(along)) >= 65504 * (1 - 2.0**-8)
 
 
-#: T5 multiplies x itself, in 16 bits, where Llama multiplies the x that it has in float32.
+#: T5 multiplies x itself, in 16 bits; Llama multiplies its float32 copy of x.
 _T5_KNOWN = tuple(
     KnownViolation(
         requirement,
@@ -60,21 +60,21 @@ _T5_KNOWN = tuple(
         dtypes=("float16",),
         where="a part of dx beyond float16",
         predicts=_part_overflows,
-        always=False,  # it takes an eps so small that 1/sqrt(eps) is beyond float16
+        always=False,  # it shows only for eps so small that 1/sqrt(eps) overflows float16
     )
     for requirement in ("RM-G1", "CM-N8")
 )
 
 
 def _rms_norm(module: str, name: str):
-    # One cache for each class; the number of features and eps are all that a module is made of.
+    # One cache for each class; a module is determined by the number of features and eps.
     @lru_cache(maxsize=256)
     def module_of(features: int, **eps: float):
         with torch.device("meta"):
             return getattr(importlib.import_module(module), name)(features, **eps)
 
     def rms_norm(x, gamma, *, axes, mode, **eps):
-        del axes  # the last one, as accepts() sees to
+        del axes  # always the last axis: accepts() declines other axes
         if gamma is None:
             raise Unsupported(f"{name} always has a weight")
         layer = module_of(x.shape[-1], **eps)
@@ -110,7 +110,7 @@ def _binding(
 
 
 def bindings() -> tuple[Binding, ...]:
-    """The layers, none where ``transformers`` is not installed."""
+    """The bindings of the layers; none if ``transformers`` is not installed."""
     if importlib.util.find_spec("transformers") is None:
         return ()
     return (

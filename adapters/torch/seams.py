@@ -1,9 +1,9 @@
 """
-What a layer with sublayers of its own does at its seams, recorded without changing any value.
+Records the values at the seams of a layer that has sublayers of its own, without changing any value.
 
-Hooks note the tensors that pass between the normalisations and the sublayers, and autograd says what gradient
-arrives at each of them. Where a sublayer is handed x itself, beside an addition that reads x as well, it is handed
-another view of x, at which its own share of x's gradient arrives.
+Hooks note the tensors that pass between the normalisations and the sublayers, and autograd gives the gradient of each
+of them. If a sublayer reads x itself, and an addition reads x too, the sublayer gets another view of x: the gradient of
+this view is the sublayer's share of x's gradient.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Tensors = Dict[str, torch.Tensor]
 class Block:
     """One block of a layer, by the names of the layer's modules."""
 
-    #: Its LayerNorm.
+    #: The block's LayerNorm.
     norm: str
-    #: What the sublayer begins with, and what it ends with.
+    #: The first and the last module of the sublayer.
     first: str
     last: str
 
 
 def weights(layer: nn.Module, blocks: Sequence[Block], x: torch.Tensor, seed: int) -> Tensors:
     """
-    Weights for all of a layer: the same for the same seed, of x's dtype and on its device, gradients tracked.
+    Random weights for a whole layer, of x's dtype and on its device, tracked for gradients; they depend on the seed.
 
-    A linear map's are of deviation 1 / sqrt(inputs), so that it keeps the size of what it is handed. No gain and no
-    shift of a normalisation is left at its default of one or zero.
+    The weights of a linear map have standard deviation 1 / sqrt(inputs), so that the output is as large as the input.
+    No gain or shift of a normalisation keeps its default of one or zero.
     """
     generator, made = torch.Generator().manual_seed(seed), {}
     gains = {f"{block.norm}.weight" for block in blocks}
@@ -64,16 +64,16 @@ def recorded(
     pre: bool,
 ) -> list[Tensors]:
     """
-    Run the layer and its backward pass, and return for each block what adapters/seam.py names.
+    Run the layer and its backward pass, and return for each block the arrays named in adapters/seam.py.
 
-    ``tensors`` is lent to the layer as its weights; ``pre`` says that the blocks are pre_norm and not post_norm.
+    ``tensors`` is lent to the layer as its weights; ``pre`` means that the blocks are pre_norm, not post_norm.
     """
     noted: list[Tensors] = [{} for _ in blocks]
     with _hooks(layer, blocks, noted, pre=pre):
         returned = functional_call(layer, dict(tensors), (x,))
     if pre:
         ends = [after["x"] for after in noted[1:]] + [returned]
-    else:  # the last normalisation's result, whatever the layer returns it in
+    else:  # the last normalisation's result, however the layer wraps it
         ends = [one.pop("normal") for one in noted]
         for one, start in zip(noted, [x, *ends[:-1]]):
             one["x"] = start
@@ -94,7 +94,7 @@ def recorded(
 
 @contextmanager
 def _hooks(layer: nn.Module, blocks: Sequence[Block], noted: Sequence[Tensors], *, pre: bool) -> Iterator[None]:
-    """Note, while the layer runs, what its normalisations and sublayers are handed and return."""
+    """While the layer runs, note the inputs and outputs of its normalisations and sublayers."""
     handles: list[Any] = []
 
     def around(block: Block, note: Tensors) -> None:
@@ -106,7 +106,7 @@ def _hooks(layer: nn.Module, blocks: Sequence[Block], noted: Sequence[Tensors], 
 
         def beginning(module: nn.Module, handed: tuple[Any, ...]) -> tuple[Any, ...]:
             note["received"] = handed[0].view_as(handed[0])
-            # Attention is handed one tensor as queries, keys and values.
+            # Attention gets one tensor as queries, keys and values.
             return tuple(note["received"] if value is handed[0] else value for value in handed)
 
         def ended(module: nn.Module, handed: tuple[Any, ...], returned: torch.Tensor) -> None:
@@ -127,16 +127,16 @@ def _hooks(layer: nn.Module, blocks: Sequence[Block], noted: Sequence[Tensors], 
 
 
 def takes_no_part(*tensors: Any, **settings: Any) -> Any:
-    """The call of a layer that brings its own sublayers: always Unsupported."""
+    """The call of a layer that has sublayers of its own: always raises Unsupported."""
     raise Unsupported("the layer brings its own sublayers and takes none: it is judged at its seams")
 
 
-#: The most features that a layer is made for: its weights, several times their square, are drawn anew each call.
+#: The most features of a layer: each call draws new weights, several times the square of this in number.
 _WIDEST = 256
 
 
 def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """None, or why a layer of attention is not put to a call."""
+    """None, or why a layer with attention declines a call."""
     if len(shape) != 3:
         return f"a layer of attention takes rank 3, (batch, sequence, features), not {len(shape)}"
     if 0 in shape:
@@ -147,12 +147,12 @@ def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
 
 
 def heads(features: int) -> int:
-    """How many heads to have: two where the features can be shared out among them."""
+    """The number of heads: two if the features can be divided by two."""
     return 1 if features % 2 else 2
 
 
 def lend(made: Tensors, block: Block, gamma: torch.Tensor | None, beta: torch.Tensor | None) -> Tensors:
-    """The weights with one normalisation's gamma and beta as given; ones and zeros where they are None."""
+    """The weights with one normalisation's gamma and beta replaced by these; None means ones and zeros."""
     weight, bias = made[f"{block.norm}.weight"], made[f"{block.norm}.bias"]
     return {
         **made,

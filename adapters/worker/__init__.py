@@ -1,5 +1,5 @@
 """
-Targets in processes of their own: a small worker that holds the target, and what stands for it where it is judged.
+Targets in processes of their own: a small worker holds the target, and adapters/remote has its proxy at the judge.
 
-PROTOCOL.md says what the two say to each other; a target in another language can speak it.
+PROTOCOL.md defines their messages; a target in another language can use the same protocol.
 """

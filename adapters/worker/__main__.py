@@ -1,7 +1,7 @@
 """
 The worker as a script, run by its path: requests on standard input, replies on standard output.
 
-It finds normspec where this file lies, installed or not, so that the interpreter needs NumPy and the framework alone.
+It imports the normspec that this file belongs to, installed or not. The interpreter needs only NumPy and the framework.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 
 
 def _make_importable() -> None:
-    """Make this very normspec importable, and what lies beside this file not."""
+    """Make this normspec importable, and the modules beside this file not importable."""
     here = os.path.dirname(os.path.abspath(__file__))
     root = os.path.dirname(os.path.dirname(here))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]

@@ -1,4 +1,4 @@
-"""From values to frames and back: JSON for what is small, raw bytes for arrays; see PROTOCOL.md."""
+"""Encode values as frames and decode them: JSON for small values, raw bytes for arrays; see PROTOCOL.md."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ import numpy as np
 
 from ..dtypes import DTYPES, NAMES
 
-#: The version of PROTOCOL.md that is spoken here.
+#: The version of PROTOCOL.md that this code implements.
 PROTOCOL = 1
 
-#: What a frame begins with, and the head itself: this, the bytes of the header, the bytes of the arrays.
+#: The first four bytes of a frame. A frame's head has these, the size of the header, and the size of the arrays.
 MAGIC = b"NSPW"
 HEAD = struct.Struct("<4sIQ")
 
-#: The most bytes that are asked for at once, which is what a pipe holds on Linux: a small frame comes in one piece.
+#: The most bytes to read at once: the capacity of a pipe on Linux, so that a small frame comes in one piece.
 _AT_ONCE = 1 << 16
 
-#: The largest header and the largest array data that are sent, or believed.
+#: The largest header and the largest array data that are sent or accepted, in bytes.
 MOST_HEADER = 1 << 24
 MOST_DATA = 1 << 30
 
 
 class NotAFrame(Exception):
-    """What was received does not follow the protocol."""
+    """The received bytes do not follow the protocol."""
 
 
 def encode(message: Any) -> bytes:
     """
-    A frame of dicts with text keys, lists, tuples, texts, numbers, None and arrays in one of DTYPES.
+    Encode a message as a frame: dicts with text keys, lists, tuples, texts, numbers, None, and arrays in one of DTYPES.
 
-    Raises ValueError where that is more than a frame may hold.
+    Raises ValueError if the message is too large for a frame.
     """
     arrays: list[np.ndarray] = []
 
     def other(value: Any) -> Any:
-        """What stands for a value that JSON does not know."""
+        """The JSON form of a value that JSON lacks."""
         if isinstance(value, np.ndarray):
             arrays.append(value)
             return {"array": len(arrays) - 1}
@@ -54,7 +54,7 @@ def encode(message: Any) -> bytes:
         arrays.clear()
         body = _text(_finite(message), default=other)
     described = ",".join(f'["{NAMES[array.dtype]}",[{",".join(map(str, array.shape))}]]' for array in arrays)
-    # The arrays first, as the page has it: they are known only now.
+    # The arrays come first, as in PROTOCOL.md; only now are they all known.
     header = f'{{"arrays":[{described}],"body":{body}}}'.encode()
     size = sum(array.nbytes for array in arrays)
     if len(header) > MOST_HEADER or size > MOST_DATA:
@@ -67,7 +67,7 @@ def _text(value: Any, default: Callable[[Any], Any] | None = None) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value, with texts in place of the numbers that JSON lacks."""
+    """The value, with the numbers that JSON lacks replaced by texts."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -86,7 +86,7 @@ def _little(array: np.ndarray) -> bytes:
 
 
 def decode(header: bytes, data: bytes) -> Any:
-    """What :func:`encode` was given, with lists for tuples and arrays of their own memory. Raises NotAFrame."""
+    """The message of :func:`encode`; tuples become lists, and arrays have memory of their own. Raises NotAFrame."""
     try:
         found = json.loads(header)
         arrays = _arrays(found["arrays"], data)
@@ -103,7 +103,7 @@ def _arrays(described: Any, data: bytes) -> list[np.ndarray]:
             raise ValueError(f"no shape: {shape}")
         count = math.prod(shape)
         flat = np.frombuffer(data, dtype, count, start) if count else np.empty(0, dtype)
-        arrays.append(flat.reshape(shape).astype(DTYPES[name]))  # a copy, which may be written to
+        arrays.append(flat.reshape(shape).astype(DTYPES[name]))  # a writable copy
         start += count * dtype.itemsize
     if start != len(data):
         raise ValueError(f"{len(data)} bytes of arrays in place of {start}")
@@ -125,7 +125,7 @@ def _revived(value: Any, arrays: list[np.ndarray]) -> Any:
 
 
 def sizes(head: bytes) -> tuple[int, int]:
-    """The bytes of header and of arrays that follow a frame's head. Raises NotAFrame."""
+    """The sizes in bytes of the header and the arrays after a frame's head. Raises NotAFrame."""
     magic, header, data = HEAD.unpack(head)
     if magic != MAGIC or header > MOST_HEADER or data > MOST_DATA:
         raise NotAFrame("what came is no frame")
@@ -133,16 +133,16 @@ def sizes(head: bytes) -> tuple[int, int]:
 
 
 class Frames:
-    """The frames that a source of bytes gives, one after the other."""
+    """Reads frames from a source of bytes, one after the other."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """``read(most)`` waits for some bytes, at most so many, and returns b"" at the end."""
+        """``read(most)`` waits for bytes, returns at most that many, and returns b"" at the end."""
         self._read = read
-        #: What was read beyond the last frame.
+        #: The bytes read beyond the last frame.
         self._ahead = bytearray()
 
     def next(self) -> Any:
-        """The next frame. Raises EOFError where there is none, and NotAFrame."""
+        """The message of the next frame. Raises EOFError if there is none, and NotAFrame."""
         header, data = sizes(self._exactly(HEAD.size))
         return decode(self._exactly(header), self._exactly(data))
 

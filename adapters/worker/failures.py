@@ -1,4 +1,4 @@
-"""How the ways in which a call can end cross the line between worker and judge."""
+"""Send the exception in which a call ended from worker to judge: as plain values, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...spec.errors import (
     one_line,
 )
 
-#: The ways in which a target lacks what is asked, the most special first.
+#: The subclasses of Unsupported by name, the most specific first.
 _LACKING: Mapping[str, type[Unsupported]] = {
     "TakesNoPart": TakesNoPart,
     "CannotVary": CannotVary,
@@ -47,19 +47,19 @@ def described(error: BaseException) -> dict[str, Any]:
         return {"kind": kind, "message": error.reason}
     if isinstance(error, NormspecError):
         return {"kind": type(error).__name__, "message": str(error)}
-    if isinstance(error, KeyboardInterrupt):  # here nobody presses Ctrl-C: the target raised it
+    if isinstance(error, KeyboardInterrupt):  # no user presses Ctrl-C here: the target raised it
         return described(TargetRaised(error, "call"))
     if isinstance(error, MemoryError):
         return {"kind": "TargetLost", "message": f"ran out of memory: {one_line(error)}"}
     return {"kind": "TargetLost", "message": f"made its worker fail: {one_line(error)}"}
 
 
-#: How much of a message is believed.
+#: How many characters of a message are accepted.
 _MOST = 2000
 
 
 def revived(found: Mapping[str, Any]) -> Exception:
-    """The exception that a reply describes; TargetLost where the reply is none of ours."""
+    """The exception that a reply describes; TargetLost if normspec did not write the reply."""
     try:
         kind, message = str(found["kind"]), " ".join(str(found["message"]).split())[:_MOST]
         if kind == "TargetRaised":
@@ -84,7 +84,7 @@ def revived(found: Mapping[str, Any]) -> Exception:
 
 
 def where_of(found: Any) -> Where | None:
-    """The line that a reply names; None where it names none, or nothing that is one."""
+    """The source line that a reply names; None if it names none, or not a valid one."""
     if not isinstance(found, list) or len(found) != 3 or not isinstance(found[1], int):
         return None
     file, source = (" ".join(str(words).split())[:_MOST] for words in (found[0], found[2]))

@@ -1,4 +1,4 @@
-"""What a worker does to itself before anything of the target runs: memory limited, and no life beyond its parent's."""
+"""Limits that a worker sets on itself before the target runs: on its memory, and to die with its parent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PR_SET_PDEATHSIG = 1
 
 def limit_memory(size: int | None) -> None:
     """
-    Hold private memory (RLIMIT_DATA) to so many bytes, as far as the system can.
+    Limit private memory (RLIMIT_DATA) to ``size`` bytes, as far as the system can.
 
-    Address space is left alone: frameworks reserve far more of it than they use. Shared memory does not count here;
-    the judge looks at that from outside. Where the whole machine runs out of memory, the worker is to go first.
+    Address space is not limited, because frameworks reserve far more of it than they use. Shared memory does not count
+    here; the judge watches it from outside. If the whole machine runs out of memory, the worker is killed first.
     """
     if size is None:
         return
@@ -32,7 +32,7 @@ def limit_memory(size: int | None) -> None:
 
 
 def leave_no_core() -> None:
-    """Have a crash write no core file."""
+    """Let a crash write no core file."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -41,14 +41,15 @@ def leave_no_core() -> None:
 
 def die_with_parent() -> None:
     """
-    Have the kernel end this process when its parent dies, even in an endless loop; on Linux alone.
+    Let the kernel end this process when its parent dies, even in an endless loop. Linux only.
 
-    To the kernel the parent is the thread that started this process. Elsewhere the end of the requests is the end.
+    For the kernel, the parent is the thread that started this process. On other systems the worker ends when no more
+    requests come.
     """
     if not sys.platform.startswith("linux"):
         return
     parent = os.getppid()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died meanwhile
+    if os.getppid() != parent:  # the parent has died in the meantime
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The worker: answers one request after the other about the one target that it holds."""
+"""The worker: it holds one target, and answers one request after the other about it."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from ..session import Session
     from ..target import Target
 
-#: What a request is, and what a reply to it holds.
+#: A request, as decoded from its frame.
 Request = Mapping[str, Any]
 
 
 class Server:
-    """One target, and what calls of it have left behind."""
+    """One target, and the evaluations and gradients kept from calls of it."""
 
     def __init__(self) -> None:
         self._target: Target | None = None
         self._sessions: dict[Any, Session] = {}
         self._evaluations: dict[int, Evaluation] = {}
         self._pulled: dict[int, Pulled] = {}
-        #: The operator and the dtype that were asked for last.
+        #: The operator and dtype of the last request.
         self._unit: Any = None
 
     def answer(self, request: Request) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Server:
         )
         bridge = target.bridge
         if request.get("derivatives"):
-            with contextlib.suppress(Exception):  # what is amiss shows where it is asked for
+            with contextlib.suppress(Exception):  # a call of a derivative will show the error
                 bridge.warm()
         return {
             "protocol": PROTOCOL,
@@ -158,14 +158,14 @@ class Server:
         return self._sessions[key]
 
     def _turn_to(self, request: Request) -> None:
-        """Let go of what earlier calls have left behind, where the operator or the dtype is another one."""
+        """Free compiled programs of earlier calls if the operator or the dtype has changed."""
         target, x = self._held(), request["inputs"]["x"]
         unit = target.bindings[request["binding"]].operator, None if x is None else x.dtype
         if unit != self._unit:
             self._unit = unit
             target.bridge.forget()
 
-    # Calls, of which nothing is kept --------------------------------------------------------------------------
+    # Calls of which nothing is kept ---------------------------------------------------------------------------
 
     def _call(self, request: Request) -> dict[str, Any]:
         session, inputs, mode, times = self._session(request), request["inputs"], request["mode"], request["times"]
@@ -212,7 +212,7 @@ class Server:
         session, inputs = self._session(request), request["inputs"]
         return {"blocks": session.seams(inputs, _settings(request), request["g"], seed=request["seed"])}
 
-    # Calls that are looked at afterwards ----------------------------------------------------------------------
+    # Calls whose objects are kept for later requests ----------------------------------------------------------
 
     def _start(self, request: Request) -> dict[str, Any]:
         evaluation = self._session(request).start(
@@ -261,7 +261,7 @@ class Server:
 
 
 def _brief(results: list[Any]) -> list[Any]:
-    """Results, without those that have the same bits as the first."""
+    """The results, with None for each one that has the same bits as the first."""
     return results[:1] + [None if _alike(one, results[0]) else one for one in results[1:]]
 
 
@@ -270,7 +270,7 @@ def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two arrays have the same bits; NaN and the sign of zero included."""
+    """Whether two arrays have the same bits, including NaN and the sign of zero."""
     if a is None or b is None:
         return a is b
     bits = f"u{a.dtype.itemsize}"
@@ -285,7 +285,7 @@ def _settings(request: Request) -> dict[str, Any]:
 
 
 def _parts(request: Request) -> dict[str, Any] | None:
-    """The parts of a request: the very same ones whenever they are described so, since a part may own a buffer."""
+    """The parts of a request; equal descriptions give the same objects, because a part may own a buffer."""
     parts = request.get("parts")
     return None if parts is None else _made(json.dumps(parts))
 
@@ -309,7 +309,7 @@ def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
     return [{"role": call.role, "handed": call.handed, "returned": call.returned} for call in recorder.calls]
 
 
-#: What can be sent and received as long as NumPy and the worker are what they were.
+#: A test message: it can be sent and received unless the target has broken NumPy or the worker.
 _PROBE = np.zeros(1)
 
 
@@ -325,7 +325,7 @@ def _ends_worker(raised: Mapping[str, Any]) -> bool:
 
 
 def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until no more come."""
     server, process, requests = Server(), os.getpid(), Frames(read)
     while True:
         try:
@@ -334,9 +334,9 @@ def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
             return
         try:
             frame = encode({"id": request["id"], "ok": server.answer(request)})
-        except BaseException as error:  # whatever it is, the judge is told
+        except BaseException as error:  # any exception is reported to the judge
             frame = encode({"id": request["id"], "raised": _told(error)})
-        if os.getpid() != process:  # the target forked, and the child too came back from the call
+        if os.getpid() != process:  # the target forked, and the child also returned from the call
             os._exit(0)
         left = memoryview(frame)
         while left:
@@ -344,7 +344,7 @@ def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
 
 
 def main() -> None:
-    """Serve on standard input and output, which are then out of the target's reach: it has /dev/null and stderr."""
+    """Serve on standard input and output. The target cannot reach them: it gets /dev/null and stderr instead."""
     die_with_parent()
     leave_no_core()
     requests, replies = os.dup(0), os.dup(1)
@@ -352,7 +352,7 @@ def main() -> None:
     os.dup2(nowhere, 0)
     os.dup2(2, 1)
     os.close(nowhere)
-    for stream in (sys.stdout, sys.stderr):  # what is printed is seen at once, and not lost in a crash
+    for stream in (sys.stdout, sys.stderr):  # show output at once, so that a crash does not lose it
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     faulthandler.enable(file=2)
     serve(lambda count: os.read(requests, count), lambda frame: os.write(replies, frame))

@@ -1,4 +1,4 @@
-"""Every operator on NumPy arrays, plainly and soundly: the built-in target, whose steps faults override."""
+"""Every operator on NumPy arrays, simple and sound: the built-in target, and the base whose steps faults override."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ IMPLEMENTATIONS: dict[str, type[Staged]] = {
 
 def function(operator: str, stage: str = "call") -> Callable[..., Any]:
     """
-    An operator's canonical callable, or its derivative: "vjp", "jvp" and so on.
+    An operator's canonical callable, or one of its derivatives: "vjp", "jvp" and so on.
 
-    Each call has an instance of its own: nothing is kept from one to the next.
+    Each call makes a new instance, so nothing is kept between calls.
     """
     made = IMPLEMENTATIONS[operator]
     return lambda *arrays, **settings: getattr(made().implementation(), stage)(*arrays, **settings)

@@ -12,10 +12,10 @@ Array = np.ndarray
 
 
 def check_float(array: Any, name: str) -> None:
-    """Refuse what is not an array of floating point numbers."""
+    """Refuse anything but an array of floating point numbers."""
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{name} must be an array, not {type(array).__name__}")
-    # ml_dtypes.bfloat16 is of kind "V", and its name tells it from NumPy's own.
+    # ml_dtypes.bfloat16 has kind "V"; its name tells it from NumPy's own dtypes of that kind.
     if array.dtype.kind != "f" and array.dtype.name != "bfloat16":
         raise ValueError(f"{name} must hold floating point numbers, not {array.dtype.name}")
 
@@ -33,7 +33,7 @@ def check_momentum(momentum: float) -> None:
 
 
 def check_place(shape: tuple[int, ...], settings: Mapping[str, Any]) -> None:
-    """Refuse settings that do not say which values of an array of this shape are normalised together."""
+    """Refuse settings that do not fit the shape: they must say which of its values are normalised together."""
     rank, axes, channel_axis = len(shape), settings.get("axes"), settings.get("channel_axis")
     if axes is not None and not (1 <= len(axes) <= rank and tuple(axes) == tuple(range(-len(axes), 0))):
         raise ValueError(
@@ -55,7 +55,7 @@ def check_samples(shape: tuple[int, ...], channel_axis: int) -> None:
 
 
 def check_shapes(arrays: Mapping[str, Array | None], shape: tuple[int, ...]) -> None:
-    """Refuse arrays of another shape; None passes."""
+    """Refuse arrays that do not have this shape; None passes."""
     for name, array in arrays.items():
         if array is not None and np.shape(array) != shape:
             raise ValueError(f"{name} must have the shape {shape}, not {np.shape(array)}")

@@ -34,13 +34,13 @@ class BatchNorm(Normalisation):
         return mean, variance
 
     def updated(self, old: Array, new: Array, momentum: float) -> Array:
-        """(1 - momentum) old + momentum new: momentum weighs the new statistic; with weight 0 nothing is added."""
+        """(1 - momentum) old + momentum new: momentum weighs the new statistic; a term of weight 0 is left out."""
         if momentum in (0, 1):
             return new if momentum else old
         return self.number(1 - momentum) * old + self.number(momentum) * new
 
     def contributed_variance(self, variance: Array, count: int, eps: np.floating) -> Array:
-        """The variance that enters the running one: the biased one."""
+        """The variance that the running one is updated with: the biased one."""
         return variance
 
     def running(

@@ -1,9 +1,9 @@
-"""What pre_norm and post_norm share: their calls, and LayerNorm over the last axis with its derivatives."""
+"""Shared code of pre_norm and post_norm: their calls, and LayerNorm over the last axis with its derivatives."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple  # Python 3.8 subscripts no other when it runs
+from typing import Any, Callable, Optional, Tuple  # Python 3.8 can subscript only these at run time
 
 import numpy as np
 
@@ -15,7 +15,7 @@ Array = np.ndarray
 
 #: Tangents or cotangents of x, gamma and beta.
 Directions = Tuple[Array, Optional[Array], Optional[Array]]
-#: How the gradients of LayerNorm move, from a direction of x, gamma and beta: its input's part, gamma's and g's.
+#: The derivative of LayerNorm's gradients along a direction of x, gamma and beta: the terms for its input, gamma and g.
 Bending = Callable[[Pull, Array, Array, Array], Tuple[Array, Array, Array]]
 
 
@@ -30,7 +30,7 @@ class Gradients:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """What a call is handed."""
+    """The arguments of one call."""
 
     x: Array
     sublayer: Any
@@ -42,7 +42,7 @@ class Call:
 class Block(Composed, Groups):
     """A LayerNorm over the last axis beside an addition."""
 
-    # What a block computes: in the working dtype, and of x's shape but for what belongs to gamma and beta.
+    # The computations of a block, in the working dtype. Results have x's shape, except those of gamma and beta.
 
     def value_of(self, call: Call) -> Array:
         """y."""
@@ -59,7 +59,7 @@ class Block(Composed, Groups):
     def second_order_of(
         self, call: Call, g: Array, cotangents: Directions, bending: Bending
     ) -> tuple[Gradients, Array]:
-        """The cotangents of x, gamma and beta, and that of g, of the map to the gradients."""
+        """The vjp of the map to the gradients: the cotangents of x, gamma and beta, and that of g."""
         raise NotImplementedError
 
     def second_tangent_of(self, call: Call, tangents: Directions, again: Directions) -> Array:
@@ -117,7 +117,7 @@ class Block(Composed, Groups):
         return self.write(self.second_tangent_of(call, moved[:3], moved[3:]), self.shape, self.data, "tty")
 
     def begin_block(self, arrays: tuple[Any, ...], eps: float, *more: str) -> tuple[Call, tuple[Any, ...]]:
-        """Refuse bad arguments, note what the call at hand works on, and divide its arguments."""
+        """Check the arguments, note the shape and dtypes of this call, and split off its further arguments."""
         names = (*self.record.arguments, *more)
         if len(arrays) != len(names):
             raise TypeError(f"pass {', '.join(names)}: {len(names)} arguments, not {len(arrays)}")
@@ -138,7 +138,7 @@ class Block(Composed, Groups):
             self.of_parameter(found.beta, call.beta, of_beta),
         )
 
-    # The inner LayerNorm. Its input is an array of x's shape; the role says which.
+    # The inner LayerNorm. Its input is an array of x's shape; ``role`` says which array.
 
     def normed(self, array: Array, call: Call, role: str = "x") -> Array:
         """gamma xhat + beta of an array of x's shape, in the working dtype."""

@@ -1,4 +1,4 @@
-"""What the composed operators share: handing arrays to parts, and taking what parts return."""
+"""Shared code of the composed operators: passing arrays to parts, and taking their results."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ Array = np.ndarray
 
 
 class Composed(Staged):
-    """The base of every operator that is handed parts.
+    """The base of every operator that takes parts.
 
     A part is callable and has `vjp(x, g)`, `jvp(x, tx)`, `vjp_vjp(x, g, a)` and `jvp_jvp(x, tx, sx)`. Everything is
-    computed in the working dtype; only what a part is handed, and what is handed out, is rounded to the dtype of x.
+    computed in the working dtype; only the inputs of parts and the final results are rounded to the dtype of x.
     """
 
     def cross(self, array: Array, role: str) -> Array:
-        """What a part is handed: a fresh array of x's shape and dtype."""
+        """The input of a part: a new array of x's shape and dtype."""
         return self.write(array, self.shape, self.data, role)
 
     def accepted(self, result: Any, role: str) -> Array:
-        """What a part returned, refused if it is not of x's shape."""
+        """A part's result; raises ValueError if it does not have x's shape."""
         if result.shape != self.shape:
             raise ValueError(f"{role} must return the shape of x, {self.shape}, not {result.shape}")
         return result
 
     def taken(self, result: Any, role: str) -> Array:
-        """What a part returned, in the working dtype and in memory of its own."""
+        """A part's result, in the working dtype and in memory of its own."""
         return self.read(self.accepted(result, role), role)
 
-    # One method for each thing that a part can be asked.
+    # One method for each way to use a part.
 
     def value(self, part: Any, x: Array, role: str) -> Array:
-        """The part's value at x, which is handed over as it is."""
+        """The part's value at x; x is passed as it is."""
         return self.taken(part(x), role)
 
     def pulled(self, part: Any, x: Array, g: Array, role: str) -> Array:
@@ -55,17 +55,18 @@ class Composed(Staged):
         """The second derivative of the part's value along tx and sx."""
         return self.taken(part.jvp_jvp(x, self.cross(tx, role), self.cross(sx, role)), role)
 
-    # One mode over the other: the second derivative of <y, g> is symmetric, so that either is the vjp of the vjp.
+    # Forward and reverse mode nested either way: both equal the vjp of the vjp, because the second derivative of <y, g>
+    # is symmetric.
 
     def vjp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
-        """The cotangents of the inputs and of g of the map to the gradients."""
+        """The vjp of the map to the gradients: the cotangents of the inputs and of g."""
         raise NotImplementedError
 
     def jvp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
-        """The tangents of the gradients: handed what the operator is, g and a direction of each input."""
+        """The tangents of the gradients. The arguments: those of the operator, g, and a direction of each input."""
         return self.vjp_vjp(*arrays, **settings)[:-1]
 
     def vjp_jvp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
-        """The gradients of <ty, g>: handed what the operator is, a tangent of each input and g."""
+        """The gradients of <ty, g>. The arguments: those of the operator, a tangent of each input, and g."""
         count = len(self.record.arguments)
         return self.vjp_vjp(*arrays[:count], arrays[-1], *arrays[count:-1], **settings)[:-1]

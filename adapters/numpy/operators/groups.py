@@ -1,4 +1,4 @@
-"""Groups as rows of a matrix: the arguments of a call checked, laid out, and laid out again."""
+"""Groups as rows of a matrix: check the arguments of a call, lay arrays out as rows, and lay results out as x."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .staged import Staged
 
 Arrays = Dict[str, "Array | None"]
 
-#: What is shaped as x, whatever the operator.
+#: The arrays that have x's shape for every operator.
 _LIKE_X = frozenset({"g", "a", "tx", "sx"})
 
 
 class Groups(Staged, Rows):
-    """What one call normalises together, by the operator's record."""
+    """The groups that one call normalises, from the operator's record."""
 
     layout: Layout
     settings: Mapping[str, Any]
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The trailing axes of the call at hand."""
+        """The trailing axes that this call normalises."""
         return tuple(self.settings["axes"])
 
     @property
@@ -37,7 +37,7 @@ class Groups(Staged, Rows):
 
     @property
     def training(self) -> bool:
-        """Whether the call at hand is one in training."""
+        """Whether this call is in training mode."""
         return bool(self.settings.get("training", True))
 
     # Arguments.
@@ -58,12 +58,12 @@ class Groups(Staged, Rows):
         check_momentum(momentum)
 
     def begin(self, x: Array, settings: Mapping[str, Any]) -> None:
-        """Note the layout, the settings and the working dtype of the call at hand."""
+        """Note the layout, the settings and the working dtype of this call."""
         self.begin_with(x)
         self.settings, self.layout = settings, Layout.of(self.operator, x.shape, settings)
 
     def begun(self, arrays: tuple[Any, ...], settings: Mapping[str, Any], *more: str) -> Arrays:
-        """The arrays of a call by name, those of the operator first; checked and noted."""
+        """Check the arrays of a call, note its layout, and return them by name, the operator's arguments first."""
         names = (*self.record.arguments, *more)
         if len(arrays) != len(names):
             raise TypeError(f"pass {', '.join(names)}: {len(names)} arrays, not {len(arrays)}")
@@ -79,14 +79,14 @@ class Groups(Staged, Rows):
         return given
 
     def directions(self, first: str) -> tuple[str, ...]:
-        """The names of tangents or cotangents of all that has a gradient: "tx", "tgamma", "tbeta"; or "a", "b", "c"."""
+        """Names for the tangents or cotangents of differentiable arguments: "tx", "tgamma", "tbeta"; "a", "b", "c"."""
         names = self.record.differentiable
         return tuple("abc"[: len(names)]) if first == "a" else tuple(first + name for name in names)
 
     # Rows.
 
     def rows(self, array: Array, role: str) -> Array:
-        """An array of x's shape as a matrix with one group a row."""
+        """An array of x's shape as a matrix with one group per row."""
         return np.ascontiguousarray(self.layout.rows(self.read(array, role)))
 
     def write_rows(self, rows: Array, dtype: np.dtype, role: str) -> Array:
@@ -96,16 +96,16 @@ class Groups(Staged, Rows):
         )
 
     def parameter(self, array: Array | None, role: str) -> Array | None:
-        """A parameter or a running statistic beside the rows."""
+        """A parameter or a running statistic, shaped to broadcast against the rows."""
         return None if array is None else self.layout.parameter_rows(self.read(array, role))
 
     def filled(self, array: Array | None, role: str) -> Array:
-        """A parameter's tangent or cotangent beside the rows, zero where it is None."""
+        """A parameter's tangent or cotangent, shaped to broadcast against the rows; zero if it is None."""
         found = self.parameter(array, role)
         return np.zeros((1, 1), self.work) if found is None else found
 
     def of_parameter(self, value: Array, given: Array | None, role: str) -> Array | None:
-        """One value a parameter in that parameter's shape and dtype; None for a parameter that is None."""
+        """A result with one value per parameter, in that parameter's shape and dtype; None if the parameter is None."""
         return None if given is None else self.write(value, given.shape, given.dtype, role)
 
     def statistics_of(self, x: Array, given: Arrays) -> Statistics:
@@ -113,7 +113,7 @@ class Groups(Staged, Rows):
         return self.statistics(x, self.number(self.settings["eps"]))
 
     def prepared(self, given: Arrays) -> Pull:
-        """Everything derivatives need, from the inputs."""
+        """Compute from the inputs everything that the derivatives need."""
         x, g = given["x"], given.get("g")
         assert x is not None
         rows = self.rows(x, "x")
@@ -123,7 +123,7 @@ class Groups(Staged, Rows):
         return self.pull(rows, gamma, beta, cotangent, s)
 
     def moved(self, given: Arrays, names: tuple[str, ...]) -> tuple[Array, Array, Array]:
-        """Tangents or cotangents of x, gamma and beta as rows; zero for a beta that the operator does not have."""
+        """Tangents or cotangents of x, gamma and beta as rows; zero for beta if the operator has none."""
         first, *rest = names
         x = given[first]
         assert x is not None

@@ -15,12 +15,12 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """What one call is made of, in the working dtype."""
+    """The intermediate values of one call, in the working dtype."""
 
     x: Array
     #: The transform's value.
     transformed: Array
-    #: The gate's logits, and the carry's where it has a gate of its own.
+    #: The gate's logits, and the carry's if it has a gate of its own.
     logits: Array
     carry_logits: Array | None
     #: The transform gate and the carry gate.
@@ -34,7 +34,7 @@ class Highway(Composed):
     operator = "highway"
 
     def begin(self, x: Array, **likewise: Array) -> None:
-        """Note what the call at hand works on, and refuse cotangents and tangents of another shape."""
+        """Note the shape and dtypes of this call, and refuse cotangents and tangents of another shape."""
         check_shapes(likewise, x.shape)
         self.begin_with(x)
 
@@ -68,7 +68,7 @@ class Highway(Composed):
     # Forward.
 
     def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
-        """Ask every part once."""
+        """Call every part once."""
         transformed, logits = self.value(transform, x, "transform"), self.value(gate, x, "gate")
         t = self.transform_gate(logits)
         if carry is None:
@@ -80,10 +80,10 @@ class Highway(Composed):
         """y from the two paths and their gates."""
         return p.transformed * p.t + p.x * p.c
 
-    # Backward: the contributions, and the cotangents that the parts are handed.
+    # Backward: the contributions to dx, and the cotangents passed to the parts.
 
     def skip_gradient(self, p: Paths, g: Array) -> Array:
-        """What reaches x directly: g c."""
+        """The contribution that reaches x directly: g c."""
         return g * p.c
 
     def transform_cotangent(self, p: Paths, g: Array) -> Array:
@@ -91,7 +91,7 @@ class Highway(Composed):
         return g * p.t
 
     def gated(self, p: Paths) -> Array:
-        """What the transform gate's derivative multiplies: H - x, or H where the carry has a gate of its own."""
+        """The factor of the transform gate's derivative: H - x, or H if the carry has a gate of its own."""
         return p.transformed - p.x if p.carry_logits is None else p.transformed
 
     def logits_cotangent(self, p: Paths, g: Array) -> Array:
@@ -103,7 +103,7 @@ class Highway(Composed):
         return g * p.x * self.slope(carry_logits)
 
     def contributions(self, p: Paths, x: Array, transform: Any, gate: Any, carry: Any, g: Array) -> list[Array]:
-        """What reaches x: directly, through the transform, through the gate, and through the carry."""
+        """The contributions to dx: direct, through the transform, through the gate, and through the carry."""
         found = [
             self.skip_gradient(p, g),
             self.pulled(transform, x, self.transform_cotangent(p, g), "transform"),
@@ -117,7 +117,7 @@ class Highway(Composed):
         """dx from its contributions, in order."""
         return sum(contributions[1:], contributions[0])
 
-    # The canonical callables; those of one mode over the other are the base's.
+    # The canonical callables; the base class has those that nest forward and reverse mode.
 
     def call(self, x: Array, transform: Any, gate: Any, *, carry: Any = None) -> Array:
         """y, of x's shape and dtype."""
@@ -142,7 +142,7 @@ class Highway(Composed):
         return self.write(self.tangent(p, t, *tangents), x.shape, x.dtype, "ty")
 
     def tangent(self, p: Paths, tx: Array, transformed: Array, logits: Array, carry: Array | None = None) -> Array:
-        """The tangent of y from those of x and of what the parts returned."""
+        """The tangent of y, from the tangents of x and of the parts' values."""
         ty = tx * p.c + transformed * p.t + self.gated(p) * self.slope(p.logits) * logits
         if carry is None or p.carry_logits is None:
             return ty
@@ -158,7 +158,7 @@ class Highway(Composed):
         by_transform, h = self.pulled_twice(transform, x, self.transform_cotangent(p, wide_g), wide_a, "transform")
         by_gate, z = self.pulled_twice(gate, x, self.logits_cotangent(p, wide_g), wide_a, "gate")
         slope = self.slope(p.logits)
-        # h and z are the cotangents of what the transform and the gate were handed.
+        # h and z are the cotangents of the cotangents passed to the transform and the gate.
         g_bar = wide_a * p.c + h * p.t + z * self.gated(p) * slope
         transformed_bar = z * wide_g * slope
         along = h if p.carry_logits is not None else h - wide_a
@@ -190,12 +190,12 @@ class Highway(Composed):
         """
         The second derivative of y along two directions of x.
 
-        `along` holds the tangents of what the parts returned for each of them, `bent` its second derivatives.
+        `along` holds the tangents of the parts' values for each direction, `bent` their second derivatives.
         """
         (tx, sx), (t, s) = directions, along
         found = self.tangent(p, np.zeros_like(tx), *bent)
         found = found + self.gated(p) * self.bend(p.logits) * t[1] * s[1]
-        # What the transform gate multiplies moves too, and so does what the carry gate does.
+        # The factors of the transform gate and of the carry gate move too.
         beside = [t[0], s[0]] if p.carry_logits is not None else [t[0] - tx, s[0] - sx]
         found = found + self.slope(p.logits) * (beside[0] * s[1] + beside[1] * t[1])
         if p.carry_logits is None:

@@ -1,4 +1,4 @@
-"""What a fault or a sound variant is built into: the canonical callables on NumPy arrays."""
+"""The canonical callables on NumPy arrays of the built-in target, a fault or a sound variant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Implementation:
-    """One implementation of one operator, with its derivatives written out."""
+    """One implementation of one operator, with hand-written derivatives."""
 
     #: The forward pass, in the operator's canonical signature.
     call: Callable[..., Any]
@@ -19,10 +19,10 @@ class Implementation:
     jvp: Callable[..., Any]
     #: The vector-Jacobian product of the vector-Jacobian product.
     vjp_vjp: Callable[..., Any]
-    #: Forward mode over reverse, reverse over forward, forward over forward; None where they are not written out.
+    #: Forward mode over reverse, reverse over forward, forward over forward; None if not written.
     jvp_vjp: Callable[..., Any] | None = None
     vjp_jvp: Callable[..., Any] | None = None
     jvp_jvp: Callable[..., Any] | None = None
-    #: Called as prepare(mode=..., wrt=...) before a call, where the implementation depends on the module's
-    #: mode ("training" or "inference") or on which of "x", "gamma", "beta" need a gradient; None where it does not.
+    #: Called as prepare(mode=..., wrt=...) before a call, if the implementation depends on the module's mode
+    #: ("training" or "inference") or on which of "x", "gamma", "beta" need a gradient; else None.
     prepare: Callable[..., None] | None = None

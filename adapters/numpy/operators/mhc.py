@@ -19,7 +19,7 @@ class Mhc(Composed):
     operator = "mhc"
 
     def begin(self, x: Array, branches: Sequence[Any], logits: Array | None, fuse: Any, **likewise: Array) -> None:
-        """Refuse bad arguments and note what the call at hand works on."""
+        """Refuse bad arguments, and note the shape and dtypes of this call."""
         check_shapes(likewise, x.shape)
         if not branches:
             raise ValueError("mhc needs at least one branch")
@@ -29,7 +29,7 @@ class Mhc(Composed):
         self.begin_with(x)
 
     def check_logits(self, branches: Sequence[Any], logits: Array | None) -> None:
-        """Refuse logits that are not one number a branch."""
+        """Refuse logits that are not one number per branch."""
         check_shapes({"logits": logits}, (len(branches),))
 
     # Weights.
@@ -59,7 +59,7 @@ class Mhc(Composed):
         return [self.value(branch, x, f"branches.{k}") for k, branch in enumerate(branches)]
 
     def skip(self, x: Array) -> Array:
-        """What the branches are added to: x."""
+        """The skip path, to which the branches are added: x."""
         return self.read(x, "x")
 
     def combine(self, skip: Array, outputs: list[Array], w: Array) -> Array:
@@ -70,7 +70,7 @@ class Mhc(Composed):
         return y
 
     def for_fuse(self, outputs: list[Array]) -> list[Array]:
-        """What fuse is handed: the outputs in order, each of x's dtype."""
+        """The input of fuse: the outputs in order, each in x's dtype."""
         return [self.cross(output, "fuse") for output in outputs]
 
     def fused(self, fuse: Any, outputs: list[Array]) -> Array:
@@ -84,7 +84,7 @@ class Mhc(Composed):
     # Backward.
 
     def inner(self, g: Array, output: Array) -> Array:
-        """The sum of g times an output, over everything."""
+        """The sum of g times an output, over all elements."""
         return np.add.reduce(g * output, axis=None)
 
     def inners(self, g: Array, outputs: list[Array]) -> Array:
@@ -104,32 +104,32 @@ class Mhc(Composed):
         return [self.taken(v, "fuse") for v in fuse.vjp(self.for_fuse(outputs), self.cross(g, "fuse"))]
 
     def through_branches(self, x: Array, branches: Sequence[Any], cotangents: list[Array]) -> list[Array]:
-        """What reaches x through each branch."""
+        """The contribution to dx through each branch."""
         pairs = enumerate(zip(branches, cotangents))
         return [self.pulled(branch, x, v, f"branches.{k}") for k, (branch, v) in pairs]
 
     def input_gradient(self, g: Array, through: list[Array]) -> Array:
-        """dx: g and what the branches carry."""
+        """dx: the sum of g and the branches' contributions."""
         return sum(through, g)
 
     def logits_result(self, gradient: Array, given: Array | None, role: str) -> Array | None:
-        """A gradient of the logits, in their shape and dtype; None where they are None."""
+        """A gradient of the logits, in their shape and dtype; None if the logits are None."""
         return None if given is None else self.write(gradient, given.shape, given.dtype, role)
 
     # Forward mode and second order.
 
     def tangent(self, tx: Array, tangents: list[Array], outputs: list[Array], w: Array, tw: Array) -> Array:
-        """The tangent of y from those of x, of the outputs and of the weights."""
+        """The tangent of y, from the tangents of x, of the outputs and of the weights."""
         ty = tx
         for weight, tangent, moved, output in zip(w, tangents, tw, outputs):
             ty = ty + weight * tangent + moved * output
         return ty
 
     def weights_cotangent(self, w: Array, q: Array, b: Array, along: Array) -> Array:
-        """The cotangent of the weights: `along` by way of the branches, the rest by way of dlogits."""
+        """The cotangent of the weights: `along` comes through the branches, the other terms through dlogits."""
         return along + b * q - np.add.reduce(b * w) * q - np.add.reduce(w * q) * b
 
-    # The canonical callables; those of one mode over the other are the base's.
+    # The canonical callables; the base class has those that nest forward and reverse mode.
 
     def call(self, x: Array, branches: Sequence[Any], logits: Array | None, *, fuse: Any = None) -> Array:
         """y, of x's shape and dtype."""
@@ -144,7 +144,7 @@ class Mhc(Composed):
     def vjp(
         self, x: Array, branches: Sequence[Any], logits: Array | None, g: Array, *, fuse: Any = None
     ) -> tuple[Array, Array | None]:
-        """(dx, dlogits), each of its input's shape and dtype, dlogits None where the logits are."""
+        """(dx, dlogits), each of its input's shape and dtype; dlogits is None if the logits are."""
         self.begin(x, branches, logits, fuse, g=g)
         upstream, outputs = self.read(g, "g"), self.outputs(x, branches)
         gradient = np.zeros(0, self.work)
@@ -221,7 +221,7 @@ class Mhc(Composed):
     def branches_twice(
         self, x: Array, branches: Sequence[Any], cotangents: list[Array], a: Array
     ) -> tuple[list[Array], list[Array]]:
-        """For each branch the cotangents of x and of its own cotangent, where a is that of dx."""
+        """For each branch, the cotangents of x and of the branch's cotangent; ``a`` is the cotangent of dx."""
         pairs = enumerate(zip(branches, cotangents))
         found = [self.pulled_twice(branch, x, v, a, f"branches.{k}") for k, (branch, v) in pairs]
         return [x_bar for x_bar, _ in found], [back for _, back in found]
@@ -270,7 +270,7 @@ class Mhc(Composed):
         tlogits: Array,
         slogits: Array,
     ) -> Array:
-        """The second derivative of y from those of the outputs, and from the tangents of outputs and logits."""
+        """The second derivative of y, from the outputs' second derivatives and the tangents of outputs and logits."""
         tw, sw, both = self.turned(w, tlogits), self.turned(w, slogits), self.turned_twice(w, tlogits, slogits)
         found = np.zeros_like(outputs[0])
         for k, output in enumerate(outputs):

@@ -12,13 +12,13 @@ from .rows import Array, Statistics
 
 class Normalisation(Groups):
     """
-    The canonical callables of an operator, by its record: the arrays are handed in by position.
+    The canonical callables of an operator, from its record; arrays are passed by position.
 
-    Each call checks them, lays them out in rows, takes the steps of ``Rows`` and lays the results out again.
+    Each call checks the arrays, lays them out as rows, runs the steps of ``Rows`` and lays the results out as x.
     """
 
     def call(self, *arrays: Any, **settings: Any) -> Any:
-        """y, of x's shape and dtype, and what else the operator returns."""
+        """y, of x's shape and dtype, and the operator's other results."""
         given = self.begun(arrays, settings)
         x = given["x"]
         assert x is not None
@@ -29,11 +29,11 @@ class Normalisation(Groups):
         return (y, *self.new_statistics(s, given, rows.shape[1])) if self.record.statistics else y
 
     def new_statistics(self, s: Statistics, given: Arrays, count: int) -> tuple[Array, ...]:
-        """The new running statistics of an operator that keeps some."""
+        """The new running statistics, for an operator that has them."""
         raise NotImplementedError
 
     def vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
-        """dx, dgamma and, where there is a beta, dbeta: of the input's shape and dtype, None for one that is None."""
+        """dx, dgamma and, if there is a beta, dbeta: each of its input's shape and dtype, None if the input is None."""
         given = self.begun(arrays, settings, "g")
         p = self.prepared(given)
         found = {
@@ -90,6 +90,6 @@ class Normalisation(Groups):
         moved = {
             "x": self.write_rows(found[0], x.dtype, "x_bar"),
             "gamma": self.of_parameter(found[1], given["gamma"], "gamma_bar"),
-            "beta": None if beta is None else np.zeros_like(beta),  # a sum of g does not move
+            "beta": None if beta is None else np.zeros_like(beta),  # dbeta is a sum of g, which stays fixed
         }
         return tuple(moved[name] for name in self.record.differentiable)

@@ -19,7 +19,7 @@ class PostNorm(Block):
     # Forward.
 
     def add(self, skip: Array, through: Array) -> Array:
-        """The sum that is normalised, in the working dtype."""
+        """The sum to be normalised, in the working dtype."""
         return skip + through
 
     def total(self, x: Array, sublayer: Any) -> Array:
@@ -30,7 +30,7 @@ class PostNorm(Block):
     # Backward.
 
     def sublayer_gradient(self, sublayer: Any, x: Array, ds: Array) -> Array:
-        """What reaches x through the sublayer, ds being the cotangent of the sum."""
+        """The contribution to dx through the sublayer; ds is the cotangent of the sum."""
         return self.pulled(sublayer, x, ds, "sublayer")
 
     def add_gradient(self, ds: Array, through: Array, g: Array) -> Array:
@@ -44,7 +44,11 @@ class PostNorm(Block):
         return tx + through
 
     def add_second_order(self, within: Array, by_sum: Array, by_sublayer: Array) -> Array:
-        """The cotangent of x: where the sublayer bends, where the norm does, and that again through the sublayer."""
+        """
+        The cotangent of x, from three terms.
+
+        They come from the sublayer's second derivative, from the norm's, and from the norm's through the sublayer.
+        """
         return within + by_sum + by_sublayer
 
     # The block.
@@ -54,25 +58,25 @@ class PostNorm(Block):
         return self.normed(self.total(call.x, call.sublayer), call, "sum")
 
     def gradients_of(self, call: Call, g: Array) -> Gradients:
-        """Those of LN at the sum, of which that of the sum reaches x past the sublayer and through it."""
+        """The gradients of LN at the sum; the sum's gradient reaches x both directly and through the sublayer."""
         d = self.norm_gradients(self.total(call.x, call.sublayer), call, g)
         through = self.sublayer_gradient(call.sublayer, call.x, d.x)
         return Gradients(self.add_gradient(d.x, through, self.read(g, "g")), d.gamma, d.beta)
 
     def tangent_of(self, call: Call, tangents: Directions) -> Array:
-        """That of LN at the sum, for that of the sum."""
+        """The tangent of LN at the sum, for the sum's tangent."""
         tx, tgamma, tbeta = tangents
         return self.norm_tangent(self.total(call.x, call.sublayer), call, (self.total_tangent(call, tx), tgamma, tbeta))
 
     def total_tangent(self, call: Call, tx: Array) -> Array:
-        """The tangent of the sum for that of x."""
+        """The tangent of the sum, for the tangent of x."""
         t = self.read(tx, "tx")
         return self.add_tangent(t, self.pushed(call.sublayer, call.x, t, "sublayer"))
 
     def second_order_of(
         self, call: Call, g: Array, cotangents: Directions, bending: Bending
     ) -> tuple[Gradients, Array]:
-        """Where the sublayer bends, where LN does, and that again through the sublayer."""
+        """Three terms: the sublayer's second derivative, LN's second derivative, and LN's through the sublayer."""
         (a, b, c), x, sublayer = cotangents, call.x, call.sublayer
         wide_a, total = self.read(a, "a"), self.total(x, sublayer)
         ds = self.norm_gradients(total, call, g).x
@@ -80,11 +84,11 @@ class PostNorm(Block):
         ds_bar = self.add_tangent(wide_a, ds_bar)
         total_bar, gamma_bar, g_bar = self.norm_second_order(total, call, g, (ds_bar, b, c), bending)
         x_bar = self.add_second_order(within, total_bar, self.pulled(sublayer, x, total_bar, "sublayer"))
-        # Neither dx, dgamma nor dbeta depends on beta.
+        # None of dx, dgamma and dbeta depends on beta.
         return Gradients(x_bar, gamma_bar, np.zeros_like(gamma_bar)), g_bar
 
     def second_tangent_of(self, call: Call, tangents: Directions, again: Directions) -> Array:
-        """Where LN bends along both tangents of the sum, and where the sublayer does, through LN."""
+        """Two terms: LN's second derivative along both tangents of the sum, and the sublayer's, through LN."""
         total = self.total(call.x, call.sublayer)
         along = [(self.total_tangent(call, one[0]), *one[1:]) for one in (tangents, again)]
         t, s = (self.read(one[0], "tx") for one in (tangents, again))

@@ -19,11 +19,11 @@ class PreNorm(Block):
     # Forward.
 
     def handed(self, call: Call) -> Array:
-        """What the sublayer is handed: LN(x), rounded to the dtype of x."""
+        """The sublayer's input: LN(x), rounded to the dtype of x."""
         return self.cross(self.normed(call.x, call), "sublayer")
 
     def skip(self, x: Array, normed: Array) -> Array:
-        """What the sublayer's result is added to: x itself."""
+        """The skip path, to which the sublayer's result is added: x itself."""
         return self.read(x, "x")
 
     def add(self, skip: Array, through: Array) -> Array:
@@ -37,7 +37,7 @@ class PreNorm(Block):
         return self.pulled(sublayer, normed, g, "sublayer")
 
     def add_gradient(self, g: Array, through: Array) -> Array:
-        """dx from its two contributions, g being what the skip path carries."""
+        """dx from its two contributions; g is that of the skip path."""
         return g + through
 
     def combined(self, g: Array, norm: Gradients) -> Gradients:
@@ -51,24 +51,24 @@ class PreNorm(Block):
         return tx + through
 
     def add_second_order(self, inner: Gradients, outer: Gradients) -> Gradients:
-        """The cotangents of x, gamma and beta: those within the gradient and those by way of the sublayer's input."""
+        """The cotangents of x, gamma and beta: through LN's gradients, and through the sublayer's input."""
         return Gradients(inner.x + outer.x, inner.gamma + outer.gamma, inner.beta + outer.beta)
 
     # The block.
 
     def value_of(self, call: Call) -> Array:
-        """The sum of x and what the sublayer makes of LN(x)."""
+        """The sum of x and the sublayer's value at LN(x)."""
         normed = self.handed(call)
         return self.add(self.skip(call.x, normed), self.value(call.sublayer, normed, "sublayer"))
 
     def gradients_of(self, call: Call, g: Array) -> Gradients:
-        """Those of LN for the cotangent that the sublayer hands on, and g itself."""
+        """The gradients of LN for the cotangent that comes through the sublayer, plus g itself."""
         upstream = self.read(g, "g")
         h = self.sublayer_gradient(call.sublayer, self.handed(call), upstream)
         return self.combined(upstream, self.norm_gradients(call.x, call, h))
 
     def tangent_of(self, call: Call, tangents: Directions) -> Array:
-        """That of x, and that of LN(x) through the sublayer."""
+        """The tangent of x plus the tangent of LN(x) through the sublayer."""
         tx, tgamma, tbeta = tangents
         t = self.read(tx, "tx")
         inner = self.norm_tangent(call.x, call, (t, tgamma, tbeta))
@@ -77,7 +77,7 @@ class PreNorm(Block):
     def second_order_of(
         self, call: Call, g: Array, cotangents: Directions, bending: Bending
     ) -> tuple[Gradients, Array]:
-        """Where LN bends, and where the sublayer does, by way of what it is handed."""
+        """Two terms: LN's second derivative, and the sublayer's, through its input."""
         a, b, c = cotangents
         upstream, wide_a = self.read(g, "g"), self.read(a, "a")
         normed = self.handed(call)
@@ -89,7 +89,7 @@ class PreNorm(Block):
         return bar, self.add_tangent(wide_a, g_bar)
 
     def second_tangent_of(self, call: Call, tangents: Directions, again: Directions) -> Array:
-        """Where the sublayer bends along both tangents of LN(x), and where LN does, through the sublayer."""
+        """Two terms: the sublayer's second derivative along both tangents of LN(x), and LN's, through the sublayer."""
         normed, directions = self.handed(call), [(self.read(one[0], "tx"), *one[1:]) for one in (tangents, again)]
         t, s = (self.norm_tangent(call.x, call, one) for one in directions)
         bent = self.norm_second_tangent(call.x, call, *directions)

@@ -18,18 +18,18 @@ class Residual(Composed):
     operator = "residual"
 
     def begin(self, x: Array, **likewise: Array) -> None:
-        """Note what the call at hand works on, and refuse cotangents and tangents of another shape."""
+        """Note the shape and dtypes of this call, and refuse cotangents and tangents of another shape."""
         check_shapes(likewise, x.shape)
         self.begin_with(x)
 
     # Forward.
 
     def branch_value(self, x: Array, branch: Any) -> Array:
-        """What the branch adds."""
+        """The branch's value, which is added to the skip path."""
         return self.value(branch, x, "branch")
 
     def skip(self, x: Array, shortcut: Any) -> Array:
-        """What the branch is added to: x, or the shortcut of it."""
+        """The skip path, to which the branch is added: x, or the shortcut of x."""
         return self.read(x, "x") if shortcut is None else self.value(shortcut, x, "shortcut")
 
     def add(self, skip: Array, branch: Array) -> Array:
@@ -37,7 +37,7 @@ class Residual(Composed):
         return skip + branch
 
     def total(self, x: Array, branch: Any, shortcut: Any) -> Array:
-        """The sum that the activation is applied to."""
+        """The sum, before the activation."""
         skip = self.skip(x, shortcut)
         return self.add(skip, self.branch_value(x, branch))
 
@@ -54,15 +54,15 @@ class Residual(Composed):
         return self.pulled(activation, self.cross(total, "activation"), g, "activation")
 
     def branch_gradient(self, x: Array, branch: Any, u: Array) -> Array:
-        """What reaches x through the branch."""
+        """The contribution to dx through the branch."""
         return self.pulled(branch, x, u, "branch")
 
     def skip_gradient(self, x: Array, shortcut: Any, u: Array) -> Array:
-        """What reaches x past the branch."""
+        """The contribution to dx through the skip path."""
         return u if shortcut is None else self.pulled(shortcut, x, u, "shortcut")
 
     def add_gradient(self, skip: Array, branch: Array, u: Array) -> Array:
-        """dx from its two contributions, u being the cotangent of the sum."""
+        """dx from its two contributions; u is the cotangent of the sum."""
         return skip + branch
 
     # Forward mode and second order.
@@ -72,19 +72,19 @@ class Residual(Composed):
         return skip + branch
 
     def sum_tangent(self, x: Array, branch: Any, shortcut: Any, t: Array) -> Array:
-        """The tangent of the sum for that of x."""
+        """The tangent of the sum, for the tangent of x."""
         skip = t if shortcut is None else self.pushed(shortcut, x, t, "shortcut")
         return self.add_tangent(skip, self.pushed(branch, x, t, "branch"))
 
     def curvatures(self, skip: Array, branch: Array) -> Array:
-        """What moves dx where the two paths bend."""
+        """The change of dx from the second derivatives of the two paths."""
         return skip + branch
 
     def cotangents(self, skip: Array, branch: Array) -> Array:
-        """The cotangent of u, which both paths carry back."""
+        """The cotangent of u, summed over the two paths."""
         return skip + branch
 
-    # The canonical callables; those of one mode over the other are the base's.
+    # The canonical callables; the base class has those that nest forward and reverse mode.
 
     def call(self, x: Array, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Array:
         """y, of x's shape and dtype."""

@@ -14,9 +14,9 @@ class RmsNorm(Normalisation):
     operator = "rms_norm"
 
     def mean(self, x: Array) -> Array:
-        """Zero, about which the squares are taken."""
+        """Zero: the squares are taken about zero."""
         return np.zeros((len(x), 1), x.dtype)
 
     def centre(self, z: Array) -> Array:
-        """z itself: no mean is taken out."""
+        """z itself: no mean is subtracted."""
         return z

@@ -1,7 +1,7 @@
-"""Normalisation of the rows of a matrix, one method a step.
+"""Normalisation of the rows of a matrix, with one method per step.
 
-Every normalisation is this on a rearranged array, which has one group a row; where gamma lies beside
-it says the layout. A variant or a fault overrides the step it does differently and inherits the rest.
+Every normalising operator rearranges its array to one group per row, and then does this; the layout says how gamma lies
+beside the rows. A variant or a fault overrides the steps it does differently and inherits the rest.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class Statistics:
     mean: Array
     variance: Array
     rstd: Array
-    #: True where they are constants (batch_norm in inference): no derivative goes through them.
+    #: True if they are constants (batch_norm in inference): no derivative goes through them.
     fixed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """What the gradients of one call are computed from."""
+    """The values from which the gradients of one call are computed."""
 
     x: Array
-    #: Parameters broadcastable against x; ones and zeros stand for None.
+    #: Parameters, broadcastable against x; a gamma that is None becomes ones, a beta that is None zeros.
     gamma: Array
     beta: Array
     #: The cotangent of y, and gamma times it.
@@ -43,9 +43,9 @@ class Pull:
 
 
 def excess_exponent(x: Array) -> Array:
-    """Of each row, the power of two that brings it down to 1 where its squares might overflow, otherwise 0.
+    """For each row whose squares might overflow, the exponent e such that 2**-e scales it down to 1; otherwise 0.
 
-    A column of integers. Scaling by a power of two is exact but for values that are then far below the rest.
+    A column of integers. Scaling by a power of two is exact except for values that are then far below the rest.
     """
     if not x.size:
         return np.zeros((len(x), 1), np.intc)
@@ -75,18 +75,18 @@ class Rows:
         return self.row_sum(terms) / terms.dtype.type(terms.shape[1])
 
     def parameter_sum(self, terms: Array) -> Array:
-        """The sum over everything that shares one parameter, one value each."""
+        """The sum over all elements that share a parameter: one value per parameter."""
         if self.layout.along_rows:
             return np.add.reduce(terms, axis=0, keepdims=True)
         return self.shared_sum(self.by_parameter(terms))
 
     def by_parameter(self, terms: Array) -> Array:
-        """All that shares a parameter as one row for each."""
+        """The elements rearranged to one row per parameter."""
         stretches = self.layout.stretches(np.broadcast_to(terms, (self.layout.count, self.layout.size)))
         return stretches.transpose(1, 0, 2).reshape(self.layout.parameters, self.layout.sharing)
 
     def shared_sum(self, terms: Array) -> Array:
-        """The sum over all that shares a parameter, laid out as one row for each."""
+        """The sum over all elements that share a parameter, given as one row per parameter."""
         return self.row_sum(terms)
 
     # Forward.
@@ -110,14 +110,14 @@ class Rows:
         return mean, self.variance(x, mean)
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
-        """Mean, variance and reciprocal root of each row, a row whose squares would overflow scaled for the time."""
+        """Mean, variance and reciprocal root of each row; a row whose squares would overflow is scaled meanwhile."""
         exponent = excess_exponent(x)
         if not exponent.any():
             mean, variance = self.moments(x)
             return Statistics(mean, variance, self.rstd(variance, eps))
-        # The scaled eps is one number a row, and eps itself in the rows that are not scaled.
+        # There is one scaled eps per row; it is eps itself in rows that are not scaled.
         mean, variance = self.moments(np.ldexp(x, -exponent))
-        # It must not vanish: a constant row would divide zero by zero.
+        # The scaled eps must not become zero: a constant row would divide zero by zero.
         scaled_eps: Any = np.maximum(np.ldexp(eps, -2 * exponent), min(eps, np.finfo(x.dtype).smallest_normal))
         rstd = self.rstd(variance, scaled_eps)
         return Statistics(np.ldexp(mean, exponent), np.ldexp(variance, 2 * exponent), np.ldexp(rstd, -exponent))
@@ -127,7 +127,7 @@ class Rows:
         return (x - s.mean) * s.rstd
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
-        """gamma xhat + beta, without the factor or the term that is None."""
+        """gamma xhat + beta; a gamma or beta that is None is left out."""
         y = xhat if gamma is None else gamma * xhat
         return y if beta is None else y + beta
 
@@ -146,18 +146,18 @@ class Rows:
         return gamma
 
     def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
-        """Gather what the gradients need."""
+        """Gather the values that the gradients need."""
         ones, zeros = np.ones((1, 1), x.dtype), np.zeros((1, 1), x.dtype)
         gamma = ones if gamma is None else gamma
         beta = zeros if beta is None else beta
         return Pull(x, gamma, beta, g, self.backward_gamma(gamma) * g, self.normalise(x, s), s)
 
     def centre(self, z: Array) -> Array:
-        """z - mean(z): what the derivative of x - mean makes of z."""
+        """z - mean(z): the derivative of x - mean(x), applied to z."""
         return z - self.row_mean(z)
 
     def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
-        """P z = z - mean(z) - xhat mean(z xhat); z itself where the statistics are constants."""
+        """P z = z - mean(z) - xhat mean(z xhat); z itself if the statistics are constants."""
         if s.fixed:
             return z
         return self.centre(z) - xhat * self.row_mean(z * xhat)
@@ -167,11 +167,11 @@ class Rows:
         return p.statistics.rstd * self.project(p.h, p.xhat, p.statistics)
 
     def gamma_gradient(self, p: Pull) -> Array:
-        """The sum of g xhat over everything that shares one gamma."""
+        """The sum of g xhat over all elements that share a gamma."""
         return self.parameter_sum(p.g * p.xhat)
 
     def beta_gradient(self, p: Pull) -> Array:
-        """The sum of g over everything that shares one beta."""
+        """The sum of g over all elements that share a beta."""
         return self.parameter_sum(p.g)
 
     # Forward mode and second order.
@@ -209,7 +209,7 @@ class Rows:
         return moved - p.gamma * (s.rstd * (s.rstd * bent))
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
-        """rstd (xhat mean(h P a) + mean(a xhat) P h + mean(h xhat) P a): how dx moves with the statistics."""
+        """rstd (xhat mean(h P a) + mean(a xhat) P h + mean(h xhat) P a): the change of dx with the statistics."""
         s = p.statistics
         if s.fixed:
             return np.zeros_like(p.xhat)

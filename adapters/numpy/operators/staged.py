@@ -1,4 +1,4 @@
-"""What all operators share: how their canonical callables are made of methods."""
+"""Shared code of all operators: canonical callables built from methods."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Arrays = Tuple["np.ndarray | None", ...]
 
 
 class Staged(Storage):
-    """The base of every operator; a fault that is about calls, not about steps, overrides before or after."""
+    """The base of every operator; a fault in calls rather than in steps overrides ``before`` or ``after``."""
 
     operator: str
 
     @property
     def record(self) -> Operator:
-        """What the operator is."""
+        """The operator's record."""
         return OPERATORS[self.operator]
 
     def before(self, stage: str, arrays: Arrays) -> None:
-        """Runs ahead of a stage ("call", or one of DERIVATIVES) with what is handed in by position, in order."""
+        """Runs before a stage ("call", or one of DERIVATIVES) with its positional arguments, in order."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        """Runs behind a stage and returns what is handed out."""
+        """Runs after a stage and returns the final results."""
         return results
 
     def implementation(self) -> Implementation:
-        """The canonical callables of this instance; the arrays are handed in by position."""
+        """The canonical callables of this instance; arrays are passed by position."""
         return Implementation(
             self._staged("call"),
             self._staged("vjp"),
@@ -46,7 +46,7 @@ class Staged(Storage):
 
     def _staged(self, stage: str) -> Callable[..., Any]:
         def run(*arrays: Any, **settings: Any) -> Any:
-            # Inf and NaN are results here, not accidents: no floating-point warnings.
+            # Inf and NaN are legitimate results here, so no floating-point warnings.
             check_float(arrays[0], "x")
             with np.errstate(all="ignore"):
                 self.before(stage, arrays)

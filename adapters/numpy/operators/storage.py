@@ -10,15 +10,15 @@ Array = np.ndarray
 
 
 class Storage:
-    """How arrays come in and go out: nothing handed in is written to, nothing handed out shares its memory."""
+    """Copies inputs and results: no input is written to, and no result shares memory with an input."""
 
-    #: Set at the start of every call: the shape of x, its dtype, and the dtype that everything is computed in.
+    #: Set at the start of every call: the shape of x, its dtype, and the dtype to compute in.
     shape: tuple[int, ...]
     data: np.dtype
     work: np.dtype
 
     def begin_with(self, x: Array) -> None:
-        """Note what the call at hand works on."""
+        """Note the shape, the dtype and the working dtype of this call."""
         self.shape, self.data, self.work = x.shape, x.dtype, self.working_dtype(x.dtype)
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:
@@ -30,7 +30,7 @@ class Storage:
         return self.work.type(value)
 
     def read(self, array: Array, role: str) -> Array:
-        """A fresh C-ordered copy of an input in the working dtype.
+        """A new C-ordered copy of an input in the working dtype.
 
         The role is the argument's name in the canonical signature: "x", "gamma", "g", "tx", "running_mean", ...
         """
@@ -38,7 +38,7 @@ class Storage:
         return np.array(array, dtype=self.work, order="C")
 
     def write(self, array: Array, shape: tuple[int, ...], dtype: np.dtype, role: str) -> Array:
-        """A fresh C-ordered result of the given shape and dtype.
+        """A new C-ordered result of the given shape and dtype.
 
         The role names the result: "y", "dx", "dgamma", "dbeta", "running_mean", "running_var", "ty", "x_bar", ...
         """
