@@ -334,7 +334,7 @@ class Session(Caller):
             for name, value in zip(results, found)
         }
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
+    def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Do nothing: only a session in a worker can send several calls in one request."""
         return True
 

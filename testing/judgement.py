@@ -20,6 +20,10 @@ class Worst:
     ratio: float
 
 
+def _found(worst: Worst | Callable[[], Worst | None] | None) -> Worst | None:
+    return worst() if callable(worst) else worst
+
+
 @attrs.frozen(eq=False)
 class Judgement:
     """One result of one call, judged element by element."""
@@ -32,7 +36,8 @@ class Judgement:
     #: the sample left out.
     judged: int
     outside: int
-    _worst: Callable[[], Worst | None] = attrs.field(repr=lambda worst: repr(worst()))
+    #: The worst element, or a function that finds it: most assertions hold, and nobody asks.
+    _worst: Worst | Callable[[], Worst | None] | None = attrs.field(repr=lambda worst: repr(_found(worst)))
     #: How many groups of how many were looked at, and the seed of the sample.
     groups: int
     of_groups: int
@@ -49,8 +54,8 @@ class Judgement:
 
     @property
     def worst(self) -> Worst | None:
-        """The worst element, which may be looked for only now; None where nothing was judged."""
-        return self._worst()
+        """The worst element; None where nothing was judged."""
+        return _found(self._worst)
 
     @property
     def ratio(self) -> float:

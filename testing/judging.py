@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import attrs
 import numpy as np
@@ -59,10 +59,10 @@ class Tally:
 
     def judgement(self, name: str, seed: int) -> Judgement:
         """The whole."""
-        call, worst = self.call, self.worst
+        call = self.call
         groups = np.concatenate(self.groups_outside) if self.groups_outside else np.zeros(0, int)
         return Judgement(
-            call.operator, name, call.x.shape, self.judged, self.outside, lambda: worst,
+            call.operator, name, call.x.shape, self.judged, self.outside, self.worst,
             self.looked_at, call.layout.count, seed, groups, np.flatnonzero(self.places),
         )  # fmt: skip
 
@@ -89,11 +89,14 @@ class Held:
         """The whole judgements."""
         return _judged(self.call, self.results, self.g, None, self.terms)
 
+    def _worst_of(self, name: str) -> Worst | None:
+        return self.judged[name].worst
+
     def judgement(self, name: str) -> Judgement:
         """That of one result."""
         got, count = self.results[name], self.call.layout.count
         return Judgement(
-            self.call.operator, name, got.shape, got.size, 0, lambda: self.judged[name].worst,
+            self.call.operator, name, got.shape, got.size, 0, partial(self._worst_of, name),
             count, count, self.terms.seed,
         )  # fmt: skip
 

@@ -51,7 +51,7 @@ class Known:
             worst = Worst(index, float(value[at]), float(flat[at]), float(bound[at]), float(ratio[at]))
         groups = call.layout.count if looked_at is None else len(looked_at)
         return Judgement(
-            call.operator, name, got.shape, int(np.count_nonzero(ratio >= 0)), len(outside), lambda: worst,
+            call.operator, name, got.shape, int(np.count_nonzero(ratio >= 0)), len(outside), worst,
             groups, call.layout.count, seed, places_outside=outside if looked_at is None else looked_at[outside],
         )  # fmt: skip
 

@@ -101,7 +101,7 @@ class Host:
         """Tell the worker, with the next request, that it need not keep this object any longer."""
         self._released.append(number)
 
-    def launch_ahead(self) -> None:
+    def launch_early(self) -> None:
         """Start a worker, which imports its target in the background. Raises NotImportable."""
         launch = self.launch
         self._worker = Worker(
@@ -132,7 +132,7 @@ class Host:
         ``meanwhile``: steps of work to do while the worker imports its target.
         """
         if self._worker is None:
-            self.launch_ahead()
+            self.launch_early()
         assert self._worker is not None
         name, opened = self.launch.target, False
         try:
@@ -204,7 +204,7 @@ class Host:
         self.close()
         raise TargetLost("disturbed its worker (the reply is no answer to the request)")
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
+    def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """
         Send the requests of these calls in one message, if the worker takes that; False if that message is lost.
 

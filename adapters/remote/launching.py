@@ -53,7 +53,7 @@ def hosted(
         launch = _in_python(target, operators, framework, python, limits or Limits(), file, declared)
         launch = replace(launch, derivatives=derivatives)
     host = Host(launch)
-    host.launch_ahead()
+    host.launch_early()
     return host
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...spec.errors import CALL_FAILED, LayoutNotApplicable
+from ..same_bits import same_bits
 
 
 class Planned(Exception):
@@ -117,7 +118,7 @@ def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
             return False
-        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        return same_bits(one, other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):

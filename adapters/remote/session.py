@@ -155,9 +155,9 @@ class RemoteSession:
         names = ("y",) if kind == "jvp_jvp" else OPERATORS[self.operator].differentiable
         return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
-        """Send the requests of these calls in one message; see Host.ask_ahead."""
-        return self.host.ask_ahead(calls, keep=keep)
+    def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
+        """Send the requests of these calls in one message; see Host.prefetch."""
+        return self.host.prefetch(calls, keep=keep)
 
     def seams(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0

@@ -21,6 +21,7 @@ from ..declared import Declared
 from ..evaluation import Evaluation, Pulled
 from ..known import Failure
 from ..loading import load_operators
+from ..same_bits import same_bits
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
 from .failures import described
@@ -270,11 +271,7 @@ def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two arrays have the same bits, including NaN and the sign of zero."""
-    if a is None or b is None:
-        return a is b
-    bits = f"u{a.dtype.itemsize}"
-    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a.view(bits), b.view(bits))
+    return a is b if a is None or b is None else same_bits(a, b)
 
 
 def _settings(request: Request) -> dict[str, Any]:

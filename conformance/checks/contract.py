@@ -98,7 +98,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
     """Take each gradient by itself: that of a leaf, say, where x needs none, as in the first layer of a network."""
     names = [name for name in differentiable(case.operator, case.inputs) if gradient_name(name) in together]
-    subject.ahead(case, (partial(subject.pull, case, wrt=(name,)) for name in names))
+    subject.prefetch(case, (partial(subject.pull, case, wrt=(name,)) for name in names))
     for name in names:
         gradient = gradient_name(name)
         try:

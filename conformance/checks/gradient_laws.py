@@ -101,7 +101,7 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     larger = [(factor, moved) for factor in _FACTORS if (moved := scaled_exactly(a, factor)) is not None]
     multiples, zero = [(factor, case.replace(g=g)) for factor, g in larger], case.replace(g=np.zeros_like(a))
     asked = [partial(subject.pull, case, g) for g in (a, b, both)]
-    subject.ahead(
+    subject.prefetch(
         case, [*asked, *(partial(subject.pull, moved) for _, moved in multiples), partial(subject.pull, zero)]
     )
     found = [ask() for ask in asked]
@@ -149,7 +149,7 @@ def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     subsets: list[tuple[str, ...]] = [(name,) for name in present]
     if len(present) == 3:
         subsets.append(("gamma", "beta"))
-    subject.ahead(case, [partial(subject.pull, case, wrt=subset) for subset in subsets])
+    subject.prefetch(case, [partial(subject.pull, case, wrt=subset) for subset in subsets])
     for subset in subsets:
         found = subject.pull(case, wrt=subset)
         for name in subset:

@@ -36,7 +36,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
 def _singles(subject: Subject, case: Case) -> list[tuple[int, Case]]:
     """Some groups, each with a case of that group alone. Their outputs are asked for next."""
     singles = [(group, only_group(case, group)) for group in some_groups(case)]
-    subject.ahead(case, (partial(subject.outputs, single) for _, single in singles))
+    subject.prefetch(case, (partial(subject.outputs, single) for _, single in singles))
     return singles
 
 
@@ -193,7 +193,7 @@ def _beside(
         sample: of_samples(case, np.concatenate([*before, samples[sample : sample + 1], *after]))
         for sample in sorted({0, len(samples) // 2, len(samples) - 1})
     }
-    subject.ahead(case, (partial(subject.outputs, beside) for beside in asked.values()))
+    subject.prefetch(case, (partial(subject.outputs, beside) for beside in asked.values()))
     for sample, beside in asked.items():
         got = _samples(beside, subject.outputs(beside)["y"])[len(before)]
         single = of_samples(case, samples[sample : sample + 1])  # the envelope of the sample alone

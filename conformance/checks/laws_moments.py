@@ -98,7 +98,7 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
         case.replace(gamma=gain, **({"beta": term} if with_beta else {}))
         for gain, term in zip(gains, (beta, beta, zero), strict=True)
     ]
-    subject.ahead(case, [partial(subject.outputs, c) for c in cases])
+    subject.prefetch(case, [partial(subject.outputs, c) for c in cases])
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
     yield subject.judge(

@@ -99,7 +99,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
         return subject.start(bad).pull(case.g)
 
     ask = pulled if clean.has_gradients and not _inference(case) else subject.start
-    subject.ahead(case, (partial(ask, bad.case) for bad in poisoned.values()))
+    subject.prefetch(case, (partial(ask, bad.case) for bad in poisoned.values()))
     for poison, bad in poisoned.items():
         note = f"{poison} elsewhere in x"
         evaluation = subject.start(bad.case)

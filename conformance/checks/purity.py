@@ -8,6 +8,7 @@ from functools import partial
 import attrs
 import numpy as np
 
+from ...adapters.same_bits import same_bits
 from ...adapters.session import Evaluation
 from ...spec.errors import MissingGradient, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
@@ -19,16 +20,6 @@ from ..judging.truth import gradient_name
 from .derived import affine_names
 from .registry import check, in_training, ordinary
 from .relations import same, same_gradients
-
-
-def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays are the same to the last bit, NaNs and signs of zero included."""
-    if a is b:
-        return True
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    integers = f"u{a.dtype.itemsize}"
-    return bool(np.array_equal(np.ascontiguousarray(a).view(integers), np.ascontiguousarray(b).view(integers)))
 
 
 def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: str) -> Finding:
@@ -78,7 +69,7 @@ def _unchanged(subject: Subject, case: Case) -> Iterator[Finding]:
             yield evaluation.inputs
             yield pulled.cotangent
 
-    subject.ahead(case, asked())
+    subject.prefetch(case, asked())
     # Untracked first: with gradients tracked, a framework may refuse any change of x.
     untracked = subject.start(case, wrt=())
     untracked.outputs()
@@ -217,7 +208,7 @@ def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
         later = case.replace(**{name: last_changed(given)})
         note = f"the last value of {name} changed since the last call"
         pulls = [] if subject.forward_only else [partial(subject.pull, case), partial(subject.pull, later)]
-        subject.ahead(case, [partial(subject.outputs, case), partial(subject.outputs, later), *pulls])
+        subject.prefetch(case, [partial(subject.outputs, case), partial(subject.outputs, later), *pulls])
         subject.outputs(case)
         for output, got in subject.outputs(later).items():
             yield subject.judge_output(later, output, got, note=note)
@@ -295,7 +286,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
             yield evaluation.outputs
 
     for mode in ("inference", "training"):  # a target reuses buffers most readily where nothing is tracked
-        subject.ahead(case, asked(mode))
+        subject.prefetch(case, asked(mode))
         evaluation = subject.start(case, mode=mode)
         before = evaluation.outputs()
         later = subject.start(later_case, mode=mode)

@@ -89,7 +89,7 @@ class Relation:
             calls = self.calls(form)
             if calls is None:
                 return None
-            subject.ahead(case, self._asking(subject, calls))
+            subject.prefetch(case, self._asking(subject, calls))
             try:
                 return {name: (one, self._y(subject, name, one)) for name, one in calls.items()}
             except (Unsupported, TargetRaised):

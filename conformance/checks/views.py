@@ -51,7 +51,7 @@ def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], obj
     for case, layouts, cotangent in views:
         if _applies(case, layouts, cotangent):
             if case not in seen:
-                yield from subject.unasked(case)
+                yield from subject.missing_calls(case)
                 seen.append(case)
             if subject.forward_only:
                 yield partial(subject.start, case, layouts=layouts)
@@ -98,7 +98,7 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, sliced, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
     lacking, repeated = None, case.derived("a group repeated", _repeated_group)
     cases = {layout: repeated if layout == "zero_stride" else case for layout in _views(subject)}
-    subject.ahead(case, _calls(subject, ((one, {"x": layout}, "contiguous") for layout, one in cases.items())))
+    subject.prefetch(case, _calls(subject, ((one, {"x": layout}, "contiguous") for layout, one in cases.items())))
     for layout, handed in cases.items():
         _ = subject.observe(case).outputs
         lacking = (yield from _compared(subject, handed, {"x": layout}, f"x {layout}")) or lacking
@@ -115,7 +115,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     of_parameters = sorted({"strided", "offset"}.intersection(views))  # the layouts that a vector can have
     beside = ("contiguous", *(one for one in _BESIDE if one in views))
     asked = ((case, _laid_out(names, layout, x), x) for layout in of_parameters for x in beside)
-    subject.ahead(case, _calls(subject, asked))
+    subject.prefetch(case, _calls(subject, asked))
     for layout in of_parameters:
         for x in beside:
             _ = subject.observe(case).outputs
@@ -162,7 +162,7 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     constant = case.derived("constant cotangents", _constant_cotangents)
     cases = {layout: constant if layout == "zero_stride" else (case,) for layout in _views(subject)}
     _ = subject.observe(case).gradients
-    subject.ahead(case, _pulls(subject, cases))
+    subject.prefetch(case, _pulls(subject, cases))
     for layout, several in cases.items():
         _ = subject.observe(case).gradients
         for handed in several:
@@ -192,4 +192,4 @@ def _pulls(subject: Subject, cases: Mapping[str, Iterable[Case]]) -> Iterator[Ca
         for case in several:
             if _applies(case, {}, layout):
                 yield partial(pulled, case, layout)
-                yield from subject.unasked(case, outputs=False)  # for cases other than the given one
+                yield from subject.missing_calls(case, outputs=False)  # for cases other than the given one

@@ -311,7 +311,7 @@ class Run:
         for place, description in enumerate(fitting, 1):
             if most is None and place % _TOGETHER == 1:
                 following = map(library.case, fitting[place - 1 : place - 1 + _TOGETHER])
-                subject.ahead_of((case, _pulled(tallies, case)) for case in following if _asked_of(tallies, case))
+                subject.prefetch_cases((case, _pulled(tallies, case)) for case in following if _asked_of(tallies, case))
             declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
             if declined is not None and not description.mixed:
                 put += 1

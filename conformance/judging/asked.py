@@ -155,11 +155,11 @@ class AskedSession:
         with self._noted(_DERIVATIVES[kind], inputs, settings, parts=parts, tangents=tangents, **last):
             return self._session.nested(kind, inputs, settings, tangents, other, parts=parts)
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
+    def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Send these calls ahead in one request. They are logged when the check makes them."""
         log, asked = len(self.log), self.asked
         try:
-            return self._session.ask_ahead(calls, keep=keep)
+            return self._session.prefetch(calls, keep=keep)
         finally:
             del self.log[log:]
             self.asked = asked

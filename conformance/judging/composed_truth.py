@@ -13,20 +13,13 @@ from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.composed import Composed, Value
 from ...reference.double_double import DD
 from ...spec.parts import Part
-from ..cases.case import Case
-from ..kept.methods import Keeping, kept, once
-from .truth import Directions, arithmetic_of, gradient_name
+from ..kept.methods import kept, once
+from .truth import Directions, OfCase, arithmetic_of, gradient_name
 
 
 @attrs.define(eq=False)
-class ComposedTruth(Keeping):
+class ComposedTruth(OfCase):
     """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
-
-    case: Case
-    #: "exact" or "float32": whether eps is rounded to float32 first.
-    eps_dtype: str = "exact"
-    #: Unused, since no composed operator has one. It is here so that all truths take the same arguments.
-    running_variance: str = "biased"
 
     @property
     def identity(self) -> Hashable:
@@ -41,14 +34,6 @@ class ComposedTruth(Keeping):
     def _any(self) -> Arithmetic:
         """Some arithmetic. Used for exact values, which do not depend on it."""
         return arithmetic_of(self.case, AccuracyClass())
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The case's settings, with eps rounded as the convention says."""
-        settings = dict(self.case.settings)
-        if self.eps_dtype == "float32" and "eps" in settings:
-            settings["eps"] = float(np.float32(settings["eps"]))
-        return settings
 
     def outputs(self) -> dict[str, DD]:
         """The exact y."""

@@ -154,8 +154,8 @@ class Subject:
     #: Recordings at the seams of a layer by case, kept because several checks use them (checks/seams.py).
     recorded: dict[Case, Any] = attrs.field(factory=dict)
     _arithmetics: dict[Any, Arithmetic] = attrs.field(factory=dict)
-    #: Whether calls for several cases go to the worker in one request (see ``ahead_of``).
-    _observes_ahead: bool = True
+    #: Whether calls for several cases go to the worker in one request (see ``prefetch_cases``).
+    _prefetches: bool = True
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
 
     def __attrs_post_init__(self) -> None:
@@ -209,7 +209,7 @@ class Subject:
         """Number of calls made for this subject."""
         return 0 if self._counted is None else self._counted.asked
 
-    def ahead(self, case: Case, calls: Iterable[Callable[[], object]]) -> None:
+    def prefetch(self, case: Case, calls: Iterable[Callable[[], object]]) -> None:
         """
         Send these calls of a case, or of variations of it, to the worker in one request.
 
@@ -219,10 +219,10 @@ class Subject:
         if case.x.size >= LARGE:  # the trip to a worker then hardly matters, and results take memory
             return
         asked = self.asked
-        self.session.ask_ahead(calls)
+        self.session.prefetch(calls)
         self.asked = asked
 
-    def ahead_of(self, cases: Iterable[tuple[Case, bool]]) -> None:
+    def prefetch_cases(self, cases: Iterable[tuple[Case, bool]]) -> None:
         """
         Send all calls that observing these cases takes in one request; the replies are kept whatever runs in between.
 
@@ -230,14 +230,16 @@ class Subject:
         more, because each loss takes a new worker.
         """
         small = [(case, gradients) for case, gradients in cases if case.x.size < _SMALL]
-        if small and self._observes_ahead:
+        if small and self._prefetches:
             self.target.begin()
             asked = self.asked
-            calls = (call for case, gradients in small for call in self.unasked(case, gradients=gradients))
-            self._observes_ahead = self.session.ask_ahead(calls, keep=True)
+            calls = (call for case, gradients in small for call in self.missing_calls(case, gradients=gradients))
+            self._prefetches = self.session.prefetch(calls, keep=True)
             self.asked = asked
 
-    def unasked(self, case: Case, *, outputs: bool = True, gradients: bool = True) -> Iterator[Callable[[], object]]:
+    def missing_calls(
+        self, case: Case, *, outputs: bool = True, gradients: bool = True
+    ) -> Iterator[Callable[[], object]]:
         """The calls that observing a case still takes, for its outputs, its gradients or both."""
         observed = self._observed.get(id(case))
         if outputs and (observed is None or observed.lacks_outputs):

@@ -209,9 +209,9 @@ class TranslatedSession:
         found = self._session.nested(kind, handed.inputs(inputs), settings, handed.arrays(tangents), last, **options)
         return handed.results(found, "the nested derivative of ")
 
-    def ask_ahead(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
+    def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Send these calls ahead in one request."""
-        return self._session.ask_ahead(calls, keep=keep)
+        return self._session.prefetch(calls, keep=keep)
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """The recordings around a layer's own sublayers."""

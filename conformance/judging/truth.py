@@ -42,14 +42,27 @@ def in_order(directions: Directions) -> tuple[Any, Any, Any]:
 
 
 @attrs.define(eq=False)
-class Truth(Keeping):
-    """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
+class OfCase(Keeping):
+    """A case with the conventions that change its exact values."""
 
     case: Case
     #: "exact" or "float32": whether eps is rounded to float32 first.
     eps_dtype: str = "exact"
-    #: "biased" or "bessel": the variance that the running variance averages.
+    #: "biased" or "bessel": the variance that the running variance of batch_norm averages.
     running_variance: str = "biased"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The case's settings, with eps rounded as the convention says."""
+        settings = dict(self.case.settings)
+        if self.eps_dtype == "float32" and "eps" in settings:
+            settings["eps"] = float(np.float32(settings["eps"]))
+        return settings
+
+
+@attrs.define(eq=False)
+class Truth(OfCase):
+    """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
 
     @property
     def identity(self) -> Hashable:
@@ -64,13 +77,6 @@ class Truth(Keeping):
     def _float64(self) -> Float64Values:
         """Plain float64 values. They do not depend on the arithmetic, so any will do."""
         return Float64Values(self.envelope(arithmetic_of(self.case, AccuracyClass())))
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        settings = dict(self.case.settings)
-        if self.eps_dtype == "float32":
-            settings["eps"] = float(np.float32(settings["eps"]))
-        return settings
 
     @property
     def _arguments(self) -> tuple[Any, ...]:

@@ -102,11 +102,20 @@ class Request:
     def plan(self, targets: Sequence[Target]) -> Plan:
         """The plan of this request for its opened targets."""
         return Plan(
-            tuple(declared(target.on(self.device), self.own) for target in targets),
-            self.dtypes, self.device, dict(self.conventions), profile_of(self.profile), self.seed,
-            self.forward_only, self.slow, mode=self.mode, own=self.own, store=store_at(self.cache),
-            requirements=frozenset(selected(self.only, "only")) if self.only else None, required=self.required,
-        )  # fmt: skip
+            targets=tuple(declared(target.on(self.device), self.own) for target in targets),
+            dtypes=self.dtypes,
+            device=self.device,
+            conventions=dict(self.conventions),
+            profile=profile_of(self.profile),
+            seed=self.seed,
+            forward_only=self.forward_only,
+            slow=self.slow,
+            requirements=frozenset(selected(self.only, "only")) if self.only else None,
+            required=self.required,
+            mode=self.mode,
+            own=self.own,
+            store=store_at(self.cache),
+        )
 
     @property
     def required(self) -> frozenset[str]:

@@ -17,16 +17,17 @@ from ..engine.progress import Listener
 from ..requests.plan import Plan
 from ..requests.request import Request
 from ..results.report import Report
-from .ahead import Ahead
 from .described import Described
 from .executor import Judged, UnitListener, whole
+from .preparation import Preparation
 from .unit import Offer, Unit, units
 
 
 class Alone:
     """Judges units in this process. Other processes use it too, for the units that they are sent."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, prepares: bool = True) -> None:
+        """``prepares``: whether the first units are prepared while the targets import."""
         self.request = request
         self._targets: dict[str, Target] = {}
         #: Why fewer cases run on a target, by its name. Measured once here, unless another process sent it.
@@ -34,10 +35,12 @@ class Alone:
         #: Whether the last unit was interrupted.
         self.interrupted = False
         self._left: list[Judged] = []
-        self._ahead = Ahead(request)
+        self._preparation = Preparation(request)
+        self._prepares = prepares
 
     def __enter__(self) -> Alone:
-        for target in self.request.open(self._ahead.steps(), derivatives=not self.request.forward_only):
+        steps = self._preparation.steps() if self._prepares else iter(())
+        for target in self.request.open(steps, derivatives=not self.request.forward_only):
             self._targets[_new(target.name, self._targets)] = target
         return self
 
@@ -74,7 +77,7 @@ class Alone:
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
         """The report on a unit; a partial one if it is interrupted. The listener receives its progress."""
-        run = Run(self._plan(unit.targets, unit.seed), listener, self._ahead.taken(unit), paces=self.paces)
+        run = Run(self._plan(unit.targets, unit.seed), listener, self._preparation.taken(unit), paces=self.paces)
         report = run.report([(unit.operator, unit.dtype)])
         self.interrupted = run.interrupted
         return report

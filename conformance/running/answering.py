@@ -36,7 +36,7 @@ def _serve(out: int) -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    with Alone(Told.from_json(line).heard()) as alone:
+    with Alone(Told.from_json(line).heard(), prepares=False) as alone:  # the first process prepares the first units
         for line in sys.stdin:
             question = json.loads(line)
             _write(out, _ANSWERS[question.pop("do")](alone, question))

@@ -51,8 +51,7 @@ def test_what_it_tells_is_so(operator):
     sound = random.choice([one.name for one in variants_there() if one.operator == operator])
     judged = tuple(judge_fault(name, None, "quick", 0, table=True) for name in faults)
     page = in_markdown(Matrix(judged, (judge_sound(sound, None, "quick", 0),), "quick", 0))
-    reasons = {letter: reason for text in (written,) for letter, reason in re.findall(r"^- (\w+): (.*)$", text, re.M)}
-    anew = {letter: reason for letter, reason in re.findall(r"^- (\w+): (.*)$", page, re.M)}
+    reasons, anew = (dict(re.findall(r"^- (\w+): (.*)$", text, re.M)) for text in (written, page))
     for first in ("mistake", "sound function"):
         for name, row in rows(page, first).items():
             stands = rows(written, first)[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 
 import ml_dtypes
@@ -154,6 +155,7 @@ def test_how_near_it_was_is_told_whenever_one_asks(op):
         for name, one in found.items():
             assert (one.worst, one.ratio, one.judged) == (want[name].worst, want[name].ratio, want[name].judged)
             assert repr(one.worst) in repr(one)
+            assert pickle.loads(pickle.dumps(one)).worst == one.worst, "a process may hand it to another"
             assert (one.shape, one.groups, one.of_groups) == (want[name].shape, want[name].groups, want[name].of_groups)
 
 

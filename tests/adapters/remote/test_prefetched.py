@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from normspec.adapters.remote.prefetched import Prefetched
-from normspec.adapters.remote.process import Limits
 from normspec.spec.errors import TargetLost, TargetRaised
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
@@ -70,7 +69,7 @@ def _called(session, value):
 
 def test_the_calls_made_next_find_their_replies(session, sent):
     """Calls that were asked ahead are made once, all in one request, in their order."""
-    session.ask_ahead(partial(_called, session, value) for value in (5, 6, 7))
+    session.prefetch(partial(_called, session, value) for value in (5, 6, 7))
     assert sent == ["several"]
     assert [_called(session, value) for value in (5, 6, 7)] == [1, 2, 3]
     assert sent == ["several"]
@@ -79,21 +78,21 @@ def test_the_calls_made_next_find_their_replies(session, sent):
 
 def test_another_call_ends_it(session, sent):
     """Replies are those to the very requests that are made, or they are let go of."""
-    session.ask_ahead(partial(_called, session, value) for value in (5, 6, 7))
+    session.prefetch(partial(_called, session, value) for value in (5, 6, 7))
     assert [_called(session, value) for value in (5, 8, 7)] == [1, 4, 5]
     assert sent == ["several", "call", "call"]
 
 
 def test_one_call_is_not_asked_ahead(session, sent):
     """A single call goes there as it is."""
-    session.ask_ahead([partial(_called, session, 5)])
+    session.prefetch([partial(_called, session, 5)])
     assert sent == []
     assert _called(session, 5) == 1
 
 
 def test_what_a_call_raises_is_raised_where_it_is_made(session, sent):
     """An exception belongs to its call, and the calls after it have been made."""
-    session.ask_ahead(partial(_called, session, value) for value in (5, 1, 6))
+    session.prefetch(partial(_called, session, value) for value in (5, 1, 6))
     assert _called(session, 5) == 1
     with pytest.raises(TargetRaised, match="one"):
         _called(session, 1)
@@ -103,7 +102,7 @@ def test_what_a_call_raises_is_raised_where_it_is_made(session, sent):
 
 def test_a_loss_belongs_to_the_call_that_is_to_blame(session):
     """Where the worker dies ahead, each call is made by itself, and that which kills it is lost once."""
-    session.ask_ahead(partial(_called, session, value) for value in (5, 2, 6))
+    session.prefetch(partial(_called, session, value) for value in (5, 2, 6))
     assert _called(session, 5) == 1
     with pytest.raises(TargetLost, match="exit status 3"):
         _called(session, 2)
@@ -113,10 +112,10 @@ def test_a_loss_belongs_to_the_call_that_is_to_blame(session):
 
 def test_a_call_that_takes_too_long_is_to_blame_alone(function):
     """Its time is not counted against the calls that were asked together with it, nor is any of them lost for it."""
-    target = function(HANGING, limits=Limits(seconds=1.0))
+    target = function(HANGING, seconds=1.0)
     session = target.session(target.bindings[0])
     target.begin()
-    assert not session.ask_ahead(partial(_called, session, value) for value in (5, 2))
+    assert not session.prefetch(partial(_called, session, value) for value in (5, 2))
     assert _called(session, 5) == 1
     target.begin()
     with pytest.raises(TargetLost, match="took longer"):
@@ -127,7 +126,7 @@ def test_a_call_that_takes_too_long_is_to_blame_alone(function):
 
 def test_a_loss_that_the_worker_survives_ends_it_too(target, session):
     """A call that is out of memory has a new worker made for those after it, asked ahead or not."""
-    session.ask_ahead(partial(_called, session, value) for value in (5, 3, 6))
+    session.prefetch(partial(_called, session, value) for value in (5, 3, 6))
     assert _called(session, 5) == 1
     with pytest.raises(TargetLost, match="out of memory"):
         _called(session, 3)
@@ -137,14 +136,14 @@ def test_a_loss_that_the_worker_survives_ends_it_too(target, session):
 
 def test_replies_that_a_check_leaves_are_not_found_by_the_next(target, session):
     """A check that ends early leaves replies behind; the next one has calls of its own made."""
-    session.ask_ahead(partial(_called, session, value) for value in (5, 6))
+    session.prefetch(partial(_called, session, value) for value in (5, 6))
     target.begin()
     assert [_called(session, value) for value in (5, 6)] == [3, 4]
 
 
 def test_replies_that_are_kept_are_found_in_any_order(session, sent):
     """Each is found once, whatever is asked in between."""
-    session.ask_ahead((partial(_called, session, value) for value in (5, 6, 7)), keep=True)
+    session.prefetch((partial(_called, session, value) for value in (5, 6, 7)), keep=True)
     assert [_called(session, value) for value in (7, 8, 5, 6, 5)] == [3, 4, 1, 2, 5]
     assert sent == ["several", "call", "call"]
 
@@ -169,7 +168,7 @@ def test_evaluations_are_read_as_they_were_then(opened):
         return first, given, pulled.gradients(), {"g": pulled.cotangent()}, evaluation.outputs()
 
     alone, before = made(), target.host.requests
-    session.ask_ahead(asked())
+    session.prefetch(asked())
     worker, sent = target.host._worker, []
     send, worker.send = worker.send, lambda *message: sent.append(message)
     together = made()
@@ -185,7 +184,7 @@ def test_evaluations_are_read_as_they_were_then(opened):
 def test_a_worker_that_takes_one_request_at_a_time_is_asked_so(session, sent):
     """Workers in other languages need not know the request for several."""
     session.host._several = False
-    session.ask_ahead(partial(_called, session, value) for value in (5, 6))
+    session.prefetch(partial(_called, session, value) for value in (5, 6))
     assert sent == []
     assert [_called(session, value) for value in (5, 6)] == [1, 2]
 
@@ -227,7 +226,8 @@ def test_a_plan_ends_where_something_unexpected_is_raised():
     def request():
         return prefetched.planned({"do": "call"})
 
-    for use in (dict, len, bool, iter, lambda found: found["y"], lambda found: found.items(), lambda found: "y" in found):
+    uses = (dict, len, bool, iter, lambda found: found["y"], lambda found: found.items(), lambda found: "y" in found)
+    for use in uses:
         assert len(prefetched.plan([request, partial(lambda use: use(request()), use), request])) == 3
     assert len(prefetched.plan([request, lambda: 1 / 0, request])) == 1
 

@@ -105,14 +105,15 @@ def test_first_order(here, there, inputs, dtype):
 
 
 def test_calls_of_which_nothing_is_kept(here, there, inputs):
-    """call and vjp give, for each of so many calls, what a start and a pull give; vjp gives the outputs too."""
+    """call and vjp give, for each of so many calls, what a start and a pull give; vjp, if asked, the outputs too."""
     for target in (here, there):
         session = _session(target, "layer_norm")
         evaluation = session.start(inputs, LAYER_NORM)
         outputs = session.call(inputs, LAYER_NORM, times=3)
-        tracked, gradients = session.vjp(inputs, LAYER_NORM, inputs["x"], times=3)
+        tracked, gradients = session.vjp(inputs, LAYER_NORM, inputs["x"], times=3, outputs=True)
         assert len(outputs) == len(gradients) == 3
         _same(tracked, evaluation.outputs())
+        assert session.vjp(inputs, LAYER_NORM, inputs["x"])[0] == {}
         for one, other in zip(outputs, gradients, strict=True):
             _same(one, evaluation.outputs())
             _same(other, evaluation.pull(inputs["x"]).gradients())

@@ -18,7 +18,7 @@ from normspec.conformance.kept import content
 from normspec.conformance.kept.content import digest, token
 from normspec.conformance.kept.place import UnusableCache, checked_cache, store_at
 from normspec.conformance.kept.store import FILE, Store
-from normspec.conformance.running.ahead import Ahead
+from normspec.conformance.running.preparation import Preparation
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 
 from .damage import damage
@@ -44,7 +44,7 @@ def alone() -> dict[str, Any]:
 def test_no_report_depends_on_what_is_kept(alone, tmp_path, monkeypatch):
     """The report is the same cold, warm, with 200 damaged entries, and for another version of the code."""
     # How many truths are made while the worker imports depends on time, and entries are counted here.
-    monkeypatch.setattr(Ahead, "steps", lambda self: iter(()))
+    monkeypatch.setattr(Preparation, "steps", lambda self: iter(()))
     assert told(tmp_path) == alone
     store = store_at(str(tmp_path))
     assert store is not None and store.misses > 1000 > 10 * store.hits

@@ -9,22 +9,22 @@ from normspec.conformance.api import requested
 from normspec.conformance.judging.library import Library
 from normspec.conformance.judging.truths import truth_of
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.running.ahead import Ahead
+from normspec.conformance.running.preparation import Preparation
 from normspec.conformance.running.unit import Unit
 
 
 def _ahead(**options):
-    return Ahead(requested("mine.py:layer_norm", profile="quick", cache=False, **options))
+    return Preparation(requested("mine.py:layer_norm", profile="quick", cache=False, **options))
 
 
 def test_libraries_hold_the_cases_of_the_deck_and_their_truths():
     """Each small case of each dtype is there as it would be made later, with its exact values."""
-    ahead = _ahead(dtypes=("float32", "bfloat16"))
-    for _ in ahead.steps():
+    preparation = _ahead(dtypes=("float32", "bfloat16"))
+    for _ in preparation.steps():
         pass
     small = [one for one in profile_of("quick").cases("layer_norm", 0) if not one.large]
     for dtype in ("bfloat16", "float32"):
-        ((_, library),) = ahead.taken(Unit("layer_norm", dtype, 0, ("mine.py:layer_norm",))).items()
+        ((_, library),) = preparation.taken(Unit("layer_norm", dtype, 0, ("mine.py:layer_norm",))).items()
         assert list(library._built) == small
         for description in small[:20]:
             case, fresh = library.case(description), Library(dtype).case(description)
@@ -35,13 +35,13 @@ def test_libraries_hold_the_cases_of_the_deck_and_their_truths():
 
 def test_what_was_taken_is_let_go_of():
     """A library serves the unit that it was made for, once, and none of another seed."""
-    ahead = _ahead(dtypes=("float32",))
-    next(ahead.steps())
-    assert ahead.taken(Unit("layer_norm", "float64", 0, ())) == {}
-    assert len(ahead.taken(Unit("layer_norm", "float32", 0, ()))) == 1
-    assert ahead.taken(Unit("layer_norm", "float32", 0, ())) == {}
-    next(ahead.steps())
-    assert ahead.taken(Unit("layer_norm", "float32", 1, ())) == {}
+    preparation = _ahead(dtypes=("float32",))
+    next(preparation.steps())
+    assert preparation.taken(Unit("layer_norm", "float64", 0, ())) == {}
+    assert len(preparation.taken(Unit("layer_norm", "float32", 0, ()))) == 1
+    assert preparation.taken(Unit("layer_norm", "float32", 0, ())) == {}
+    next(preparation.steps())
+    assert preparation.taken(Unit("layer_norm", "float32", 1, ())) == {}
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_what_was_taken_is_let_go_of():
 )
 def test_operators_are_told_by_names(target, op, there):
     """What a name does not tell is not guessed."""
-    ahead = Ahead(requested(target, op=op, profile="quick", cache=False))
-    assert next(ahead._units(), (None, ""))[0] == there
+    preparation = Preparation(requested(target, op=op, profile="quick", cache=False))
+    assert next(preparation._units(), (None, ""))[0] == there

@@ -27,7 +27,7 @@ _MOST = 4
 
 
 @attrs.define
-class Ahead:
+class Preparation:
     """
     The libraries of a request's first units, filled as far as there is time.
 
@@ -45,6 +45,8 @@ class Ahead:
 
     def _steps(self) -> Iterator[bool]:
         request = self.request
+        if request.only:  # few of the cases will run
+            return
         profile, store = profile_of(request.profile), store_at(request.cache)
         for operator, dtype in islice(self._units(), _MOST):
             library = self._made[operator, dtype] = Library(dtype)

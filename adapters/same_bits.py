@@ -1,0 +1,15 @@
+"""Equality to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have the same dtype, shape and bits, NaNs and signs of zero included."""
+    if a is b:
+        return True
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    integers = f"u{a.dtype.itemsize}"
+    return bool(np.array_equal(np.ascontiguousarray(a).view(integers), np.ascontiguousarray(b).view(integers)))
