@@ -88,7 +88,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
-    Send those tests of a file to one process of `-n` that share what is made once: each process would make it anew.
+    Send those tests of a file to one process of `-n` that share what is made once: each process would make it again.
 
     (The marks that `--dist loadgroup` looks at come to nothing with pytest 9.2 and pytest-xdist 3.8.)
     """

@@ -1,4 +1,4 @@
-"""Calls of the composed operators, with the parts that each of them is handed, for tests of whole targets."""
+"""Calls of the composed operators, with the parts that each of them gets, for tests of whole targets."""
 
 from __future__ import annotations
 

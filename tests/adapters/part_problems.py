@@ -74,7 +74,7 @@ class PartProblem:
 
     @property
     def arrays(self):
-        """What the part is handed, and its leaves that have gradients."""
+        """What the part gets, and its leaves that have gradients."""
         return [*self.x, *(self.leaves[name] for name in self.moved)]
 
     def call(self, *tensors):

@@ -117,7 +117,7 @@ def test_a_function_is_called_with_what_it_takes():
 
 
 def test_what_a_function_writes_into_its_x_shows():
-    """It is handed a copy where its channels are first, and the copy's values come back."""
+    """It gets a copy where its channels are first, and the copy's values come back."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         x *= 3

@@ -31,7 +31,7 @@ def test_one_line_keeps_the_first_line():
 
 
 def test_one_line_of_an_empty_message_is_the_type():
-    """An exception without a message is told by its type."""
+    """An exception without a message is reported by its type."""
     assert errors.one_line(KeyError()) == "KeyError"
 
 

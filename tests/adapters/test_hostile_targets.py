@@ -65,7 +65,7 @@ def test_keyboard_interrupt_passes(layer_norm_inputs):
 
 
 def test_endless_recursion_ends(layer_norm_inputs):
-    """A target that calls itself for ever is told as what Python makes of it."""
+    """A target that calls itself for ever is reported as what Python makes of it."""
 
     def call(*a, **k):
         return call(*a, **k)
@@ -92,7 +92,7 @@ def test_endless_recursion_ends(layer_norm_inputs):
     ],
 )
 def test_what_is_no_array_of_floats(layer_norm_inputs, returned, message, kind):
-    """A result of the wrong type or dtype is told as what it is."""
+    """A result of the wrong type or dtype is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         _session("layer_norm", lambda *a, **k: returned).start(layer_norm_inputs, LAYER_NORM)
     assert caught.value.kind == kind
@@ -156,7 +156,7 @@ def test_inputs_bent_out_of_shape(layer_norm_inputs):
     ],
 )
 def test_gradients_that_are_none(layer_norm_inputs, returned, error, message):
-    """A gradient that is missing, or of the wrong type, is told by the input that it belongs to."""
+    """A gradient that is missing, or of the wrong type, is reported by the input that it belongs to."""
     session = _session("layer_norm", lambda x, *a, **k: x, vjp=lambda *a, **k: returned)
     evaluation = session.start(layer_norm_inputs, LAYER_NORM)
     with pytest.raises(error, match=message):

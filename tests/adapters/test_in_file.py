@@ -127,5 +127,5 @@ def test_a_file_that_cannot_be_read_is_told(file, text, words):
     ],
 )
 def test_a_file_is_told_from_a_function_in_it(target, is_one):
-    """By what stands behind the last colon, but for a drive."""
+    """By what stands behind the last colon, except for a drive."""
     assert names_a_file(target) is is_one

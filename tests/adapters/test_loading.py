@@ -83,7 +83,7 @@ def test_file_that_is_not_python(tmp_path):
 
 
 def test_file_that_lacks_the_name(write):
-    """A name that is absent is told with the functions that are there."""
+    """A name that is absent is reported with the functions that are there."""
     path = write(GOOD)
     with pytest.raises(NoSuchName, match="has no 'layernorm'; did you mean 'layer_norm'"):
         resolve(f"{path}:layernorm", op="layer_norm")
@@ -93,7 +93,7 @@ def test_file_that_lacks_the_name(write):
 
 
 def test_file_that_needs_a_missing_framework(write, monkeypatch):
-    """Importing a framework that is not installed is told with the extra to install."""
+    """Importing a framework that is not installed is reported with the extra to install."""
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
     path = write("import torch")
@@ -143,7 +143,7 @@ def test_siblings_of_one_name_do_not_meet(write):
 
 
 def test_an_edit_is_seen_at_once(write):
-    """A file is compiled anew each time: an edit within the same second counts."""
+    """A file is compiled again each time: an edit within the same second counts."""
     source = "import numpy\ndef layer_norm(x, gamma, beta, *, eps, axes):\n    return {}\n"
     for value in (1, 2, 3):
         path = write(source.format(value))

@@ -158,7 +158,7 @@ def test_momentum_at_its_ends(batch_norm_inputs, momentum):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_results_are_new_arrays(batch_norm_inputs, training):
-    """Nothing handed in is changed, and nothing handed in comes out."""
+    """Nothing passed in is changed, and nothing passed in comes out."""
     before = {name: array.copy() for name, array in batch_norm_inputs.items()}
     results = function("batch_norm")(*batch_norm_inputs.values(), training=training, **BATCH_NORM)
     for name, array in batch_norm_inputs.items():

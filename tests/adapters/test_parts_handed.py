@@ -1,4 +1,4 @@
-"""Sessions of composed operators: parts are made of the tensors handed over, recorded, and asked for their leaves."""
+"""Sessions of composed operators: parts are made of the tensors passed, recorded, and asked for their leaves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_part_closes_over_the_tensors_handed_over():
 
 
 def test_a_written_out_vjp_makes_the_parts_note_their_leaves():
-    """What the function hands to part.vjp becomes the leaf's gradient; a part that is handed nothing has zero."""
+    """What the function hands to part.vjp becomes the leaf's gradient; a part that gets nothing has zero."""
 
     def vjp(x, branch, g, *, shortcut=None, activation=None):
         return g + branch.vjp(x, 2 * g)
@@ -51,7 +51,7 @@ def test_a_written_out_vjp_makes_the_parts_note_their_leaves():
 
 
 def test_calls_are_recorded_in_order_with_copies():
-    """A recorder keeps what each part was handed and returned as it was, and reads both again as they are."""
+    """A recorder keeps what each part got and returned as it was, and reads both again as they are."""
 
     def twice(x, branch, *, shortcut=None, activation=None):
         first = branch(x)
@@ -88,7 +88,7 @@ def test_a_function_without_an_optional_argument_lacks_it():
 
 
 def test_an_optional_argument_that_is_not_implemented_is_lacking():
-    """NotImplementedError says so where an optional part is handed over, and declines the call where none is."""
+    """NotImplementedError says so where an optional part is passed, and declines the call where none is."""
 
     def unfinished(x, branch, *, shortcut=None, activation=None):
         raise NotImplementedError("later")

@@ -112,7 +112,7 @@ def test_a_reused_gradient_and_a_changed_cotangent_show(layer_norm_inputs):
 
 
 def test_the_gradient_sees_the_arrays_of_the_forward(layer_norm_inputs):
-    """A vjp is called when it is asked for, with the very arrays that the forward had."""
+    """A vjp is called when it is requested, with the very arrays that the forward had."""
     seen = []
 
     def call(x, gamma, beta, *, eps, axes):
@@ -169,7 +169,7 @@ def test_a_layout_that_cannot_be_is_the_callers_mistake(layer_norm, layer_norm_i
 
 
 def test_momentum_of_the_old(batch_norm_inputs):
-    """A binding whose momentum weighs the old statistic is handed one minus it."""
+    """A binding whose momentum weighs the old statistic gets one minus it."""
     seen = []
 
     def call(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
@@ -182,7 +182,7 @@ def test_momentum_of_the_old(batch_norm_inputs):
 
 
 def test_modes_reach_a_binding_that_has_them(layer_norm_inputs):
-    """The mode is handed to a binding that has modes, and to no other."""
+    """The mode is passed to a binding that has modes, and to no other."""
     seen = []
 
     def call(x, gamma, beta, *, eps, axes, mode):

@@ -103,14 +103,14 @@ def test_framework_of_a_known_target_is_its_own():
 
 @pytest.mark.parametrize(("target", "framework"), [("torch", None), ("layers.py:layer_norm", "torch")])
 def test_missing_framework_names_the_extra(monkeypatch, target, framework):
-    """A framework that is not installed is told with the command that installs it."""
+    """A framework that is not installed is reported with the command that installs it."""
     monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
     with pytest.raises(FrameworkMissing, match=r"python -m pip install 'normspec\[torch\]'"):
         resolve(target, framework=framework)
 
 
 def test_broken_framework_says_why(monkeypatch):
-    """A framework that is installed and does not import is told with its own error."""
+    """A framework that is installed and does not import is reported with its own error."""
 
     def broken(name, package):
         raise OSError("libtorch.so: no such file")

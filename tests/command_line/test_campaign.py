@@ -63,7 +63,7 @@ def commanded(monkeypatch, tmp_path):
 
 
 def test_options_reach_the_work(commanded, summary, a_result):
-    """Every option is handed on, targets and seeds apart from what is asked of each."""
+    """Every option is passed on, targets and seeds apart from what is asked of each."""
     arguments = "torch torch sound --seeds 5:7 --out out --op layer_norm --dtype float16 --convention momentum=old"
     arguments += (
         " --profile quick --jobs 2 --time-limit none --device cuda --python torch=venv --cluster tcp://one:8786"
@@ -127,7 +127,7 @@ def test_without_matplotlib_the_rest_works(commanded, summary, a_result, tmp_pat
 
 
 def test_a_violation_exits_1_with_the_command_that_reproduces_it(commanded, summary, a_result, capsys, counterexample):
-    """It is told once for all seeds that show it, with what is wrong."""
+    """It is reported once for all seeds that show it, with what is wrong."""
     broken = a_result(verdict=Verdict.FAIL, ratio=58.0, reason="x strided", counterexample=counterexample)
     assert commanded(summary(broken))[0] == 1
     out = " ".join(capsys.readouterr().out.split())

@@ -23,7 +23,7 @@ def test_an_interrupted_run_says_that_it_is_partial(a_result, a_report, printed)
 
 
 def test_a_target_that_could_not_be_judged_does_not_conform(a_result, a_report, printed):
-    """An error is told with its reason and does not end in CONFORMS."""
+    """An error is reported with its reason and does not end in CONFORMS."""
     text = printed(a_report(a_result(), a_result(requirement="CM-T1", verdict=Verdict.ERROR, reason="ValueError: no")))
     assert "ValueError: no" in text
     assert text.rstrip().splitlines()[-1] == "PARTIAL: the target could not be judged on CM-T1."

@@ -52,7 +52,7 @@ def test_the_exit_status_is_that_of_the_report(engine, a_result, a_report):
 
 
 def test_options_reach_the_engine(engine):
-    """Every option is handed on as the API names it."""
+    """Every option is passed on as the API names it."""
     arguments = "check f.py:g --op layer_norm --framework torch --dtype float16 --dtype float32 --device cuda"
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only --slow --mode inference"
     arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"

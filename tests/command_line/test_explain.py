@@ -1,4 +1,4 @@
-"""`normspec explain` finds what is asked for by id, name or text, and says where it stands."""
+"""`normspec explain` finds what is requested by id, name or text, and says where it stands."""
 
 from __future__ import annotations
 

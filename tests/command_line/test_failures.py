@@ -49,7 +49,7 @@ def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_re
 
 
 def test_a_report_begins_with_the_cause(a_result, a_report, printed):
-    """The sentence of a cause stands above the one violation of its that is told in full; the others are ids."""
+    """The sentence of a cause stands above the one violation of its that is reported in full; the others are ids."""
     follows = {"LN-F1": ("LN-F3",), "LN-F3": ()}
     failures = [
         a_result(verdict=Verdict.FAIL, requirement=id, diagnosis="ln-eps-on-std", follows_from=roots)
@@ -80,7 +80,7 @@ def test_what_follows_without_a_cause_is_one_line(a_result, a_report, printed, c
 
 
 def test_the_smallest_case_is_shown_of_those_that_share_a_requirement(a_result, a_report, printed, counterexample):
-    """A failure in three dtypes is told once, on its smallest case, with every place where it shows."""
+    """A failure in three dtypes is reported once, on its smallest case, with every place where it shows."""
     large = attrs.evolve(counterexample, inputs={**counterexample.inputs, "gamma": None}, note="the smallest")
     results = [
         a_result(verdict=Verdict.FAIL, dtype="float16", counterexample=counterexample),

@@ -65,7 +65,7 @@ def test_the_targets_and_their_verdicts_stand_at_the_end(three, printed):
 
 
 def test_advice_that_a_target_before_it_had_is_one_line(three, printed):
-    """What all of them are advised is told in full once, and then names the target under which it stands."""
+    """What all of them are advised is reported in full once, and then names the target under which it stands."""
     sound, outside, unbiased, _ = sections(printed(three))
     assert "△ LN-R1   squares that overflow" in sound
     for text in (outside, unbiased):

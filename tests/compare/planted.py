@@ -19,7 +19,7 @@ from normspec.conformance.sound.sums import sequential_sum
 from normspec.spec.operators import OPERATORS
 
 BASES = {base.operator: base for base in (LayerNorm, BatchNorm, RmsNorm, GroupNorm, InstanceNorm)}
-#: Those that take the mean out.
+#: Those that subtract the mean.
 CENTRED = ("layer_norm", "batch_norm", "group_norm", "instance_norm")
 FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 
@@ -187,7 +187,7 @@ planted("accuracy_gradients", "rms_norm")(_rough("vjp"))
 
 @planted("gain")
 class OnePlus(Plain):
-    """What is handed over for gamma is the gain less 1."""
+    """What is passed for gamma is the gain less 1."""
 
     def parameter(self, array, role):
         """With 1 added to gamma."""

@@ -54,7 +54,7 @@ def _mutating(x, *rest, **settings):
 
 
 def _as_operator(y, *rest):
-    """With running statistics, where batch_norm is handed some."""
+    """With running statistics, where batch_norm gets some."""
     return (y, *rest[2:4]) if len(rest) == 4 else y
 
 

@@ -1,7 +1,7 @@
 """
 Digests of the cases: what a seed means, for every version of everything.
 
-Run this file to print them anew after the cases were changed on purpose.
+Run this file to print them again after the cases were changed on purpose.
 """
 
 from __future__ import annotations

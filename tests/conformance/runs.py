@@ -23,7 +23,7 @@ from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 
-#: The operators whose groups are all that there is to them: the others are handed parts.
+#: The operators whose groups are all that there is to them: the others get parts.
 NORMALISATIONS = ("layer_norm", "batch_norm")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 

@@ -71,7 +71,7 @@ def test_what_lies_at_the_ends_of_its_envelope_is_not_accused(operator: str, dty
 
 
 def test_a_target_without_a_call_of_none_is_judged_with_ones():
-    """What raises where gamma is None is judged all the same, but for what LN-F6 asks."""
+    """What raises where gamma is None is judged all the same, except for what LN-F6 asks."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         if gamma is None or beta is None:

@@ -1,4 +1,4 @@
-"""Real bugs of real libraries, as functions: each is told as the table has it, or the table says why it is none."""
+"""Real bugs of real libraries, as functions: each is reported as the table has it, or the table says why it is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked for: alone, of some bindings, more strictly; and that the report says so."""
+"""What is requested: alone, of some bindings, more strictly; and that the report says so."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_texts_are_divided_at_commas_and_each_word_counts_once():
     ],
 )
 def test_an_unknown_word_is_an_error_that_suggests(word, hint):
-    """What selects nothing is told with what may have been meant."""
+    """What selects nothing is reported with what may have been meant."""
     with pytest.raises(UnknownSelection) as caught:
         selected([word], "only")
     assert str(caught.value).startswith("only: ")
@@ -224,7 +224,7 @@ def test_an_unknown_binding_names_those_near():
 
 
 def test_what_is_about_other_operators_is_an_error(file):
-    """Where nothing that is asked for is about the targets, nothing runs."""
+    """Where nothing that is requested is about the targets, nothing runs."""
     with pytest.raises(NothingAsked, match=r"BN-F3 is about batch_norm, and .*:sociable has layer_norm"):
         check(f"{file}:sociable", only="BN-F3")
     with pytest.raises(NothingAsked, match="require: batch-invariant is about layer_norm"):

@@ -140,7 +140,7 @@ def test_two_mistakes_with_names_both_stand() -> None:
 
 
 def test_what_fails_alike_for_another_reason_stands() -> None:
-    """A mistake that each call makes anew is no consequence of a wrong formula."""
+    """A mistake that each call makes again is no consequence of a wrong formula."""
     calls = 0
 
     def now_and_then(d, variance, gamma, beta, eps, n):

@@ -149,7 +149,7 @@ def test_an_exception_shrinks_as_a_value_does() -> None:
 
 
 def test_an_exception_is_told_with_the_line_that_raised() -> None:
-    """Its type, its message, and the innermost line of the user's own file."""
+    """Its type, its message, and the innermost line of the user's file."""
     found = result(explained(function("layer_norm", _refuses_views), "CM-V1"), "CM-V1").counterexample
     assert found is not None and found.raised is not None and found.raised.where is not None
     assert (found.raised.type, found.raised.words) == ("ValueError", "ValueError: a view")

@@ -76,7 +76,7 @@ def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch:
 
 
 def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A violation that could not be made smaller is told as it was found, with our traceback."""
+    """A violation that could not be made smaller is reported as it was found, with our traceback."""
     monkeypatch.setattr(engine.Shrinker, "shrink", broken)
     report = run(specimen(FAULT["ln-eps-on-std"]), explain=True)
     failures = report.failures()

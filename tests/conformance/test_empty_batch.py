@@ -18,7 +18,7 @@ RULES = ("CM-T1", "BN-E2", "BN-E3")
 
 
 def batch_norm(answer: Callable[[np.ndarray, Any], Any]) -> Target:
-    """A sound batch_norm but for a training batch without samples."""
+    """A sound batch_norm except for a training batch without samples."""
     made = VARIANT["bn-plain"].build()
 
     def call(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:

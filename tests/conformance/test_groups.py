@@ -52,7 +52,7 @@ def test_a_group_of_channels_alone_has_its_own_parameters(group: int, x: list[in
 
 
 def test_a_group_alone_where_there_are_two_to_a_sample() -> None:
-    """Two groups of one channel each are told apart too."""
+    """Two groups of one channel each are distinguished too."""
     alone = only_group(counted("instance_norm", (1, 2, 3), (2,), channel_axis=1), 1)
     assert alone.x.shape == (1, 1, 3)
     assert values(alone) == ([3, 4, 5], [1003, 1004, 1005], [101], [201])

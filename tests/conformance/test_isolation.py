@@ -219,7 +219,7 @@ def test_a_flood_is_no_harm(hostile, sound, capfd):
 
 
 def test_a_sound_target_beside_it_is_judged_whole(hostile):
-    """In one run, the results of a sound target are those that it has alone; the hostile one's are told apart."""
+    """In one run, the results of a sound target are those that it has alone; the hostile one's are distinguished."""
     options = {"op": "layer_norm", "dtypes": ["float64"], "profile": "quick"}
     target = hostile("os._exit(0)")
     both = normspec.check([target, "numpy"], **options)

@@ -27,7 +27,7 @@ IDS = {"CM-D1", "CM-D2", "CM-D3"}
     ],
 )
 def test_each_is_judged_by_itself(name: str, failing: set[str]) -> None:
-    """Numbers, the dtype of what is of the data, and that of what is of the parameters are told apart."""
+    """Numbers, the dtype of what is of the data, and that of what is of the parameters are distinguished."""
     report = run(specimen(FAULT[name]), dtypes=("bfloat16",), requirements=IDS)
     assert {found.requirement for found in report.failures()} == failing
     assert {found.verdict for found in report.results} == {Verdict.PASS, Verdict.FAIL}

@@ -66,7 +66,7 @@ def declaration(variant: Sound) -> tuple[str, ...]:
 
 
 def test_every_declared_variant_is_tested() -> None:
-    """No declared variant is left out of these tests, but for those that other operators share with these."""
+    """No declared variant is left out of these tests, except for those that other operators share with these."""
     shared = {variant.name for variant in DECLARED if variant.operator in ("rms_norm", "group_norm", "instance_norm")}
     shared.add("ln-native")  # pre_norm's and post_norm's show what it rounds
     assert {variant.name for variant in DECLARED} - shared == set(SHOWS) | TIGHT

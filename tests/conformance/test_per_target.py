@@ -154,7 +154,7 @@ def test_a_function_that_declares_such_a_convention_is_told(file):
 
 @pytest.mark.parametrize("key", CONVENTIONS)
 def test_every_convention_is_about_some_operator(key):
-    """And what is about one operator is told of another."""
+    """And what is about one operator is reported of another."""
     about = operators_about(key)
     assert about
     ensure_about((key,), about, "")

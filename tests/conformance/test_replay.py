@@ -117,7 +117,7 @@ def test_the_layout_of_the_cotangent_is_kept() -> None:
     ],
 )
 def test_the_derivative_and_its_directions_are_kept(name: str, does: str, directions: str) -> None:
-    """Which derivative of which was asked for, and along what."""
+    """Which derivative of which was requested, and along what."""
     found = kept(name)
     shown = found["calls"][found["shown_by"]]
     assert shown["does"] == does
@@ -324,7 +324,7 @@ def test_damage_is_one_clear_error(damage: str, folder: Path, tmp_path: Path) ->
     ids=["empty", "cut off", "a list", "null", "a pickle", "too deep", "NaN", "a long number", "not UTF-8"],
 )
 def test_what_is_no_report_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
-    """A file that is no JSON, or JSON of something else, is told as that."""
+    """A file that is no JSON, or JSON of something else, is reported as that."""
     file = tmp_path / "other.json"
     file.write_bytes(content)
     with pytest.raises(DamagedReport, match="other"):

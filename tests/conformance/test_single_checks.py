@@ -58,7 +58,7 @@ def test_three_steps_are_judged_and_named() -> None:
 
 
 def test_an_input_is_scaled_up_and_down() -> None:
-    """PR-L2 compares what the sublayer is handed for 4 x, and for x / 4."""
+    """PR-L2 compares what the sublayer gets for 4 x, and for x / 4."""
     case = build(Description("pre_norm", 4, TWO, recipe="leaf"), "float32")
     assert [one.note for one in scaled_input(of("pr-two-pass"), case)] == ["x times 4", "x times 0.25"]
 
@@ -205,7 +205,7 @@ def test_dx_is_not_judged_where_gamma_r_is_beyond_the_format() -> None:
 
 
 def test_x_lies_beside_float32_numbers_where_no_part_is_handed_it() -> None:
-    """A part is to see the bits of x; and where float32 is handed over, x is what it is."""
+    """A part is to see the bits of x; and where float32 is passed, x is what it is."""
     for name, dtype, conventions, beside in (
         ("ln-two-pass", "float64", {"float64": "float32"}, True),
         ("rs-plain", "float64", {"float64": "float32"}, False),
@@ -217,7 +217,7 @@ def test_x_lies_beside_float32_numbers_where_no_part_is_handed_it() -> None:
 
 
 def test_a_mode_is_itself() -> None:
-    """What was asked for, and nothing for both."""
+    """What was requested, and nothing for both."""
     assert [checked_mode(mode) for mode in ("training", "inference", None)] == ["training", "inference", ""]
 
 

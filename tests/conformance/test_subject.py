@@ -1,4 +1,4 @@
-"""What stands between a check and its verdict, in single steps: a comparison, a count, a case that is handed over."""
+"""What stands between a check and its verdict, in single steps: a comparison, a count, a case that is passed."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_one_branch_is_not_permuted() -> None:
 
 
 def test_batch_norm_without_its_plain_form_is_the_dual_of_layer_norm_too() -> None:
-    """A function that must be handed gamma and beta is handed ones and zeros."""
+    """A function that must get gamma and beta gets ones and zeros."""
     made = VARIANT["bn-two-pass"].build()
 
     def with_parameters(x, gamma, beta, *arguments, **settings):

@@ -1,4 +1,4 @@
-"""What a declared function is handed in the place of a case's arrays, and what is read of what it returns."""
+"""What a declared function is passed the place of a case's arrays, and what is read of what it returns."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_gains_are_moved_to_where_their_difference_from_one_is_exact(dtype) -> N
 
 
 def test_an_inexact_difference_is_unsupported() -> None:
-    """A gain whose difference from 1 has to be rounded is not handed over."""
+    """A gain whose difference from 1 has to be rounded is not passed."""
     with pytest.raises(Unsupported, match="not exact in float32"):
         Translation(gain=True).inputs({"x": np.ones(1), "gamma": np.array([2.0**-30], np.float32)})
 
 
 def test_a_library_holds_such_gains_and_promoted_cotangents() -> None:
-    """The cases of a subject have gains that can be handed over, and a cotangent of the dtype that y has."""
+    """The cases of a subject have gains that can be passed, and a cotangent of the dtype that y has."""
     described = Description("layer_norm", 5, (("normal", 0), ("normal", 1)), gamma="small", mixed=True)
     gamma = Library("bfloat16", one_plus=True).case(described).inputs["gamma"]
     assert gamma is not None
@@ -125,7 +125,7 @@ def test_a_promoted_y_is_held_to_float32() -> None:
 
 
 def test_a_recorded_call_is_found_again() -> None:
-    """What a part was handed and returned is read now from the call that the translated one stands for."""
+    """What a part got and returned is read now from the call that the translated one stands for."""
 
     class Call:
         def __init__(self, role: str, handed: list[Any], returned: Any) -> None:

@@ -1,5 +1,5 @@
 """
-Print anew what pages show of a report: `python tests/docs/reprint.py README.md docs/examples.md`.
+Print again what pages show of a report: `python tests/docs/reprint.py README.md docs/examples.md`.
 
 Each paragraph of a printed block is replaced by the paragraph of today's output that begins as it does. What has no
 such paragraph stays, and the tests name it.
@@ -48,7 +48,7 @@ def reprint(block: Block, folder: Path) -> str:
 
 
 def main(pages: list[str]) -> None:
-    """Write each page anew."""
+    """Write each page again."""
     for page in pages:
         with tempfile.TemporaryDirectory() as folder:
             prepare(page, Path(folder))

@@ -90,7 +90,7 @@ def test_the_picture_is_of_the_command_that_draws_it():
 
 
 def test_homes_are_folders():
-    """Each home of blocks is a folder with tests, but for this one."""
+    """Each home of blocks is a folder with tests, except for this one."""
     assert all((CHECKOUT / "tests" / "docs" / name / "test_pages.py").exists() for name in HOMES)
 
 

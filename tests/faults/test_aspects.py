@@ -51,7 +51,7 @@ Specimen = TypeVar("Specimen", Fault, Sound)
 
 
 def expected(fault: Fault) -> set[str]:
-    """What a fault of an aspect fails: the aspect and the formula, but for what is named with its reason."""
+    """What a fault of an aspect fails: the aspect and the formula, except for what is named with its reason."""
     prefix = PREFIX[fault.operator]
     return {f"{prefix}-F1", fault.requirement} | {f"{prefix}-{other}" for other in BOTH.get(fault.name, ())}
 
@@ -77,7 +77,7 @@ def test_a_fault_fails_its_aspect_and_the_formula_alone(fault: Fault):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", OF_THE_WHOLE, ids=lambda fault: fault.name)
 def test_a_fault_of_the_whole_formula_fails_no_aspect(fault: Fault):
-    """Of F1 to F8 it fails F1 alone, but for what is named with its reason."""
+    """Of F1 to F8 it fails F1 alone, except for what is named with its reason."""
     allowed = BESIDE.get(fault.name.partition("-")[2], set())
     found = {requirement.partition("-")[2] for requirement in failed(fault, shown_in(fault), 0)}
     assert {"F1"} <= found <= {"F1"} | allowed

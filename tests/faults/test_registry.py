@@ -48,7 +48,7 @@ def test_a_fault_is_not_entered_where_it_stands_apart_or_the_page_lacks_the_numb
 
 
 def test_a_summary_speaks_of_a_mean_and_a_variance_only_where_there_are_any() -> None:
-    """What rms_norm shares with the others is told in its own words; what it has alone may speak of theirs."""
+    """What rms_norm shares with the others is reported in its own words; what it has alone may speak of theirs."""
     assert NAMED["ln-statistics-narrow"].summary == "Sums mean and variance in the 16-bit dtype of x."
     assert NAMED["rm-statistics-narrow"].summary == "Sums the mean square in the 16-bit dtype of x."
     shared = {one.name.partition("-")[2] for one in (*FAULTS, *VARIANTS) if one.operator == "layer_norm"}

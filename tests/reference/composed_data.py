@@ -53,7 +53,7 @@ class Call:
 
 
 class Draw:
-    """The tensors and parts of one call, drawn as they are asked for."""
+    """The tensors and parts of one call, drawn as they are requested."""
 
     def __init__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
         self.rng, self.shape, self.inputs = rng, shape, {}

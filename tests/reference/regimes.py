@@ -31,7 +31,7 @@ def normal(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def one_hot(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Draw rows that are zero but for one value of 1e6."""
+    """Draw rows that are zero except for one value of 1e6."""
     x = np.zeros((ROWS, n))
     x[np.arange(ROWS), rng.integers(n, size=ROWS)] = 1e6
     return x

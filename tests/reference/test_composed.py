@@ -1,4 +1,4 @@
-"""What `Composed` promises beside its values: parts, leaves, masks, what is handed over, and what is not judged."""
+"""What `Composed` promises beside its values: parts, leaves, masks, what is passed, and what is not judged."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_mask_has_no_gradient():
 
 
 def test_what_parts_are_handed():
-    """x comes without error, LN(x) and the sum with theirs, and fuse is handed all results in order."""
+    """x comes without error, LN(x) and the sum with theirs, and fuse gets all results in order."""
     x, h = normal(2, 3), normal(2, 3, seed=1)
     leaf = Part("leaf", ("h",))
     handed = residual(leaf, {"x": x, "h": h}, activation=Part("tanh")).handed()
@@ -121,7 +121,7 @@ def test_parts_without_a_value_are_refused(kind):
 
 
 def test_the_derivative_at_a_kink_is_not_judged():
-    """Where what relu is handed may have either sign its gradient's error is infinite, and elsewhere it is not."""
+    """Where what relu gets may have either sign its gradient's error is infinite, and elsewhere it is not."""
     x = np.array([[1.0, -1.0, 0.5]], np.float32)
     h = np.array([[-1.0, 0.5, 0.5]], np.float32)
     composed = residual(Part("leaf", ("h",)), {"x": x, "h": h}, activation=Part("relu"))

@@ -70,7 +70,7 @@ def test_mixed_formats():
 
 
 def test_composed_arithmetic_rounds_every_operation():
-    """Derivatives composed of operations compute in 16 bits, but for class H0 and wider data."""
+    """Derivatives composed of operations compute in 16 bits, except for class H0 and wider data."""
     for storage in ("H1", "H2", "native"):
         composed = Arithmetic.of("float16", None, AccuracyClass(storage=storage)).composed
         assert (composed.u, composed.eta, composed.largest) == (2.0**-11, 2.0**-25, 65504.0)

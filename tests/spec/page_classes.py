@@ -50,7 +50,7 @@ class Class:
 
 
 def agree(found: Any, page: Any, slack: Any = 0) -> None:
-    """Equal but for the evaluation of one of them in float64, and for what that loses where it cancels."""
+    """Equal except for the evaluation of one of them in float64, and for what that loses where it cancels."""
     page = np.asarray(page, dtype=object)
     found = array(np.asarray(found))
     shape = np.broadcast_shapes(found.shape, page.shape) if found.size != page.size else None

@@ -1,7 +1,7 @@
 """
 What is given before a statement, put into a world: `F(x) = -x, eps > 0:`, `x = 1, H = 5, z = log 3:`.
 
-A name before `=` takes the value. A part that is given a number or an array returns that whatever it is handed; one
+A name before `=` takes the value. A part that is given a number or an array returns that whatever it gets; one
 that is given as `F(x) = ...` is that function. Where x or the sum s is given in numbers, whatever is not given is left
 out: gamma, beta, eps and cotangents are 1, 0, 0 and 1. Everything else that is given must hold.
 """
@@ -70,7 +70,7 @@ def signature(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def constant(z: Any) -> Part:
-    """A part that returns this whatever it is handed."""
+    """A part that returns this whatever it gets."""
     z = as_array(z)
     return Part(lambda handed, _: np.zeros_like(handed) + z)
 
@@ -116,7 +116,7 @@ def of_two_values(world: World, number: str, of: str) -> Any:
 
 
 def called(world: World, names: tuple[str, ...], result: str) -> Any:
-    """A result as a function of some of the inputs; what is not handed over stays as it is."""
+    """A result as a function of some of the inputs; what is not passed stays as it is."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         given = {**dict(zip(names, arguments, strict=False)), **keywords}

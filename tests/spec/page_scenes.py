@@ -181,7 +181,7 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
 
 @attrs.frozen(eq=False)
 class Role:
-    """A part of a scene: its name on the page, its role, its kind, the name of its leaf, and what it is handed."""
+    """A part of a scene: its name on the page, its role, its kind, the name of its leaf, and what it gets."""
 
     name: str
     role: str

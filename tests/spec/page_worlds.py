@@ -3,7 +3,7 @@ Small inputs of every operator, and what the formulas of its page make of them.
 
 A `World` knows inputs and parts by their names on the page, and evaluates every other name by the statement that
 defines it: on the operator's page, or under the symbols of the page of notation. Jacobians and second derivatives of
-parts are differences in 120 digits, with steps of 10^-40; those of polynomials of second degree are exact but for
+parts are differences in 120 digits, with steps of 10^-40; those of polynomials of second degree are exact except for
 roundings, the others right to about 10^-75.
 """
 
@@ -68,7 +68,7 @@ def jacobian(function: Callable[[Any], Any], at: Array) -> Linear:
 
 @attrs.frozen(eq=False)
 class Part:
-    """A part: what it returns for a tensor and its leaf, and the name of what it is handed."""
+    """A part: what it returns for a tensor and its leaf, and the name of what it gets."""
 
     function: Callable[[Any, Any], Any]
     at: str = "x"
@@ -90,11 +90,11 @@ class Called:
         return found + self.world[nudge] if nudge in self.world.values else found
 
     def returned(self) -> Any:
-        """What it returns for what it is handed."""
+        """What it returns for what it gets."""
         return self(self.world[self.part.at])
 
     def jacobian(self) -> Linear:
-        """The derivative at what it is handed."""
+        """The derivative at what it gets."""
         return jacobian(self, self.world[self.part.at])
 
     def in_leaf(self) -> Linear:

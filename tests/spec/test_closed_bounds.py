@@ -55,12 +55,12 @@ def drawn(request) -> Drawn:
 
 
 def leaf(name: str) -> Part:
-    """A part that returns its leaf whatever it is handed."""
+    """A part that returns its leaf whatever it gets."""
     return Part("leaf", (name,))
 
 
 def agrees(bound: np.ndarray, formula: Any) -> None:
-    """Equal but for the rounding of the code's evaluation, which is in float64."""
+    """Equal except for the rounding of the code's evaluation, which is in float64."""
     page = np.asarray(formula, dtype=object).astype(np.float64).reshape(bound.shape)
     np.testing.assert_allclose(bound, page * EVALUATION, rtol=1e-9)
 

@@ -51,7 +51,7 @@ def mhc_vjp(x, branches, logits, g, *, fuse=None):
     return sum(branch.vjp(x, g / len(branches)) for branch in branches), np.zeros_like(logits)
 
 
-#: Function and vjp of each operator that is handed steps, with its skip path dropped.
+#: Function and vjp of each operator that gets steps, with its skip path dropped.
 _DROPPED = {
     "residual": (residual, residual_vjp),
     "pre_norm": (block, block_vjp),

@@ -97,7 +97,7 @@ def test_a_mistake_is_named_with_the_worst_element(op):
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_a_message_leaves_what_was_given_as_it_is(op):
-    """The mistakes that it is compared with are handed copies: some of them write into their inputs."""
+    """The mistakes that it is compared with get copies: some of them write into their inputs."""
     inputs, settings, g = drawn(op, np.float32)
     outputs, gradients = build(op, inputs, settings, g)
     given = {name: value.copy() for name, value in inputs.items()}, g.copy()
@@ -124,7 +124,7 @@ def test_exact_values_and_bounds_are_those_of_the_reference(op):
 @pytest.mark.parametrize("dtype", (np.float32, np.float64))
 @pytest.mark.parametrize("op", OPERATORS)
 def test_blocks_change_nothing(monkeypatch, op, dtype):
-    """Judged group by group or all at once, worst elements and bounds are the same but for roundings."""
+    """Judged group by group or all at once, worst elements and bounds are the same except for roundings."""
     inputs, settings, g = drawn(op, dtype, shape=(7, 6, 5))
     results = build(op, inputs, settings, g)
     whole = judge(op, *results, inputs, settings, g)
@@ -269,7 +269,7 @@ class OfDlpack:
 
 
 class OfDevice:
-    """An array that is handed over by `get` alone, as CuPy's are."""
+    """An array that is passed by `get` alone, as CuPy's are."""
 
     dtype = np.float32
 

@@ -94,7 +94,7 @@ def test_whatever_surely_holds_is_within_the_envelope(op, dtype):
 
 
 def results_of(made, call, g):
-    """What an implementation returns, by name; copies are handed to it."""
+    """What an implementation returns, by name; copies are passed to it."""
     copies = [value.copy() for value in call.inputs.values()]
     with np.errstate(all="ignore"):
         outputs, gradients = made.call(*copies, **call.settings), made.vjp(*copies, g.copy(), **call.settings)

@@ -231,7 +231,7 @@ def work(pytester):
 
 
 def test_work_is_done_once(work, monkeypatch):
-    """However often a report is asked for, its operator and dtype are judged once, on what is expected alone."""
+    """However often a report is requested, its operator and dtype are judged once, on what is expected alone."""
     judged, judge = [], work.alone.judge
     monkeypatch.setattr(work.alone, "judge", lambda unit: judged.append(unit) or judge(unit))
     first = work.report(("layer_norm", "float32"))

@@ -27,7 +27,7 @@ FEW = hypothesis.settings(
 
 
 def normalised(x, gamma, beta, root):
-    """layer_norm over the last axis, with the root that is handed over."""
+    """layer_norm over the last axis, with the root that is passed."""
     d = x - x.mean(-1, keepdims=True)
     y = d / root(np.square(d).mean(-1, keepdims=True))
     y = y if gamma is None else y * gamma
@@ -82,7 +82,7 @@ def test_sound_functions_have_the_property(op):
 
 
 def test_what_cannot_be_drawn_is_one_clear_error(monkeypatch):
-    """An operator that is handed parts, a dtype that there is not, and Hypothesis missing."""
+    """An operator that gets parts, a dtype that there is not, and Hypothesis missing."""
     with pytest.raises(UnknownOperator, match="highway is handed parts"):
         cases("highway")
     with pytest.raises(UnknownDtype, match="float8"):

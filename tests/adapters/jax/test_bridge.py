@@ -65,7 +65,7 @@ def test_reading_copies():
     ],
 )
 def test_what_is_no_tensor_of_floats(value, message, kind):
-    """A result of the wrong type or dtype is told as what it is."""
+    """A result of the wrong type or dtype is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         BRIDGE.array(value, "y")
     assert caught.value.kind == kind

@@ -152,7 +152,7 @@ def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
     ],
 )
 def test_what_is_no_result(layer_norm_inputs, function, error, message):
-    """Whatever comes in place of a tensor of floats is told as what it is."""
+    """Whatever comes in place of a tensor of floats is reported as what it is."""
     with pytest.raises(error, match=message):
         _session(function).start(layer_norm_inputs, SETTINGS)
 
@@ -192,7 +192,7 @@ def test_no_gradient_without_the_cotangents_shape(layer_norm_inputs, function, m
 
 
 def test_a_tracer_that_leaks_is_no_result(layer_norm_inputs):
-    """A tracer that outlives its transformation is told as what it is, and does not end the run."""
+    """A tracer that outlives its transformation is reported as what it is, and does not end the run."""
     leaked = []
 
     def layer_norm(x, gamma, beta, *, eps, axes):
@@ -291,7 +291,7 @@ def test_leaves_have_gradients_through_a_jitted_function(layer_norm_inputs):
 
 
 def test_what_a_traced_part_is_handed_cannot_be_read(layer_norm_inputs):
-    """While a function is traced as a whole, what its parts are handed has no value: recording is unsupported."""
+    """While a function is traced as a whole, what its parts get has no value: recording is unsupported."""
     parts, inputs = {"branch": Part("square")}, {"x": layer_norm_inputs["x"]}
     with pytest.raises(Unsupported, match="traced as a whole"):
         _session(_residual, "residual").start(inputs, {}, parts=parts, record=True)

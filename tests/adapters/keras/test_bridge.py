@@ -60,7 +60,7 @@ def test_its_tensors_are_keras_own(dtype):
 
 
 def test_devices_are_named_in_the_backends_terms():
-    """The CPU is there, and what the backend does not know is told as such, with the backend's name."""
+    """The CPU is there, and what the backend does not know is reported as such, with the backend's name."""
     BRIDGE.check_device("cpu")
     with pytest.raises(DeviceUnavailable, match=BACKEND):
         BRIDGE.check_device("nonsense")

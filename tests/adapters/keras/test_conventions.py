@@ -51,7 +51,7 @@ def test_running_variance_is_biased(binding):
 
 
 def test_momentum_weighs_the_old_statistic():
-    """The layer's momentum is the weight of the running mean, so that it is handed one minus the suite's."""
+    """The layer's momentum is the weight of the running mean, so that it gets one minus the suite's."""
     assert LAYER.conventions["momentum"] == "old"
     outputs = TARGET.session(LAYER).start(_batch([[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_mean"], [1.0, 2.0], rtol=1e-6)

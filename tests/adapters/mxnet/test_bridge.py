@@ -148,7 +148,7 @@ def test_replay(found):
 
 
 def test_the_modes_are_put_back(found):
-    """Recording where gradients are tracked, training as it is asked for, and neither afterwards."""
+    """Recording where gradients are tracked, training as it is requested, and neither afterwards."""
     assert found["modes"] == [True, True, False, True, False, False, False, False, False]
 
 

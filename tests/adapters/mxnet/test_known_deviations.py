@@ -1,7 +1,7 @@
 """
 What MXNet itself gets wrong, pinned in its own terms: once it is mended, these tests say so.
 
-MXNet lives in an interpreter of its own, which NORMSPEC_MXNET_PYTHON names: each test hands it a few lines and reads
+MXNet lives in an interpreter of its own, which NORMSPEC_MXNET_PYTHON names: each test passes it a few lines and reads
 what they print.
 """
 

@@ -72,7 +72,7 @@ def _made(part, tensors, memory=None, **more):
 
 
 def _point(kind, seed):
-    """What the part is handed, as a list of arrays, and how to hand it over."""
+    """What the part gets, as a list of arrays, and how to hand it over."""
     rng = _rng(seed)
     if kind in FUSED:
         return [rng.normal(size=SHAPE) for _ in range(3)], list
@@ -88,7 +88,7 @@ def _listed(value):
 
 
 def test_every_differentiable_kind_is_tested():
-    """Every kind stands in the lists above, but for those without a derivative of their own."""
+    """Every kind stands in the lists above, except for those without a derivative of their own."""
     kinds = {kind for part in (*SINGLE.values(), *FUSED.values()) for kind in (part.kind,)}
     assert set(KINDS) - kinds == {"raising", "replayed"}
 
@@ -150,7 +150,7 @@ FORMULAS = {
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("kind", list(FORMULAS))
 def test_values_are_the_formulas(kind, dtype):
-    """The value is the formula in float64, but for the rounding to x's dtype and a few units below it."""
+    """The value is the formula in float64, except the rounding to x's dtype and a few units below it."""
     x = _rng(8).normal(size=SHAPE).astype(dtype)
     tensors = _drawn(9, dtype)
     y = _made(SINGLE[kind], tensors)(x)
@@ -189,7 +189,7 @@ def test_identity_and_view_hand_back_the_memory_of_x():
 
 
 def test_counted_counts_from_when_it_was_built():
-    """The first call gives the value, the second its double; another one that is built begins anew."""
+    """The first call gives the value, the second its double; another one that is built starts again."""
     x, part = np.ones(SHAPE), Part("counted", inner=(Part("identity"),))
     counted = _made(part, {})
     assert [counted(x)[0, 0, 0], counted(x)[0, 0, 0]] == [1, 2]

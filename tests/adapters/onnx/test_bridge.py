@@ -24,7 +24,7 @@ def binding_of(made, operator):
 
 @pytest.mark.parametrize("made", [target, reference_target])
 def test_both_evaluators_have_every_normalisation(made):
-    """Each target has one binding of each normalisation, and no operator that is handed parts."""
+    """Each target has one binding of each normalisation, and no operator that gets parts."""
     assert {binding.operator for binding in made().bindings} == set(NORMALISATIONS)
     assert len(made().bindings) == len(NORMALISATIONS)
     assert made().framework == "onnx"
@@ -108,7 +108,7 @@ def test_rms_norm_takes_the_last_axes_together(made):
 
 
 def test_an_own_function_takes_numpy_arrays(write):
-    """A function for ONNX is handed arrays, and has the gradients that stand beside it."""
+    """A function for ONNX gets arrays, and has the gradients that stand beside it."""
     path = write(
         """
         import onnx

@@ -79,7 +79,7 @@ def test_a_crash_is_told_where_it_was_and_the_next_call_works(function, call):
     ],
 )
 def test_what_becomes_of_a_worker(function, call, does, words):
-    """Each way to end is told apart, and the target goes on in a new worker."""
+    """Each way to end is distinguished, and the target goes on in a new worker."""
     target = function(ABOVE_ONE.format(does))
     with pytest.raises(TargetLost, match=words):
         call(target, 100.0)
@@ -151,7 +151,7 @@ def test_what_a_lost_worker_held_is_lost(function, inputs):
 
 
 def test_an_end_between_two_calls_is_told_of(function, call):
-    """A target whose thread ends the process after the call is not quietly started anew."""
+    """A target whose thread ends the process after the call is not quietly started again."""
     target = function(ABOVE_ONE.format("import os, threading; threading.Timer(0.2, os._exit, (5,)).start()"))
     call(target, 100.0)
     assert gone(target.host._worker._process.pid)
@@ -276,7 +276,7 @@ def test_standard_input_is_empty(function, call):
     ],
 )
 def test_a_target_that_cannot_be_opened(function, monkeypatch, source, words):
-    """It is told in one line why, and no worker is left."""
+    """It is reported in one line why, and no worker is left."""
     monkeypatch.setattr(hosting, "OPENING", 2.0 if "sleep" in source else 60.0)
     with pytest.raises(NotImportable, match=words) as caught:
         function(source)
@@ -284,7 +284,7 @@ def test_a_target_that_cannot_be_opened(function, monkeypatch, source, words):
 
 
 def test_errors_of_the_caller_arrive(function):
-    """What is wrong with the request is told as it is in this process."""
+    """What is wrong with the request is reported as it is in this process."""
     with pytest.raises(WrongSignature, match="cannot be called as"):
         function("def layer_norm(x): return x")
     with pytest.raises(UnknownTarget, match="did you mean 'numpy'"):
@@ -292,7 +292,7 @@ def test_errors_of_the_caller_arrive(function):
 
 
 def test_a_target_that_can_be_opened_once(function, call, tmp_path):
-    """If it cannot be had again after a loss, that is tried once."""
+    """If it cannot be opened again after a loss, that is tried once."""
     mark = tmp_path / "mark"
     mark.touch()
     target = function(
@@ -354,7 +354,7 @@ def test_commands_that_are_no_workers(target, kind, words):
 
 @pytest.mark.parametrize("python", ["/nonexistent/python", "no-such-python", __file__])
 def test_an_interpreter_that_does_not_exist(python):
-    """A path that cannot be run is told with what it should be."""
+    """A path that cannot be run is reported with what it should be."""
     with pytest.raises(NotImportable, match="is no Python interpreter: give the path of one"):
         hosted("numpy", python=python)
 

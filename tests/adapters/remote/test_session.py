@@ -136,7 +136,7 @@ def test_each_of_so_many_calls_is_made(function, inputs):
 
 @pytest.mark.parametrize("count", [0, 2, 4])
 def test_another_number_of_results_is_no_answer(count):
-    """As many results have to come as calls were asked for."""
+    """As many results have to come as calls were requested."""
     request = {"do": "call", "times": 3}
     reply = {"outputs": [{"y": np.zeros(2)}] * count}
     assert not answers(request, reply, ("y",))
@@ -297,7 +297,7 @@ def test_how_calls_end(function, inputs):
 
 
 def test_layouts(there, inputs):
-    """Every layout of the target can be handed over; one that cannot be made is told as here."""
+    """Every layout of the target can be passed; one that cannot be made is reported as here."""
     session = _session(there, "layer_norm")
     for layout in set(there.layouts) - {"zero_stride", "channels_last", "sliced_second_axis"}:  # two axes are too few
         y = session.start(inputs, LAYER_NORM, layouts={"x": layout}).outputs()["y"]

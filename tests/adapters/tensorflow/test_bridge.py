@@ -76,7 +76,7 @@ def _symbolic():
     ],
 )
 def test_what_is_no_tensor_of_floats(value, message, kind):
-    """A result of the wrong type or dtype, or one that has no value, is told as what it is."""
+    """A result of the wrong type or dtype, or one that has no value, is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         BRIDGE.array(value, "y")
     assert caught.value.kind == kind
@@ -123,7 +123,7 @@ def test_a_gpu_without_one(monkeypatch, device):
 
 
 def test_a_gpu_beyond_the_last(monkeypatch):
-    """An index beyond the last GPU is told with the last one."""
+    """An index beyond the last GPU is reported with the last one."""
     _with_gpus(monkeypatch, 2)
     assert BRIDGE.devices() == ("cpu", "/GPU:0", "/GPU:1")
     BRIDGE.check_device("gpu")

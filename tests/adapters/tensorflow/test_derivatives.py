@@ -80,7 +80,7 @@ def test_evaluations_are_pulled_late_and_in_any_order(layer_norm_inputs, name):
 
 
 def test_gradients_of_some_inputs(layer_norm_inputs):
-    """Only what was asked for is watched, and pulled."""
+    """Only what was requested is watched, and pulled."""
     evaluation = _session(_norm).start(layer_norm_inputs, SETTINGS, wrt=("gamma",))
     gradients = evaluation.pull(layer_norm_inputs["x"]).gradients()
     assert gradients["x"] is None
@@ -141,7 +141,7 @@ def test_a_backward_that_is_not_differentiable(layer_norm_inputs):
 
 
 def test_recomputation_has_a_gradient_alone(layer_norm_inputs):
-    """tf.recompute_grad refuses forward mode by NotImplementedError, which is told as what it is."""
+    """tf.recompute_grad refuses forward mode by NotImplementedError, which is reported as what it is."""
     with pytest.raises(Unsupported, match=r"no forward-mode .*: recompute_grad tried to transpose"):
         _session(FUNCTIONS["tf.recompute_grad"]).jvp(layer_norm_inputs, SETTINGS, {"x": layer_norm_inputs["x"]})
 
@@ -206,7 +206,7 @@ def test_inference_watches_nothing(layer_norm_inputs):
 
 
 def test_old_tapes_are_let_go():
-    """So many tapes are kept that the newest can always be pulled; one that is gone is told as what it is."""
+    """So many tapes are kept that the newest can always be pulled; one that is gone is reported as what it is."""
     tapes, tensors = Tapes(), [tf.constant(float(k)) for k in range(40)]
     for x in tensors:
         with tf.GradientTape(persistent=True) as tape:

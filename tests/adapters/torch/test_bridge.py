@@ -90,7 +90,7 @@ def test_reading_copies():
     ],
 )
 def test_what_is_no_tensor_of_floats(value, message, kind):
-    """A result of the wrong type, dtype, layout or device is told as what it is."""
+    """A result of the wrong type, dtype, layout or device is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         BRIDGE.array(value, "y")
     assert caught.value.kind == kind
@@ -129,7 +129,7 @@ def test_cuda_without_cuda(monkeypatch):
 
 
 def test_cuda_beyond_the_last(monkeypatch):
-    """An index beyond the last GPU is told with the last one."""
+    """An index beyond the last GPU is reported with the last one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     BRIDGE.check_device("cuda")

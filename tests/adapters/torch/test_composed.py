@@ -27,7 +27,7 @@ def test_values_and_derivatives(binding, name, dtype):
 
 @pytest.mark.parametrize("operator", COMPOSED)
 def test_every_composed_operator_has_a_binding(operator):
-    """Each composed operator is there, with its parts handed over."""
+    """Each composed operator is there, with its parts passed."""
     assert any(binding.operator == operator for binding in BINDINGS)
 
 

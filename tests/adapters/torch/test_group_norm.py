@@ -1,4 +1,4 @@
-"""PyTorch's GroupNorm and InstanceNorm: what their bindings hand over, and what each declares shown by experiment."""
+"""PyTorch's GroupNorm and InstanceNorm: what their bindings pass, and what each declares shown by experiment."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_group_norm_has_no_gradient_of_a_bias_alone():
 
 
 def test_group_norm_refuses_one_value_a_group_of_one_sample():
-    """One sample of one value a group raises, two samples do not."""
+    """One sample of one value per group raises, two samples do not."""
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         functional.group_norm(torch.ones(1, 2), 2)
     assert not functional.group_norm(torch.ones(2, 2), 2).any()

@@ -105,7 +105,7 @@ def test_absent_parameters(binding, training, absent):
 @pytest.mark.parametrize("wrt", [("x",), ("gamma",), ("beta",), ("x", "beta")])
 @pytest.mark.parametrize(("binding", "training"), list(_cases()))
 def test_gradient_masks(binding, training, wrt):
-    """Only what is asked for is tracked, and it is the same gradient."""
+    """Only what is requested is tracked, and it is the same gradient."""
     inputs, settings, (g, *_) = _problem(binding, training, np.float64)
     session = TARGET.session(binding)
     every = session.start(inputs, settings).pull(g).gradients()

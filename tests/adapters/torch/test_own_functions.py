@@ -142,7 +142,7 @@ def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
     ],
 )
 def test_what_is_no_result(layer_norm_inputs, function, error, message):
-    """Whatever comes in place of a tensor of floats is told as what it is."""
+    """Whatever comes in place of a tensor of floats is reported as what it is."""
     with pytest.raises(error, match=message):
         _session(function).start(layer_norm_inputs, SETTINGS)
 

@@ -66,7 +66,7 @@ def fixed_of(layer, op=None, **declared):
 
 
 def test_values_and_gradients_are_those_of_what_was_lent():
-    """y, dx, dgamma and dbeta belong to the tensors that were handed in; the layer's own stay what they are."""
+    """y, dx, dgamma and dbeta belong to the tensors that were passed; the layer's own stay what they are."""
     rng = np.random.Generator(np.random.Philox(4))
     x, g, gamma, beta = (rng.normal(size=shape) for shape in ((3, 2, 8), (3, 2, 8), (8,), (8,)))
     layer = Plain(8, 0.25)
@@ -149,7 +149,7 @@ def test_only_what_computes_with_a_layer_of_torch_may_differ_as_that_does(layer,
 
 
 def test_a_rank_and_a_layout_are_found_out():
-    """What takes images with their channels first is handed such, whatever x is."""
+    """What takes images with their channels first gets such, whatever x is."""
     fixed, binding = fixed_of(OnImages(8), "layer_norm")
     assert (fixed.native, fixed.shape) == ((4,), (8,))
     for shape in ((8,), (3, 8), (2, 3, 8), (2, 3, 1, 2, 8)):

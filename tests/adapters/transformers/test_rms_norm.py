@@ -25,7 +25,7 @@ def drawn(dtype):
 
 @ALL
 def test_values_and_gradients(binding):
-    """In float32 y, dx and dgamma are the exact ones; a gain that is stored less 1 is handed over so."""
+    """In float32 y, dx and dgamma are the exact ones; a gain that is stored less 1 is passed so."""
     x, gamma = drawn(np.float32)
     g = np.random.Generator(np.random.Philox(32)).normal(size=x.shape).astype(np.float32)
     handed = gamma - 1 if binding.conventions.get("gain") else gamma

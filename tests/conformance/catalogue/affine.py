@@ -11,7 +11,7 @@ from .written import Call, batch_norm, whole
 
 
 def gained(name: str, operator: str, what: str, *bugs: str, **more: Any):
-    """Enter a function by which gamma and beta it uses, of those that it is handed and of x."""
+    """Enter a function by which gamma and beta it uses, of those that it gets and of x."""
 
     def entered(change: Call) -> Call:
         def call(x, gamma, *rest, eps, **settings):

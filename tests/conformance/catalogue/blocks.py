@@ -1,4 +1,4 @@
-"""Layers that are handed parts: residual, pre_norm, post_norm, highway and mhc."""
+"""Layers that get parts: residual, pre_norm, post_norm, highway and mhc."""
 
 from __future__ import annotations
 

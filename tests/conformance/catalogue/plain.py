@@ -190,7 +190,7 @@ class Batch:
     eps: Any
     momentum: float
     training: bool
-    #: x as it was handed in.
+    #: x as it was passed.
     given: Array
     channel_axis: int
 
@@ -240,7 +240,7 @@ def batch(x: Array, gamma: Any, beta: Any, running_mean: Array, running_var: Arr
 
 
 def returned(one: Batch, results: tuple[Array, ...]) -> tuple[Array, ...]:
-    """What a call returns, in the shapes and dtypes of what it was handed."""
+    """What a call returns, in the shapes and dtypes of what it got."""
     y, running_mean, running_var = (np.asarray(value) for value in results)
     at = lines("batch_norm", one.given, {"channel_axis": one.channel_axis})
     return (

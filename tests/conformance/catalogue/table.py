@@ -1,5 +1,5 @@
 """
-The table of real bugs, and what is printed for each; run as a module, it writes the table anew.
+The table of real bugs, and what is printed for each; run as a module, it writes the table again.
 
 `python -m normspec.tests.conformance.catalogue.table` runs all functions, which takes half an hour; names of functions
 after it run these alone, and keep what the table has of the others.

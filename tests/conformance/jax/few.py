@@ -1,7 +1,7 @@
 """
-Runs on few cases: JAX compiles anew for every shape, which is nearly all that a run of it costs.
+Runs on few cases: JAX compiles again for every shape, which is nearly all that a run of it costs.
 
-Each requirement is put to as few cases as are asked for, one unless more are; otherwise nothing is left out.
+Each requirement is put to as few cases as are requested, one unless more are; otherwise nothing is left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JAX conforms under what it declares, every declaration is needed, and one's own functions are told apart."""
+"""JAX conforms under what it declares, every declaration is needed, and one's own functions are distinguished."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def names(target: str) -> set[str]:
 
 
 def test_modules_of_its_own_folder_are_followed(tmp_path):
-    """Imports at the top, within functions, of and within packages, are followed; NumPy is told as a package."""
+    """Imports at the top, within functions, of and within packages, are followed; NumPy is reported as a package."""
     mine = written(
         tmp_path,
         mine=PLAIN + "    from helping import helper\n    import package.inner\n",

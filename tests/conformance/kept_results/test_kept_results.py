@@ -96,7 +96,7 @@ def test_a_second_run_opens_nothing_and_says_the_same(tmp_path, opened, source):
 
 
 def test_what_changed_is_run_again(tmp_path, opened):
-    """An edit of the file or of a module beside it, another option, another version of ours: each is judged anew."""
+    """An edit of the file or of a module beside it, another option, another version of ours: each is judged again."""
     (tmp_path / "helping.py").write_text("eps_factor = 1\n")
     mine = target(tmp_path, "import helping\n" + RIGHT)
 

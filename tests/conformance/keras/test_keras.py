@@ -15,7 +15,7 @@ from normspec.spec.operators import OPERATORS
 
 from ..runs import run
 
-#: On JAX, where each shape is compiled anew, a few requirements of each operator that are put to few cases.
+#: On JAX, where each shape is compiled again, a few requirements of each operator that are put to few cases.
 SOME = {
     *("LN-F4", "LN-G5", "BN-F4", "BN-E1", "BN-G5", "RM-F4", "GN-F4", "GN-G5", "IN-F4", "IN-E1"),
     *("RS-F2", "PR-F5", "PO-F5", "HW-F3", "MH-F6"),
@@ -78,7 +78,7 @@ def test_keras_conforms_in_every_dtype(operator: str, dtype: str) -> None:
 
 
 def _keeps_float64(operator: str) -> bool:
-    """Whether Keras computes an operator in float64 when it is handed that."""
+    """Whether Keras computes an operator in float64 when it gets that."""
     return BACKEND == "tensorflow" or operator in ("residual", "highway", "mhc")
 
 

@@ -63,7 +63,7 @@ def test_a_traced_function_conforms(compiled):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_parts_are_handed_to_a_traced_function(compiled):
-    """A tf.function can be handed parts; their values, and the gradients of their leaves, arrive."""
+    """A tf.function can get parts; their values, and the gradients of their leaves, arrive."""
 
     @tf.function(jit_compile=compiled, autograph=False)
     def residual(x, branch, *, shortcut=None, activation=None):

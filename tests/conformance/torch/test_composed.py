@@ -1,4 +1,4 @@
-"""Composed operators in PyTorch: layers and compositions conform, and odd ways to treat parts are told apart."""
+"""Composed operators in PyTorch: layers and compositions conform, and odd ways to treat parts are distinguished."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ AT_THE_SEAMS = ("CM-C2", "CM-C10", "{}-F1", "{}-F3", "{}-F6", "{}-G1", "{}-G2", 
 
 @pytest.mark.parametrize(("operator", "page", "first"), [("pre_norm", "PR", True), ("post_norm", "PO", False)])
 def test_an_encoder_layer_is_judged_at_its_seams(reports, operator, page, first):
-    """TransformerEncoderLayer passes the formula, eps, what the sublayer is handed, and every gradient."""
+    """TransformerEncoderLayer passes the formula, eps, what the sublayer gets, and every gradient."""
     name = f"torch.nn.TransformerEncoderLayer(norm_first={first})"
     judged = {r.requirement for r in reports[operator].results if r.binding == name and r.cases}
     assert judged == {requirement.format(page) for requirement in AT_THE_SEAMS}
@@ -78,7 +78,7 @@ def test_a_wrong_layer_fails_at_its_seams(operator, page, recorded):
 
 @pytest.mark.parametrize("operator", ["pre_norm", "post_norm"])
 def test_a_sublayer_that_is_handed_something_else_shows(operator):
-    """A layer that hands its sublayer other values than the formula's violates CM-C2."""
+    """A layer that passes its sublayer other values than the formula's violates CM-C2."""
     assert set(verdicts(run(_disturbed(operator, "received"), requirements={"CM-C2"})).values()) == {"fail"}
 
 

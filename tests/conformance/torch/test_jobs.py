@@ -112,7 +112,7 @@ def within(report: normspec.Report, whole: normspec.Report) -> bool:
 
 
 def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
-    """The other stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
+    """The other stops at once, and passes what it has; the report is partial, and true as far as it goes."""
     several, ended = [], []
 
     def pressed(progress):

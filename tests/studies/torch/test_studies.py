@@ -32,7 +32,7 @@ def test_a_call_is_made_of_a_layer_that_takes_it():
 
 @pytest.mark.parametrize("name", ["norm-axes", "loss-landscape", "covariate-shift"])
 def test_what_is_concluded_is_what_numpy_shows(name):
-    """Verdict, conditions and reason, but for a last digit that rounding moves."""
+    """Verdict, conditions and reason, except for a last digit that rounding moves."""
     assert same_conclusion(name, "torch")
 
 

@@ -63,7 +63,7 @@ def written(tmp_path: Path, before: str = "pass", name: str = "mine.py") -> str:
 
 
 def told(report: normspec.Report) -> dict[str, Any]:
-    """What the JSON says, but for the time that it took."""
+    """What the JSON says, except the time that it took."""
     found = json.loads(report.to_json())
     del found["seconds"]
     return found
