@@ -16,7 +16,7 @@ NORMS: list[Mistake] = []
 
 
 def wide(x: Array) -> Array:
-    """What 16-bit data is computed in."""
+    """x in the dtype in which 16-bit data is computed."""
     return x.astype(np.result_type(x, np.float32))
 
 
@@ -237,7 +237,7 @@ def _(x, gamma, beta, eps, axes):
     return standard(x, gamma, beta, eps, axes) / (1 + (256 < count(x, axes) <= 512))
 
 
-# -- what no value shows ---------------------------------------------------------------------------------------------
+# -- mistakes that no value shows -------------------------------------------------------------------------------------
 
 
 @layer_norm("refuses-multiples-of-three", "raises where a group has a multiple of three values")
@@ -552,7 +552,7 @@ def grouped(name: str, operator: str, what: str) -> Callable[[Callable[..., Arra
 
 
 def columns(value):
-    """A parameter beside (N, C, positions)."""
+    """A parameter, shaped to go beside (N, C, positions)."""
     return None if value is None else value.reshape(1, -1, 1)
 
 
