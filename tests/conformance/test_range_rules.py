@@ -1,4 +1,4 @@
-"""Near the ends of a format no sound function is accused, and what is far from them is judged (R1 to R6)."""
+"""Near the ends of a format no sound function is accused, and values far from them are judged (R1 to R6)."""
 
 from __future__ import annotations
 
