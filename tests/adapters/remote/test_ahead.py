@@ -1,4 +1,4 @@
-"""Requests made ahead: several go in one, and whoever makes them one by one finds the replies."""
+"""Requests made ahead: several are sent in one message, and later single requests find the replies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def session(target):
 
 @pytest.fixture
 def sent(target, monkeypatch):
-    """What is asked of the worker from now on."""
+    """The messages sent to the worker from now on."""
     worker, found = target.host._worker, []
     send = worker.send
 
@@ -96,7 +96,7 @@ def test_what_a_call_raises_is_raised_where_it_is_made(session, sent):
 
 
 def test_a_loss_belongs_to_the_call_that_is_to_blame(session):
-    """Where the worker dies ahead, each call is made by itself, and that which kills it is lost once."""
+    """If the worker dies ahead, each call is made alone, and the one that kills it is lost once."""
     session.ask_ahead(partial(_called, session, value) for value in (5, 2, 6))
     assert _called(session, 5) == 1
     with pytest.raises(TargetLost, match="exit status 3"):
@@ -106,7 +106,7 @@ def test_a_loss_belongs_to_the_call_that_is_to_blame(session):
 
 
 def test_evaluations_are_read_as_they_were_then(opened):
-    """start, pull and what is read again are asked ahead too, each of the state between the requests around it."""
+    """start, pull and later reads are requested ahead too, each in the state between the requests around it."""
     target = opened("numpy")
     session = target.session(next(one for one in target.bindings if one.operator == "layer_norm"))
     inputs = {**_of(0), "x": np.arange(6.0).reshape(2, 3)}
@@ -164,7 +164,7 @@ def test_requests_are_alike_to_the_last_bit():
 
 
 def test_there_is_something_to_do_while_a_worker_imports(function):
-    """Step after step is made until the worker answers, or none is left."""
+    """Steps are made one after the other until the worker answers, or none is left."""
     target = function(COUNTING)
     steps = iter(range(1, 4))
     target.host.close()

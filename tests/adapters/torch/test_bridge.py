@@ -69,7 +69,7 @@ def test_read_only_arrays_are_taken():
 
 
 def test_reading_copies():
-    """What was read does not change with the tensor."""
+    """An array that was read does not change with the tensor."""
     tensor = torch.zeros(3)
     array = BRIDGE.array(tensor, "y")
     tensor.add_(1)
@@ -140,7 +140,7 @@ def test_cuda_beyond_the_last(monkeypatch):
 
 @pytest.mark.parametrize("gradients", [True, False])
 def test_the_surroundings_are_put_back(gradients):
-    """Gradient mode and threads are set for a call, and the process's own afterwards, whatever the target did."""
+    """Gradient mode and threads are set for a call and restored afterwards, whatever the target did."""
     threads, mode = torch.get_num_threads(), torch.is_grad_enabled()
     with pytest.raises(ValueError, match="out"), BRIDGE.guarded(10, gradients=gradients):
         assert torch.is_grad_enabled() is gradients
