@@ -60,7 +60,7 @@ class Bounds:
 
     @property
     def of_a(self) -> int:
-        """The exponent of a tangent of x that moves y, by way of x alone, as much as y's own size."""
+        """The exponent of a tangent of x that moves y, only through x, by as much as y's own size."""
         return int(np.clip(self.of_x - self.of_parameters, -1000, 1000))
 
     @property

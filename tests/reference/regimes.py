@@ -12,7 +12,7 @@ ROWS = 3
 
 @frozen
 class Regime:
-    """How to draw x, and what it is normalised and differentiated with."""
+    """How to draw x, the other inputs and the cotangents."""
 
     #: (generator, n) -> x of shape (ROWS, n).
     x: Callable[[np.random.Generator, int], np.ndarray]
@@ -90,7 +90,7 @@ class Data:
 
 
 def draw(name: str, n: int, *, columns: bool, rows: int = ROWS) -> Data:
-    """Draw a regime's data, the same on every machine; gamma and beta one value a column, or one a row."""
+    """Draw a regime's data, the same on every machine; gamma and beta have one value per column, or one per row."""
     regime = REGIMES[name]
     rng = np.random.Generator(np.random.Philox(key=[sum(map(ord, name)), n]))
     shape = (n,) if columns else (rows,)

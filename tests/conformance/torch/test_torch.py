@@ -1,4 +1,4 @@
-"""PyTorch's own layers and what is composed of them, at quick: they conform under what they declare, not without."""
+"""PyTorch's own layers and compositions of them, at quick: they conform with their declarations, not without."""
 
 from __future__ import annotations
 
