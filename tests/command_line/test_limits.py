@@ -33,7 +33,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, trai
     ],
 )
 def test_a_size_is_read_as_it_is_written(written, size):
-    """GiB is a power of two and GB one of ten; what is printed reads back."""
+    """GiB is a power of two and GB a power of ten; printed sizes can be read back."""
     assert bytes_of(written) == size
     assert bytes_of(size_in_words(size)) == size
 

@@ -46,7 +46,7 @@ def test_every_operator_takes_steps_and_hands_back_their_gradients(numpy_operato
         rounding = 2.0**-52 * x.size * abs(call(x, w).y * g).sum() / 2.0**-12
         assert off[2.0**-12] <= max(off[2.0**-8] / 100, rounding), (
             name
-        )  # 256 times nearer, less terms of higher order
+        )  # 256 times nearer, except for terms of higher order
 
 
 def test_a_residual_of_a_step_is_the_sum_and_hands_back_both_paths(numpy_operators):

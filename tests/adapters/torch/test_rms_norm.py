@@ -1,4 +1,4 @@
-"""PyTorch's RMSNorm: what its bindings pass."""
+"""PyTorch's RMSNorm: the arguments that its bindings pass."""
 
 from __future__ import annotations
 
