@@ -72,7 +72,7 @@ def _formed(term: Number, at: Number) -> Array:
 
 
 def _in_format(term: Number, at: Number) -> Array:
-    """Product bound of a term in `at`'s arithmetic; computed anew from the value if that has the smaller range."""
+    """Product bound of a term in `at`'s arithmetic; recomputed from the value if that has the smaller range."""
     if term.rounding.largest <= at.rounding.largest:
         return term.product_bound
     return np.where(

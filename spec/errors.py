@@ -1,4 +1,4 @@
-"""Errors of a target: those that its author or the caller must mend, and the ways in which a call can end."""
+"""Errors of a target: those that its author or the caller must correct, and the ways in which a call can end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class UnknownTarget(NormspecError):
 
 
 class UnknownOperator(NormspecError):
-    """The operator is not one that can be checked, or cannot be told from the target's name."""
+    """The operator is not one that can be checked, or does not follow from the target's name."""
 
 
 class UnknownDtype(NormspecError):
@@ -56,7 +56,7 @@ class UnknownDtype(NormspecError):
 
 
 class UnknownFramework(NormspecError):
-    """The framework is not one that has a bridge, or cannot be told from what the target imports."""
+    """The framework is not one that has a bridge, or does not follow from the target's imports."""
 
 
 class UnknownMode(NormspecError):
@@ -92,7 +92,7 @@ class WrongDeclaration(NormspecError):
 
 
 class BadSibling(NormspecError):
-    """An object beside a function that describes it, NAME_accepts or NAME_expected, has the wrong form."""
+    """An object next to a function that describes it, NAME_accepts or NAME_expected, has the wrong form."""
 
 
 class FrameworkMissing(NormspecError):

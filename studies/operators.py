@@ -60,7 +60,7 @@ class Operators:
 
     def names(self, operators: Sequence[str]) -> dict[str, str]:
         """
-        The name of what is called for each of these operators, as its users write it.
+        The name of the function or layer called for each of these operators, as its users write it.
 
         Raises NotStudied if the target has none of them, because then nothing of it would be studied.
         """
@@ -146,7 +146,7 @@ class Operators:
         inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": mean, "running_var": var}
         return self.call("batch_norm", inputs, settings)
 
-    # What is handed steps -------------------------------------------------------------------------------------
+    # Operators that take steps ---------------------------------------------------------------------------------
 
     def residual(self, x: Array, branch: Step, *, shortcut: Step | None = None, activation: str = "") -> Result:
         """activation(shortcut(x) + branch(x)); the activation is "relu", "tanh" or none."""

@@ -1,4 +1,4 @@
-"""The keywords that the assertions and envelopes of every operator take beside the operator's own."""
+"""The keywords that all assertions and envelopes share; each operator also has its own."""
 
 from __future__ import annotations
 

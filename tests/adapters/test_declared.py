@@ -148,7 +148,7 @@ def test_a_vjp_is_called_with_what_its_function_takes():
 
 
 def test_what_is_lacking_is_told_with_what_to_write():
-    """A function that takes no eps is told how to declare it."""
+    """The error for a function that takes no eps says how to declare it."""
 
     def rms_norm(x, weight):
         return x

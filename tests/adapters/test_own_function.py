@@ -76,7 +76,7 @@ def test_instance_brings_its_derivatives():
 
 
 def test_partial_and_lambda():
-    """A partial is named after its function; a lambda needs to be told its operator."""
+    """A partial is named after its function; a lambda needs --op."""
 
     def batch_norm(scale, x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
         return x

@@ -116,7 +116,7 @@ def test_the_most_telling_violations_come_first(a_result, a_report, printed):
 
 
 def test_a_violated_should_is_advice(a_result, a_report, printed, counts):
-    """A SHOULD that is violated is told after the failures and leaves the target conforming."""
+    """A violated SHOULD is printed after the failures and leaves the target conforming."""
     text = printed(a_report(a_result(), a_result(requirement="LN-L2", level="SHOULD", verdict=Verdict.ADVICE)))
     assert "Advice" in text
     assert (counts(text)["fail"], counts(text)["advice"]) == (0, 1)

@@ -66,7 +66,7 @@ def test_what_are_no_seconds_is_told(written):
     ],
 )
 def test_a_run_keeps_to_its_limits(tmp_path, monkeypatch, capsys, arguments, words):
-    """Nothing is faked here: an endless loop and two gigabytes are stopped, told, and no pass."""
+    """Nothing is faked here: an endless loop and two gigabytes are stopped, reported, and do not pass."""
     (tmp_path / "hostile.py").write_text(HOSTILE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert main(["check", *arguments.split(), "--profile", "quick", "--dtype", "float32", "--forward-only"]) == 3

@@ -116,7 +116,7 @@ def test_configured_interpreters_are_honoured(only, tmp_path, capsys):
 
 
 def test_progress_names_what_is_awaited(only):
-    """A listener is told of each target."""
+    """A listener hears of each target."""
     only("numpy")
     heard = []
     inventory(progress=heard.append)

@@ -34,7 +34,7 @@ def _placed(placement):
 @pytest.mark.parametrize("placement", PLACEMENTS, ids=lambda p: p.name)
 @pytest.mark.parametrize("operator", ["layer_norm", "batch_norm", "rms_norm"])
 def test_every_placement_is_named_and_its_default_solved_for(placement, operator):
-    """Each formula is told from all others, and eps is solved for by it."""
+    """Each formula is distinguished from all others, and gives the equation for eps."""
     table = compare(target(operator, _placed(placement), "own"), op=operator)
     assert table.cell(operator, "eps_placement", "own").text == placement.words(OPERATORS[operator])
     default = table.cell(operator, "default_eps", "own").text
@@ -118,7 +118,7 @@ class _RoundedBeforeTheGain(Plain):
     ],
 )
 def test_what_an_rms_norm_can_do_otherwise_is_named(change, row, text):
-    """A sum in the place of a mean, a mean taken out, a rounding before the gain: each in the words of rms_norm."""
+    """A sum instead of a mean, a subtracted mean, a rounding before the gain: each in the words of rms_norm."""
     assert _text(change, row, "rms_norm") == text
 
 

@@ -1,4 +1,4 @@
-"""What is requested: alone, of some bindings, more strictly; and that the report says so."""
+"""Requests for some requirements, for some bindings, or for more strictness; the report says so."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_only_what_is_asked_is_judged():
 
 
 def test_what_is_asked_is_the_same_in_several_processes():
-    """Other processes are told of it too."""
+    """Other processes get the request too."""
     asked = {"only": "LN-F3,BN-F3", "require": "LN-L8", "profile": "quick", "dtypes": ("float32",), "cache": False}
     one, two = (normspec.check("numpy", jobs=jobs, **asked, op=("layer_norm", "batch_norm")) for jobs in (1, 2))
     assert [(r.requirement, r.verdict) for r in one.results] == [(r.requirement, r.verdict) for r in two.results]
@@ -276,7 +276,7 @@ def test_a_sound_function_meets_every_bundle():
 
 
 def test_what_is_required_is_excused_by_no_known_violation(file):
-    """That a function is known to violate it is told where it is advice, and no excuse where it is required."""
+    """A known violation by a function is mentioned where it is advice, and no excuse where it is required."""
     target = f"{file}:sociable"
     assert [r.verdict for r in check(target, only="LN-L8").results] == [Verdict.DEVIATES]
     assert [r.requirement for r in check(target, only="LN-L8", require="batch-invariant").failures()] == ["LN-L8"]

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 of_every_operator = pytest.mark.parametrize("operator", COMPOSED)
 
-#: The parts that checks put in the place of others, and the one that a layer's recordings are played back by.
+#: The parts with which checks replace others, and the one that plays back a layer's recordings.
 OF_CHECKS = {"buffered", "misshapen", "broadcasting", "raising", "replayed"}
 
 

@@ -156,7 +156,7 @@ def test_to_decline_a_bad_call_is_to_refuse_it() -> None:
     [("raise NotImplementedError('no') from None", "fail"), ("raise NotImplementedError('no') from error", "pass")],
 )
 def test_a_declined_call_does_not_stand_for_what_a_part_raised(tmp_path: Any, raised: str, verdict: str) -> None:
-    """CM-C7: NotImplementedError in the place of a part's exception swallows it, unless it carries it."""
+    """CM-C7: NotImplementedError instead of a part's exception swallows that, unless it carries it."""
     file = tmp_path / "layers.py"
     file.write_text(
         "import numpy\n"
@@ -217,7 +217,7 @@ def test_accepts_is_asked_in_the_worker(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("accepts", ["'no'", "3"])
 def test_accepts_has_to_be_a_function(tmp_path: Any, accepts: str) -> None:
-    """A sibling of that name that cannot be called is told before anything runs."""
+    """A sibling of that name that cannot be called is reported before anything runs."""
     file = tmp_path / "layers.py"
     function = "def layer_norm(x, gamma, beta, *, eps, axes): pass"
     file.write_text(f"import numpy\n{function}\nlayer_norm_accepts = {accepts}\n")
@@ -306,7 +306,7 @@ def test_an_error_is_told_before_what_is_declined() -> None:
 
 
 def test_a_result_of_another_kind_is_not_told_as_an_exception() -> None:
-    """Where y comes in a tuple nothing is judged, and the reason says so in the place of an exception."""
+    """If y comes in a tuple nothing is judged, and the reason says so, not that there was an exception."""
 
     def call(*arguments: Any, **settings: Any) -> Any:
         return (LAYER_NORM.call(*arguments, **settings),)

@@ -1,4 +1,4 @@
-"""Expected failures: what fails as expected deviates, and a wrong entry is told, before the run or after it."""
+"""Expected failures: a failure as expected deviates, and a wrong entry is reported, before the run or after it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def compared(
 
 
 def test_the_worst_element_is_told() -> None:
-    """The ratio is the largest error over its envelope, told with its place and its numbers."""
+    """The ratio is the largest error over its envelope; it comes with its place and its numbers."""
     found = compared([1.0, 2.5, 3.25], [1.0, 2.0, 3.0], [0.5, 1.0, 0.125])
     assert found == Comparison(2.0, 3, (2,), 3.0, 3.25, 0.125)
 

@@ -107,6 +107,6 @@ def test_a_mode_is_nothing_to_another_operator() -> None:
 
 
 def test_an_unknown_mode_is_an_error() -> None:
-    """Any other word is told before anything runs."""
+    """Any other word is reported before anything runs."""
     with pytest.raises(UnknownMode, match="did you mean 'inference'"):
         normspec.check("numpy", mode="infrence")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 @pytest.fixture
 def sound(tmp_path: Any) -> Any:
-    """The file of a LayerNorm of NumPy that waits for as long as it is told to, and counts nothing else."""
+    """The file of a LayerNorm of NumPy that waits for a given time, and counts nothing else."""
 
     def written(seconds: float) -> str:
         file = tmp_path / "mine.py"

@@ -95,7 +95,7 @@ def test_one_declaration_is_named_for_all_dtypes_and_requirements(name: str) -> 
 
 
 def test_two_declarations_are_named_where_it_takes_both() -> None:
-    """A function that follows two conventions at once is told both."""
+    """The report on a function that follows two conventions at once names both."""
     narrow, wide = VARIANT["ln-second-stage-narrow"].build(), VARIANT["ln-float32-for-float64"].build()
 
     def of(x: Any) -> Implementation:
@@ -121,7 +121,7 @@ def test_results_that_are_cut_off_are_not_excused(name: str) -> None:
 
 
 def test_what_is_violated_elsewhere_is_not_excused() -> None:
-    """A function that is right in bfloat16 under storage=native, and wrong in float32, is told nothing."""
+    """The report on a function that is right in bfloat16 under storage=native, but wrong in float32, names none."""
     narrow, wrong = VARIANT["ln-second-stage-narrow"].build(), FAULT["ln-eps-on-std"].build()
     target = function(
         "layer_norm", lambda x, *rest, **s: (narrow if x.dtype.itemsize == 2 else wrong).call(x, *rest, **s)

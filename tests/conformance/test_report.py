@@ -41,7 +41,7 @@ def test_conforming_needs_something_judged_and_nothing_wrong(
 
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.ADVICE])
 def test_advice_does_not_decide(verdict: Verdict) -> None:
-    """A violated SHOULD is advice: it is told, and the target conforms all the same."""
+    """A violated SHOULD is advice: it is reported, and the target conforms all the same."""
     found = report(made(Verdict.PASS), made(verdict))
     assert found.conforms == (verdict is Verdict.ADVICE)
     assert (len(found.failures()), len(found.advice())) == ((1, 0) if verdict is Verdict.FAIL else (0, 1))

@@ -89,7 +89,7 @@ class Drawn:
         return Layout.trailing((3, self.n), 1)
 
     def of_stretch(self, z: Any) -> Any:
-        """The sum over each stretch, in the place of each of its values."""
+        """The sum over each stretch, at the position of each of its values."""
         apart = self.layout.stretches(z)
         return np.broadcast_to(apart.sum(axis=2, keepdims=True), apart.shape).reshape(z.shape)
 

@@ -31,7 +31,7 @@ def test_a_norm_over_other_values_turns_the_verdict(planted, fault):
 
 
 def test_unions_are_told_by_the_indices_of_the_groups():
-    """A channel's values are unions of those of a channel in each sample; halves are told from channels."""
+    """A channel's values are unions of those of a channel in each sample; halves differ from channels."""
     assert set(norm_axes.NORMS["InstanceNorm"].unions()) == {
         "channel", "sample", "sample, half of the channels", "whole batch",
     }  # fmt: skip

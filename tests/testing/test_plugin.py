@@ -198,7 +198,7 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
 
 @pytest.mark.exhaustive
 def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
-    """The second run takes its results from the first, and says so, until the file changes or it is told not to."""
+    """The second run takes its results from the first, and says so, until the file changes or an option forbids it."""
     monkeypatch.delenv("NORMSPEC_RESULTS")
     monkeypatch.setenv("NORMSPEC_CACHE", str(pytester.path / "kept"))
     kept = "normspec: 2 results kept from 20*; --normspec-no-cache judges them again"

@@ -41,7 +41,7 @@ def test_no_other_room_is_imported():
 
 
 def test_a_backend_without_a_bridge_is_refused():
-    """Keras's own NumPy backend, which does not differentiate, is told by name with the three that can be chosen."""
+    """Keras's own NumPy backend, which cannot differentiate, is refused by name; the error lists the other three."""
     done = _process("numpy", "import normspec.adapters.keras")
     last = done.stderr.strip().splitlines()[-1]
     assert "FrameworkMissing: keras runs on numpy, which normspec does not drive" in last

@@ -347,7 +347,7 @@ sys.stdin.buffer.read()
     ],
 )
 def test_commands_that_are_no_workers(target, kind, words):
-    """They are told from one at once."""
+    """They are recognised at once."""
     with pytest.raises(kind, match=words):
         ready(hosted(target))
 

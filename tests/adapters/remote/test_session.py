@@ -196,7 +196,7 @@ def test_parts_and_their_leaves(here, there, inputs):
 
 
 def test_the_calls_of_parts_are_recorded(there, inputs):
-    """The recorder has each call, and reads what was handed over again in the worker."""
+    """The recorder has each call, and reads its tensors again in the worker."""
     session = _session(there, "residual")
     parts = {"branch": Part("negated")}
     recorder = session.start({"x": inputs["x"]}, {}, parts=parts, record=True).recorder
@@ -226,7 +226,7 @@ def test_a_buffer_that_is_used_again_shows(function, inputs):
     session = target.session(target.bindings[0])
     first = session.start(inputs, LAYER_NORM)
     kept = first.outputs()["y"]
-    kept[:] = 9.0  # what is returned is the caller's own
+    kept[:] = 9.0  # the caller owns the result
     np.testing.assert_array_equal(first.outputs()["y"], inputs["x"])
     second = session.start({**inputs, "x": inputs["x"] + 1.0}, LAYER_NORM)
     np.testing.assert_array_equal(first.outputs()["y"], inputs["x"] + 1.0)

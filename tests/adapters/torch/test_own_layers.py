@@ -203,7 +203,7 @@ def test_an_operator_that_no_name_tells_is_asked():
 
 
 def test_parameters_are_declared_by_their_names():
-    """--parameters says which is which, and a name that is not there is told."""
+    """--parameters says which is which, and an unknown name is reported."""
 
     class Odd(Plain):
         def __init__(self, dim, eps=1e-5):

@@ -1,4 +1,4 @@
-"""Ways in which a call ends: told across the line, and the same on the other side."""
+"""Ways in which a call ends: they are sent to the judge, and are the same on the other side."""
 
 from __future__ import annotations
 
