@@ -44,7 +44,7 @@ def _numpy(value: Any) -> np.ndarray | None:
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "cpu", None)):
         return _of_torch(value)
     for copy in _COPIES:
-        # Before __array__: CuPy has that too, and refuses. A dict has a get, but no dtype, and so has a pandas frame.
+        # Before __array__, which CuPy has too, and refuses. Dicts and pandas frames have a get too, but no dtype.
         if callable(getattr(value, copy, None)) and hasattr(value, "dtype"):
             return np.asarray(getattr(value, copy)())
     if callable(getattr(value, "numpy", None)):  # an OrtValue has no attribute dtype
